@@ -62,8 +62,9 @@ func (b backoff) delay(n int32) time.Duration {
 func (b backoff) nextPod(now time.Time, r retryState) (at time.Time, ok bool) {
 	delay := b.delay(r.consecutive)
 	at = r.last.Add(delay)
-	// Clocks differ, so a pod's end may lie in the future. The delay begins at that end,
-	// as upstream's does, but the next decision comes after one delay from now at most.
+	// Clocks differ, so a pod's end may lie in the future. As in upstream, the delay begins
+	// at that end. But nextPod returns no time later than one delay from now, so that the
+	// next decision comes by then.
 	if latest := now.Add(delay); at.After(latest) {
 		at = latest
 	}

@@ -56,7 +56,8 @@ func mayWait(s *snapshot, v verdict, p plan, l ledger, pub publication) bool {
 	if l.full || s.req.GetUnlistedPods().GetSucceeded() > 0 || s.unlistedFailures() > 0 {
 		return false
 	}
-	// The count may fall only with the current spec; see succeededIndexes.
+	// Do not wait with a lower count: the API server accepts it only while the spec allows
+	// it, and the spec may change. See succeededIndexes.
 	if pub.status.GetSucceeded() < s.status.GetSucceeded() {
 		return false
 	}

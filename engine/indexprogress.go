@@ -2,10 +2,10 @@ package engine
 
 import "jobpolicy.dev/engine/indexset"
 
-// An indexProgress says which indexes are done. No index is both succeeded and failed,
-// because the API server would refuse such a status (invariant I5): the result that was
-// recorded first stays. If both are new at the same time, or both are recorded, as old
-// controllers could do, success wins.
+// An indexProgress says which indexes have succeeded and which have failed. No index is in
+// both sets, because the API server refuses such a status (invariant I5). If the status has
+// recorded one result of an index, that result stays. If both results are new, success
+// wins. It also wins if both are recorded, which old controllers could do.
 type indexProgress struct{ succeededIndexes, failedIndexes indexset.Set }
 
 // and adds indexes that have newly succeeded, or newly failed for good.

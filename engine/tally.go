@@ -83,9 +83,9 @@ func (t *tally) tallyIndexes(s *snapshot) {
 		if r.succeeded {
 			succeeded = append(succeeded, r.pod.GetIndex())
 		}
-		// A recorded pod does not fail its index now. If it failed it, the status has the
-		// index since the pod was recorded. If not, the pod may have been deleted because
-		// of a verdict.
+		// A pod that the status has recorded does not make its index fail now. If it did so
+		// before, the status already lists the index as failed. If it did not, that stays
+		// so: for example, the pod may have been deleted because of a verdict.
 		if s.perIndex() && r.failed && !r.recorded && exhaustsIndex(s, r) {
 			failed = append(failed, r.pod.GetIndex())
 		}

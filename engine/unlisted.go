@@ -43,8 +43,8 @@ func (s *snapshot) unlistedFailures() int32 {
 	return u.GetFailed() - u.GetEnding()
 }
 
-// uncertainFailures is how many unlisted pods have failed without it being known
-// whether and how they count.
+// uncertainFailures is the number of failed unlisted pods of which it is not known
+// whether they count, or how.
 func (s *snapshot) uncertainFailures() int32 {
 	if s.unlistedFailuresCount() {
 		return 0
@@ -53,8 +53,8 @@ func (s *snapshot) uncertainFailures() int32 {
 }
 
 // unlistedMayFail reports whether an unlisted failure may fail the Job, so that
-// it must not succeed yet. With limits per index, an index that fails for good does so
-// only if too many did, or if none is left to run.
+// it must not succeed yet. With limits per index, an index that fails for good fails the
+// Job only if too many indexes have failed, or if no index is left to run.
 func (f facts) unlistedMayFail() bool {
 	n := int64(f.uncertainFailures())
 	switch {

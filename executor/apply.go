@@ -100,8 +100,8 @@ func (a *applier) carryOut(ctx context.Context, s *state.Job, calls *api.Pods, s
 	return nil
 }
 
-// backOff starts the backoff of a step, and returns failed, which says what was not done,
-// with the cause. The other steps of the Job go on.
+// backOff starts the backoff of a step. It returns an error that wraps failed, which says what
+// was not done, and cause. The other steps of the Job go on.
 func (a *applier) backOff(ctx context.Context, s *state.Job, step state.Step, job *batchv1.Job, failed, cause error) error {
 	delay := s.Backoffs.Failed(step, a.base.BackoffLimits())
 	if !errors.Is(cause, api.ErrNamespaceTerminating) && !errors.Is(cause, context.Canceled) {

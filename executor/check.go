@@ -27,8 +27,8 @@ func wrong(field, format string, args ...any) error {
 }
 
 // check rejects decisions that could do harm: contradictions, more changes than the limits
-// allow, and values that the contract does not allow. A decision that passes it, and
-// answer.Check before, can be carried out. It may still be wrong as policy.
+// allow, and values that the contract does not allow. A decision that passes answer.Check and
+// then this check can be carried out. It may still be the wrong decision about the Job.
 func (d *decider) check(req *jobpolicyv1.DecideJobRequest, decision *jobpolicyv1.DecideJobResponse) error {
 	return cmp.Or(
 		checkFrame(decision), d.checkCreate(req.GetSpec(), decision), d.checkDelete(decision), checkStatus(decision),
@@ -201,8 +201,8 @@ func checkSet(field string, set *jobpolicyv1.IndexSet, highest int32) error {
 	return nil
 }
 
-// checkUIDs checks that all UIDs have the right size, and that none is there twice. format
-// makes the name of the field from the place of a UID in the list.
+// checkUIDs checks that all UIDs have the right size, and that none occurs twice. format makes
+// the name of the field from the position of a UID in the list, such as release[3].
 func checkUIDs(format string, uids [][]byte) error {
 	seen := map[string]bool{}
 	for i, uid := range uids {

@@ -66,8 +66,8 @@ type Config struct {
 	FieldManager string
 	// StandDown: leave a Job alone while another controller works on it.
 	StandDown bool
-	// SafetyLookReportsOnly: the safety look, which finds Jobs that stand still although
-	// there is something to do, counts and logs them and does not enqueue them.
+	// SafetyLookReportsOnly: the safety look counts and logs the Jobs that it finds, but does
+	// not enqueue them. It finds Jobs that stand still although there is something to do.
 	SafetyLookReportsOnly bool
 	// Shadow collects the differences between the engine's decisions and what the built-in
 	// controller does with its Jobs. If it is set, the Executor only compares: it writes
@@ -80,9 +80,9 @@ type RowLimits struct {
 	// Max is how many finished pods one request lists at most. Default: twice
 	// Settings.MaxUncountedPods, but at least Least; 99,000 for a Job with limits per index.
 	Max int
-	// Least is how far the limit can be lowered: by the engine, when it refuses longer lists,
-	// and by Max for a Job with limits per index. Failed pods of such a Job stay in the list
-	// until they are replaced, and would hide all others. Default 1,000.
+	// Least is the lowest limit after the engine has refused longer lists. For a Job with limits
+	// per index, a Max below Least does not count, either: failed pods of such a Job stay in the
+	// list until they are replaced, and would hide all others. Default 1,000.
 	Least int
 }
 

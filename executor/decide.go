@@ -29,9 +29,9 @@ type decider struct {
 	slots   chan struct{} // Bounds the Jobs that are read and decided on at once.
 }
 
-// slot takes one of the slots. The caller must call release once, unless there is an error,
-// which is that of ctx. A call that may hang in one namespace, such as a write behind a
-// webhook, takes no slot, so that the Jobs of other namespaces do not wait for it.
+// slot takes one of the slots. If ctx ends first, it returns the error of ctx. Otherwise the
+// caller must call release once. Calls that may hang in one namespace, such as a write that
+// waits for a webhook, take no slot, so that the Jobs of other namespaces do not wait for them.
 func (d *decider) slot(ctx context.Context) (release func(), err error) {
 	select {
 	case d.slots <- struct{}{}:
@@ -63,8 +63,9 @@ func (d *decider) try(ctx context.Context, s *state.Job) (snapshot, *jobpolicyv1
 	})
 }
 
-// complete makes a request and asks, and once more with rows of active pods if the engine
-// wants them. It returns the decision and the snapshot that it is about.
+// complete makes a request and asks. If the engine wants rows of active pods, complete makes a
+// second request with them and asks once more. It returns the decision and the snapshot that
+// the decision is about.
 func (d *decider) complete(ctx context.Context, s *state.Job, ask func(snapshot) (*jobpolicyv1.DecideJobResponse, error)) (snap snapshot, decision *jobpolicyv1.DecideJobResponse, err error) {
 	release, err := d.slot(ctx)
 	if err != nil {

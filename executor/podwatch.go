@@ -18,11 +18,13 @@ import (
 
 // podWatch fills the pod cache: when Run begins, or earlier, while another replica leads.
 //
-// A cache that was filled earlier may lack the last writes of that replica. So when the
-// first decision on a Job would do something, the Job's pods are listed, and the decision
-// is made again. That is not needed once the cache has shown a version that is not older
-// than the list of Jobs, which is read when Run begins. Nor does a Job at rest need it: the
-// watch will show what the Job waits for.
+// A cache that was filled earlier may lack the last writes of that replica. So if the first
+// decision on a Job would do something, the Job's pods are listed, and the decision is made
+// again. This is not needed in two cases:
+//
+//   - The cache has shown a version that is not older than the list of Jobs, which is read
+//     when Run begins.
+//   - The Job is at rest. The watch will show what the Job waits for.
 type podWatch struct {
 	pods    podinformer.Informer
 	jobs    *informer.Set
@@ -31,8 +33,8 @@ type podWatch struct {
 	seen    atomic.Pointer[cache.InformerSynced]
 
 	mu sync.Mutex
-	// By informer: the version of the list of Jobs, and the newest version of a pod that the
-	// watcher got.
+	// Both are keyed by informer.Set.Key. jobsListed is the version of the list of Jobs,
+	// newestPod the newest version of a pod that the watcher got.
 	jobsListed, newestPod map[string]uint64
 }
 
@@ -78,7 +80,7 @@ func (w *podWatch) synced() bool {
 	return seen != nil && (*seen)()
 }
 
-// sweep drops those pods of the Job that are certainly gone or another's. See
+// sweep drops the pods that are certainly gone or that the Job has certainly lost. See
 // tracker.Tracker.Sweep.
 func (w *podWatch) sweep(s *state.Job) (awaiting bool) {
 	watched := wire.ResourceVersion(w.pods.In(s.Namespace).GetStore().LastStoreSyncResourceVersion())

@@ -29,7 +29,7 @@ func (r *reconciler) refresh(ctx context.Context, s *state.Job, calls *api.Pods)
 		}
 	}
 	if s.Version.IsStale(state.StalePods) || s.Tracker.NeedsList() {
-		// Cleared before the list: what happens during the list may need another one.
+		// Clear the mark before the list: something may happen meanwhile that needs another list.
 		s.Version.ClearStale(state.StalePods)
 		if err := calls.List(ctx, job); err != nil {
 			s.Version.MarkStale(state.StalePods)

@@ -15,10 +15,10 @@ import (
 	"jobpolicy.dev/executor/wire"
 )
 
-// releasePods removes the tracking finalizer from the pods. The next snapshot confirms
-// the releases that the API server has confirmed. If a pod's finalizer is put back, or the
-// release of a pod is refused, the others are still released, and that pod is tried again
-// later.
+// releasePods removes the tracking finalizer from the pods. The next request tells the engine
+// which releases the API server has confirmed. If somebody puts a pod's finalizer back, or the
+// API server refuses to release a pod, the others are still released, and that pod is tried
+// again later.
 func (a *applier) releasePods(ctx context.Context, s *state.Job, calls *api.Pods, uids [][]byte) error {
 	return a.patchPods(ctx, s, len(uids), func(ctx context.Context, i int) (*podcache.Pod, error) {
 		uid, err := wire.UIDString(uids[i])
@@ -56,9 +56,9 @@ func (a *applier) releaseFailed(ctx context.Context, s *state.Job, pod *podcache
 	}
 }
 
-// patchPods patches n pods. patch patches one of them and returns it. A pod whose patch is
-// refused backs off alone: a policy may forbid it for that pod only. If nothing else fails,
-// the error is errRelease then.
+// patchPods patches n pods. patch patches one of them and returns it. If the API server refuses
+// a patch, only that pod backs off, because a policy may forbid the patch for that pod alone. If
+// nothing else has failed, patchPods then returns errRelease.
 func (a *applier) patchPods(ctx context.Context, s *state.Job, n int, patch func(ctx context.Context, i int) (*podcache.Pod, error)) error {
 	var refused refusals
 	err := s.Writes.Patch.Do(ctx, n, func(ctx context.Context, i int) error {

@@ -39,7 +39,7 @@ func (r *reporter) reconciled(ctx context.Context, job *batchv1.Job, action stri
 	r.metrics.syncs.WithLabelValues(completionModeLabel(job), result, action).Inc()
 }
 
-// waited counts a decision to wait, by the kind of object of which the view is too old.
+// waited counts a decision to wait. The labels name the kind of object whose view is too old.
 func (r *reporter) waited(d *jobpolicyv1.DecideJobResponse) {
 	group, resource := "", "pods"
 	if slices.Contains(d.GetRequirements(), jobpolicyv1.Requirement_REQUIREMENT_CURRENT_JOB) {

@@ -15,7 +15,8 @@ import (
 // comes.
 const requeueIfNoEvent = 10 * time.Second
 
-// sooner is the result with a requeue after the delay at the latest; 0 changes nothing.
+// sooner returns the result with a requeue after at most this delay. A delay of 0 changes
+// nothing.
 func sooner(result controller.Result, delay time.Duration) controller.Result {
 	if delay > 0 && (result.RequeueAfter == 0 || delay < result.RequeueAfter) {
 		result.RequeueAfter = delay
@@ -23,9 +24,9 @@ func sooner(result controller.Result, delay time.Duration) controller.Result {
 	return result
 }
 
-// requeueAfter is how long until the decision's requeue time; 0 if it has none. It counts
-// from the request's now, in elapsed time. It is at least Config.SyncBatchPeriod (invariant
-// I11).
+// requeueAfter is how long until the decision's requeue time; 0 if it has none. It is measured
+// from the request's now, and in elapsed time, so that setting the clock does not change it. It
+// is at least Config.SyncBatchPeriod (invariant I11).
 func (c *Config) requeueAfter(snap snapshot, d *jobpolicyv1.DecideJobResponse) time.Duration {
 	if d.GetRequeueTime() == nil {
 		return 0

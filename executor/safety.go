@@ -97,8 +97,9 @@ func (l *safetyLook) suspects(ctx context.Context, step, steps int) []suspect {
 	return found
 }
 
-// forget forgets a Job that does not exist any more, once its pods are gone. Usually the watch
-// of pods does that. It shows nothing of a pod that came and went between two lists.
+// forget forgets a Job that does not exist any more, once its pods are gone. Usually the watcher
+// does that when the watch shows the end of a pod. But after a new list, the watch does not show
+// a pod that was created and deleted since the list before.
 func (l *safetyLook) forget(s *state.Job) {
 	if s.Version.Current() != nil {
 		return
@@ -132,9 +133,9 @@ func (l *safetyLook) confirm(ctx context.Context, suspected suspect) {
 	}
 }
 
-// look returns why a Job at rest should be reconciled, and when it was reconciled last.
-// why is "" if there is nothing to do, if a reconcile is planned for it, or if that is
-// not known.
+// look returns why a Job at rest should be reconciled, and when it was reconciled last. why is
+// "" if the Job is not at rest, if there is nothing to do, if a reconcile is planned in time, or
+// if the engine could not be asked.
 func (l *safetyLook) look(ctx context.Context, s *state.Job) (last time.Time, why string) {
 	queued := l.queue.State(s.UID)
 	if !l.atRest(s, queued) {
@@ -151,16 +152,16 @@ func (l *safetyLook) look(ctx context.Context, s *state.Job) (last time.Time, wh
 		return queued.Last, cmp.Or(d.GetExplanation().GetSummary(), dispositionLabel(d.GetDisposition()))
 	}
 	requeue := l.cfg.requeueAfter(snap, d)
-	// Planned later than the decision asks for, with one step of tolerance.
+	// No reconcile is planned, or it is planned more than one step later than the decision asks.
 	if requeue > 0 && (queued.Planned.IsZero() || queued.Planned.After(time.Now().Add(min(requeue, maxRequeueAfter)+lookStep))) {
 		return queued.Last, fmt.Sprintf("requeue after %v is not planned", requeue)
 	}
 	return queued.Last, ""
 }
 
-// atRest reports whether a Job that the executor reconciles is at rest: it was not
-// reconciled lately, is not queued, and is not planned for soon. A Job that the API server
-// does not have any more only waits for the watch to show that.
+// atRest reports whether a Job that the executor reconciles is at rest: it was not reconciled
+// lately, is not queued, and is not planned for soon. A Job that the API server does not have
+// any more is not at rest: it waits for the watch to show its deletion.
 func (l *safetyLook) atRest(s *state.Job, queued controller.State) bool {
 	job := s.Version.Current()
 	if !l.scope.Reconciles(job) || s.Version.NotFound() || l.second.StandDown(s.UID) > 0 || !wire.KnownCompletionMode(job) || queued.Running || queued.Pending {

@@ -12,8 +12,8 @@ import (
 const noAction = ""
 
 // syncAction is the label "action" of a reconcile that ended with a decision, by the rules
-// of the built-in controller (upstream syncJob and manageJob, v1.36). There it says which
-// step on active pods was due, also if that step did nothing.
+// of the built-in controller (upstream syncJob and manageJob, v1.36). By these rules, the label
+// names the step on active pods that was due, even if that step did nothing.
 func syncAction(snap snapshot, d *jobpolicyv1.DecideJobResponse) string {
 	switch spec := snap.req.GetSpec(); {
 	case d.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_WAIT:
@@ -39,15 +39,15 @@ func syncAction(snap snapshot, d *jobpolicyv1.DecideJobResponse) string {
 	}
 }
 
-// endsBeforePods reports whether a Job ends by a rule that the built-in controller asks
-// before it looks for pods to create or delete. It asks for the completions after that.
+// endsBeforePods reports whether a Job ends by a rule that the built-in controller checks before
+// it creates or deletes pods. It checks only the completions after that.
 func endsBeforePods(v *jobpolicyv1.Verdict) bool {
 	return v != nil && v.GetRule() != jobpolicyv1.Rule_RULE_COMPLETIONS_REACHED
 }
 
-// missingPods is how many pods the Job has too few, or too many if it is below 0. The
-// decision does not say it: it may leave them for later, because a retry delay runs or the
-// API server has refused them.
+// missingPods is how many more pods the Job should have; below 0: it has too many. The decision
+// does not say this number: it may leave some pods for later, because a retry delay runs or the
+// API server has refused to create pods.
 func missingPods(snap snapshot) int64 {
 	spec, pods := snap.req.GetSpec(), snap.req.GetPods()
 	active, wanted, done := int64(pods.GetActive()), int64(spec.GetParallelism()), succeeded(snap)
@@ -64,8 +64,8 @@ func missingPods(snap snapshot) int64 {
 	return missing
 }
 
-// succeeded is how many of the Job's pods have succeeded, recorded or not; of an Indexed Job
-// how many of its indexes.
+// succeeded is how many of the Job's pods have succeeded, whether or not the status has recorded
+// them. For an Indexed Job, it is how many of its indexes have succeeded.
 func succeeded(snap snapshot) int64 {
 	status, unlisted := snap.req.GetStatus(), snap.req.GetUnlistedPods()
 	recorded := map[string]bool{}

@@ -25,8 +25,8 @@ type due struct {
 	start time.Time
 	// times is how many due times there are since then, including at.
 	times int64
-	// next is the schedule's next time after at or, if at is zero, after after; zero if
-	// there is none.
+	// next is the schedule's first time that is later than at. If at is zero, it is the
+	// first time that is later than the field after. Zero if there is none.
 	next time.Time
 	// observed is the value of the annotation that records the schedule's edit; empty if
 	// nothing new has to be recorded.

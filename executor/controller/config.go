@@ -36,8 +36,8 @@ type Config struct {
 	// not read.
 	Namespaces []string
 
-	// Workers is how many keys are reconciled at the same time. The Job controller bounds by
-	// it only how many are read and decided on. Default 5.
+	// Workers is how many keys are reconciled at the same time. For the Job controller, it is
+	// only how many Jobs are read and decided on at the same time. Default 5.
 	Workers int
 	// APIBackoff is the delay after a first failure. It doubles with each failure in a
 	// row, up to MaxAPIBackoff. Defaults 1 s and 1 min.

@@ -93,9 +93,10 @@ func New(cfg Config, id Identity) (*Controller, error) {
 	}, nil
 }
 
-// AddCache adds caches that must be filled before anything is reconciled. Run fills
-// them in the order in which they were added: each group only when the one before is
-// full. run fills the group until its context ends; nil: somebody else does.
+// AddCache adds a group of caches that must be filled before anything is reconciled. Run
+// fills the groups in the order in which they were added, each one after the group before
+// is filled. run fills the group and keeps it up to date until its context ends; nil:
+// somebody else does that.
 func (c *Controller) AddCache(run func(context.Context), synced ...cache.InformerSynced) {
 	c.caches = append(c.caches, filled{run, synced})
 }

@@ -8,9 +8,9 @@
 //	                        ▲                                                │
 //	                        └───────────── requeue after, backoff ◀──────────┘
 //
-// A handler says that a key has to be reconciled, why, and how urgent that is. Events of
-// one key that no reconcile has begun for are one entry in the queue. A key is reconciled
-// by one worker at a time.
+// A handler says that a key has to be reconciled, why, and how urgent that is. All events of
+// a key that come before its next reconcile begins are one entry in the queue. A key is
+// reconciled by one worker at a time.
 //
 // # To write a controller
 //

@@ -50,8 +50,8 @@ func Ask[Q answer.Request, A answer.Decision](ctx context.Context, c *Controller
 	return checked(req, d)
 }
 
-// Try is Ask for an answer that nobody carries out. The call leaves no trace: no span, no
-// metric, no log, no record, and no key that is enqueued.
+// Try is Ask for an answer that nobody carries out. It makes no span, metric, log line or
+// decision record, and enqueues no keys.
 func Try[Q answer.Request, A answer.Decision](ctx context.Context, c *Controller, decide func(context.Context, Q) (A, error), req Q) (A, error) {
 	d, err := call(ctx, c, decide, req)
 	if err != nil {

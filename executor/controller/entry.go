@@ -31,9 +31,9 @@ type State struct {
 
 // entry is what a Queue remembers of a key.
 type entry struct {
-	cause    Cause     // Of the first event that no reconcile has begun for; "": none.
+	cause    Cause     // Of the first event since the last reconcile began; "": no event came.
 	since    time.Time // When that event came.
-	priority Priority  // The highest of these events.
+	priority Priority  // The highest one of the events since then.
 
 	running bool
 	last    time.Time
@@ -68,9 +68,9 @@ func (e *entry) wait(now time.Time, minInterval time.Duration, eventsWait bool) 
 	return max(0, at.Sub(now))
 }
 
-// lowPriorityWait is how long a key of low priority still gives way to others while the API
-// server is busy: not longer than LowPriority.Max, and not beyond the time for which it was
-// planned.
+// lowPriorityWait is how long a key of low priority waits before the queue asks again whether
+// the API server is busy; 0: it waits no longer. Altogether a key waits LowPriority.Max or a
+// little more, and not beyond the time for which a reconcile is planned.
 func (e *entry) lowPriorityWait(now time.Time, low LowPriority) time.Duration {
 	switch {
 	case !e.pending() || e.priority > PriorityLow || now.Sub(e.since) >= low.Max:

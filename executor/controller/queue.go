@@ -29,12 +29,12 @@ const (
 type Result struct {
 	// Requeue: at once.
 	Requeue bool
-	// RequeueAfter: after that time; 0: not. Beside an error: after that time, or after the
-	// backoff if that is over sooner. So a write that keeps failing does not hold up what is
-	// due at a time.
+	// RequeueAfter: after this delay; 0: no time is planned. With an error: after the shorter of
+	// this delay and the backoff. So a write that keeps failing does not delay what is due at a
+	// certain time.
 	RequeueAfter time.Duration
-	// Progressed: a write took effect. If the reconcile fails all the same, its delay is that
-	// of a first failure. This field counts even beside an error.
+	// Progressed: a write took effect. If the reconcile fails nevertheless, the backoff is that
+	// of a first failure. So this field has an effect also with an error.
 	Progressed bool
 }
 
@@ -51,8 +51,8 @@ type Options[K comparable] struct {
 	Reconcile func(ctx context.Context, key K) (Result, error)
 	// Describe names the object of the key in the log.
 	Describe func(key K) []slog.Attr
-	// Quiet reports whether nobody has to act on an error, so that it is not logged. nil:
-	// every error is logged that Ask does not log itself.
+	// Quiet reports whether an error is not logged, because nobody has to act on it. nil: no
+	// error is quiet. The errors that Ask logs itself are never logged again.
 	Quiet func(error) bool
 
 	// MaxInProgress is how many keys are reconciled at the same time. Default:
@@ -262,7 +262,8 @@ func (q *Queue[K]) serve(ctx context.Context, stopping <-chan struct{}, key K) {
 }
 
 // begin begins a reconcile, or says how long the key has to wait for one. A key without an
-// entry needs none: it was forgotten, or an earlier reconcile did what its timer was for.
+// entry needs no reconcile: it was forgotten, or an earlier reconcile has done what the key was
+// queued for.
 func (q *Queue[K]) begin(key K) (t Trigger, wait time.Duration, due bool) {
 	now := time.Now()
 	busy := q.Low.Busy != nil && q.Low.Busy()

@@ -23,7 +23,9 @@ const (
 // Trigger is what led to a reconcile.
 type Trigger struct {
 	Cause Cause
-	At    time.Time // Of the first event that no reconcile had begun for.
+	// At is when the first event came since the reconcile before began. If none came, it is when
+	// this reconcile began.
+	At time.Time
 }
 
 type triggerKey struct{}

@@ -18,8 +18,8 @@ import (
 var (
 	// errNameInUse: a Job has the name of the next run. The next request says so.
 	errNameInUse = errors.New("the name of the run is in use")
-	// errNotCreated: the Job of a run could not be created. The next request asks for no
-	// creation before its backoff ends.
+	// errNotCreated: the Job of a run could not be created. The next request tells the engine
+	// to leave the creation for later, until its backoff ends.
 	errNotCreated = errors.New("the job of the run was not created")
 )
 
@@ -83,8 +83,9 @@ func (a *applier) changeJobs(ctx context.Context, s *cronState, snap snapshot, d
 	return nil
 }
 
-// deleteJobs deletes Jobs, and records the event of each deletion at once. If one fails, the
-// others are deleted all the same, unless they make room for a run.
+// deleteJobs deletes Jobs, and records the event of each deletion at once. If a deletion fails,
+// the others are still tried. But if the deletions make room for a run, the first failure ends
+// them.
 func (a *applier) deleteJobs(ctx context.Context, s *cronState, snap snapshot, d *jobpolicyv1.DecideCronJobResponse) error {
 	var failed []error
 	for i, del := range d.GetDelete() {
@@ -106,10 +107,12 @@ func otherEvents(d *jobpolicyv1.DecideCronJobResponse) []*jobpolicyv1.JobEvent {
 	return d.GetEvents()[len(d.GetDelete()):]
 }
 
-// mayStart is nil if a run can be started. A started run cannot be undone. So mayStart reads
-// from the API server, and not from the cache, whether the decision was made on the newest
-// version, whether a run before it exists whose creation was not answered, and whether the
-// run's name is free if Jobs are to make room for it.
+// mayStart returns nil if a run can be started. A started run cannot be undone, so mayStart
+// checks three things at the API server, not in the cache:
+//
+//   - The decision was made on the newest version of the CronJob.
+//   - If the creation of an earlier run was not answered, that run does not exist.
+//   - If the decision deletes Jobs to make room for the run, no Job has the run's name.
 func (a *applier) mayStart(ctx context.Context, s *cronState, snap snapshot, d *jobpolicyv1.DecideCronJobResponse) error {
 	live, err := a.api.CronJob(ctx, s.namespace, s.name, s.uid)
 	if err != nil {

@@ -132,8 +132,8 @@ func (r *runs) list(cron types.UID, store cache.SharedIndexInformer) []*batchv1.
 	return jobs
 }
 
-// forgetShown forgets the own writes that the watch has shown. stored are the CronJob's
-// Jobs in the cache, and version is the cache's version.
+// forgetShown forgets those writes of this controller that the watch has shown. stored are the
+// CronJob's Jobs in the cache, and version is the cache's version.
 func (r *runs) forgetShown(stored map[types.UID]*batchv1.Job, version uint64) {
 	for uid, m := range r.made {
 		shown := stored[uid] != nil || wire.ResourceVersion(m.job.ResourceVersion) <= version

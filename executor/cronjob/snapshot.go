@@ -70,8 +70,8 @@ func (c *Controller) snapshot(s *cronState) (snapshot, error) {
 const maxJobs = 10_000
 
 // withinLimit returns the Jobs that a request may have: first those that run or that the status
-// lists, then the newest. History limits keep the newest Jobs, so these decide which of them
-// go. The older ones are part of later requests.
+// lists, then the newest. The history limits keep the newest Jobs, so the engine needs these to
+// decide which Jobs to delete. Later requests contain the older ones.
 func withinLimit(jobs []*batchv1.Job, cron *batchv1.CronJob) []*batchv1.Job {
 	if len(jobs) <= maxJobs {
 		return jobs
@@ -97,8 +97,8 @@ func withinLimit(jobs []*batchv1.Job, cron *batchv1.CronJob) []*batchv1.Job {
 	return sorted[:maxJobs]
 }
 
-// apiStatus converts a status to the API's type. Of an active Job, the message has only
-// UID and name; the rest comes from the list before, or from the Job.
+// apiStatus converts a status to the API's type. For an active Job, the message has only UID and
+// name. The rest of the reference comes from the present status, or from the Job.
 func (snap *snapshot) apiStatus(m *jobpolicyv1.CronJobStatus) (*batchv1.CronJobStatus, error) {
 	out := &batchv1.CronJobStatus{
 		LastScheduleTime:   wire.APITime(m.GetLastScheduleTime()),

@@ -24,11 +24,11 @@ type cronState struct {
 	// cron is the newest version seen; nil after its deletion. It is replaced, never
 	// changed.
 	cron *batchv1.CronJob
-	// namesTaken are the names of runs that Jobs of others have, with the time since when
-	// that is known.
+	// namesTaken are the names of runs that Jobs of others have, with the time when that was
+	// found.
 	namesTaken map[string]time.Time
-	// creation backs off after the Job of a scheduled run could not be created, and asked
-	// after that of a run that somebody asked for.
+	// creation is the backoff after the Job of a scheduled run could not be created. asked is
+	// the backoff after the Job of a run that somebody asked for could not be created.
 	creation, asked backoff.Backoff
 	sequence        uint64 // Of the last request.
 	// warned has the generation and the text of the last warning about the CronJob.
@@ -72,7 +72,8 @@ func (s *cronState) failed(create *jobpolicyv1.CreateJob, limits backoff.Limits)
 	return s.backoff(create).Failed(limits)
 }
 
-// backoff is that of a creation. s.mu must be locked.
+// backoff returns the backoff of a creation: asked if the run has no scheduled time. s.mu must
+// be held.
 func (s *cronState) backoff(create *jobpolicyv1.CreateJob) *backoff.Backoff {
 	if create.GetScheduledTime() == nil {
 		return &s.asked

@@ -15,9 +15,9 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// edit changes metadata and spec of the CronJob, if it still has the version that was
-// decided on. changed says that it has another version now; it has none if somebody else, such
-// as a webhook, undoes the edit in the same request.
+// edit changes metadata and spec of the CronJob, if it still has the version that was decided
+// on. changed says that the CronJob has got a new version. It gets none if, for example, a
+// webhook undoes the edit in the same request.
 func (a *applier) edit(ctx context.Context, s *cronState, snap snapshot, decided *jobpolicyv1.CronJobEdits) (changed bool, err error) {
 	if decided == nil {
 		return false, nil

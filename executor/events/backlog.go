@@ -53,10 +53,10 @@ func (b *backlog) anotherName(ev *event) int64 {
 	return b.nextName(ev.named)
 }
 
-// oldest returns the object's oldest event for a poster to send. It parks the object if
-// its namespace has its share of posters already. An object may be parked twice; the
-// second time it may have no events left. Then oldest returns the next parked object as
-// unparked, because nothing else would enqueue it.
+// oldest returns the object's oldest event, for a poster to send. If the namespace has its share
+// of posters already, oldest parks the object and returns no event. An object may be parked
+// twice, and may have no events left when its second turn comes. Then oldest returns the next
+// parked object as unparked, because nothing else would enqueue that one.
 func (b *backlog) oldest(o object) (ev *event, unparked *object) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -97,9 +97,9 @@ func cutName(name string, length int) string {
 	return strings.TrimRight(name[:min(len(name), length)], "-.")
 }
 
-// InPodGroup returns the Job with a template whose pods name the PodGroup; an empty name
-// changes nothing. The PodGroup does not become an owner of the pods. It exists until they
-// have ended, so the garbage collector would not delete the pods of a deleted Job.
+// InPodGroup returns the Job with a template whose pods name the PodGroup; an empty name changes
+// nothing. The PodGroup does not become an owner of the pods. It exists until they have ended. So
+// if it were an owner, the garbage collector would not delete the pods of a deleted Job.
 func InPodGroup(job *batchv1.Job, podGroup string) *batchv1.Job {
 	if podGroup == "" {
 		return job

@@ -51,11 +51,11 @@ type Config struct {
 	RenewDeadline time.Duration
 	// RetryPeriod is the time between two tries.
 	RetryPeriod time.Duration
-	// StandbyPeriod is the time between two looks of a standby at the lease. So a standby
-	// takes over at most this much later than it could. Default: an eighth of RetryPeriod.
+	// StandbyPeriod is how often a standby reads the lease. So it takes over at most one
+	// StandbyPeriod after the lease became free. Default: an eighth of RetryPeriod.
 	StandbyPeriod time.Duration
 
-	// Now tells wall time, and may be set back and forward. Default time.Now.
+	// Now returns wall time. The clock may be set back and forward. Default time.Now.
 	Now func() time.Time
 	// Logger logs each new leader and refused writes. Default slog.Default().
 	Logger *slog.Logger

@@ -21,9 +21,9 @@ type lock struct {
 	acquired metav1.Time
 }
 
-// Get implements resourcelock.Interface. For a standby it returns only when the lease is
-// free, or cannot be read. client-go would wait for 1 to 2.2 times the RetryPeriod between
-// two looks, and nobody would lead meanwhile.
+// Get implements resourcelock.Interface. For a standby it returns only when the lease is free
+// or cannot be read. If it returned at once, client-go would read the lease only every 1 to 2.2
+// RetryPeriods, and nobody would lead for that long.
 func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	for {
 		record, raw, err := l.LeaseLock.Get(ctx)
@@ -42,7 +42,9 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 		wait := l.vacancy.left(now)
 		if wait == 0 || (err == nil && record.HolderIdentity == l.Identity()) {
 			if err == nil {
-				record.HolderIdentity = "" // Else client-go would wait: it has not seen how old the lease is.
+				// client-go does not know for how long the lease has not been renewed. If the
+				// record had a holder, client-go would wait before it takes the lease.
+				record.HolderIdentity = ""
 			}
 			return record, raw, err
 		}
@@ -54,8 +56,9 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	}
 }
 
-// Create implements resourcelock.Interface. If another replica was faster, it holds the
-// lease from now on, even if the lease is deleted before this replica has read it.
+// Create implements resourcelock.Interface. If another replica created the lease first, it
+// counts as the holder from now on, even if somebody deletes the lease before this replica has
+// read it.
 func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	err := l.write(ctx, record, l.LeaseLock.Create)
 	if apierrors.IsAlreadyExists(err) {

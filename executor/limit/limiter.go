@@ -26,8 +26,8 @@ func (p *Pool) Limiter(namespace string, job types.UID) *Limiter {
 }
 
 // SlowStart returns a Limiter that begins with one write and allows one more in flight for
-// each write that has ended. After a failure it begins none: what would fail a thousand
-// times, for example because of a quota, fails a few times only.
+// each write that has ended. After a failure it begins no more writes. So if a quota is
+// exhausted, for example, a few writes fail, and not a thousand.
 func (p *Pool) SlowStart(namespace string, job types.UID) *Limiter {
 	l := p.Limiter(namespace, job)
 	l.slowStart = true
@@ -45,8 +45,8 @@ func (l *Limiter) Do(ctx context.Context, n int, f func(ctx context.Context, i i
 	return b.run()
 }
 
-// A batch is the writes of one call of Do. Each of its goroutines makes one write after the
-// other, because a stack that has grown for one request serves the next ones.
+// A batch holds the writes of one call of Do. Each of its goroutines makes many writes, one
+// after the other, so that its stack has to grow only once.
 type batch struct {
 	*Limiter
 	ctx   context.Context

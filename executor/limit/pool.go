@@ -62,9 +62,9 @@ func (p *Pool) Active(job types.UID) {
 	p.latest = activity{job: job, at: time.Now()}
 }
 
-// alone reports whether no other Job is active. Then no other Job's writes wait. And many
-// writes at once cost the API server less each, because it reads, commits and announces
-// several together.
+// alone reports whether no other Job is active. Such a Job may have more writes in flight, for
+// two reasons. Its writes delay no other Job's. And each write costs the API server less if many
+// come at once, because the server reads, commits and announces several of them together.
 func (p *Pool) alone(job types.UID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

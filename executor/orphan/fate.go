@@ -26,11 +26,12 @@ const (
 
 func finished(job *batchv1.Job) bool { return wire.FinishedCondition(job) != nil }
 
-// fate says what becomes of a pod. An orphan is released: nobody else removes its finalizer.
-// Pods of other controllers and of unmanaged Jobs are left alone (invariant I9). If the
-// built-in controller runs beside the executor, so are pods that are not known to have
-// belonged to a managed Job: the built-in controller releases the pods of every Job that is
-// gone and the pods that nothing controls, so no pod is stuck.
+// fate says what becomes of a pod. An orphan is released, because nobody else removes its
+// finalizer. Pods of other controllers and of unmanaged Jobs are left alone (invariant I9).
+//
+// If the built-in controller runs beside the executor, a pod is also left alone if it is not
+// known to have belonged to a managed Job. Such a pod is not stuck: the built-in controller
+// releases the pods of every Job that is gone, and the pods that nothing controls.
 func (r *Releaser) fate(ctx context.Context, pod *podcache.Pod, wasManaged bool) (fate, error) {
 	ref, other := pod.ControllingJob()
 	switch {

@@ -168,10 +168,10 @@ func (r *Releaser) release(ctx context.Context, pod *podcache.Pod) (err error) {
 	return r.cfg.API.ReleaseUnowned(ctx, pod)
 }
 
-// deleteLate deletes a pod that runs although its Job has finished. Another executor created
-// it, before it lost its lease or beside this one, and did not know yet that the Job had
-// finished. Nobody else deletes the pod as long as the Job exists. The cache may be behind,
-// and show as running a pod that has ended: that one stays.
+// deleteLate deletes a pod that runs although its Job has finished. Another executor, which ran
+// beside this one or has since lost its lease, created the pod when it did not know yet that the
+// Job had finished. Nobody else deletes the pod as long as the Job exists. The cache may be
+// behind and show a pod as running that has ended. Such a pod is not deleted.
 func (r *Releaser) deleteLate(ctx context.Context, pod *podcache.Pod) error {
 	ref, _ := pod.ControllingJob()
 	if ref == nil || pod.Ended() || pod.Deleting {

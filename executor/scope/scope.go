@@ -39,9 +39,10 @@ func (s Scope) Reconciles(job *batchv1.Job) bool {
 	return job != nil && s.Manages(job) && wire.FinishedCondition(job) == nil
 }
 
-// Expires reports whether the executor deletes the Job when its time to live is over. It
-// must have finished. In place of the built-in controller that is every Job, whoever manages
-// it: the built-in controller ignores spec.managedBy, too (invariant I9).
+// Expires reports whether the executor deletes the Job when its time to live is over. The Job
+// must have finished. Beside the built-in controller, the executor deletes only the Jobs that it
+// manages. In place of the built-in controller, it deletes every Job, whoever manages it: the
+// built-in controller ignores spec.managedBy, too (invariant I9).
 func (s Scope) Expires(job *batchv1.Job) bool {
 	if wire.FinishedCondition(job) == nil || job.DeletionTimestamp != nil {
 		return false
@@ -49,8 +50,10 @@ func (s Scope) Expires(job *batchv1.Job) bool {
 	return s.ReplaceBuiltin || s.Manages(job)
 }
 
-// Runs reports whether the executor runs the CronJob. Beside the built-in controller, it
-// does so only while spec.suspend keeps that away.
+// Runs reports whether the executor runs the CronJob. Beside the built-in controller, it runs a
+// CronJob only if the CronJob names this executor and spec.suspend is true. The built-in
+// controller then leaves the CronJob alone. In place of the built-in controller, the executor
+// runs every CronJob that does not name another manager.
 func (s Scope) Runs(cron *batchv1.CronJob) bool {
 	if manager, named := cron.Annotations[wire.CronJobManagedBy]; named && manager != s.ManagedBy {
 		return false
@@ -58,8 +61,8 @@ func (s Scope) Runs(cron *batchv1.CronJob) bool {
 	return s.ReplaceBuiltin || (s.HandedOver(cron) && cron.Spec.Suspend != nil && *cron.Spec.Suspend)
 }
 
-// HandedOver reports whether the CronJob names this executor. If so, spec.suspend only tells
-// the built-in controller to leave it alone.
+// HandedOver reports whether the CronJob names this executor. If it does, spec.suspend does not
+// say that the user has suspended it. It only tells the built-in controller to leave it alone.
 func (s Scope) HandedOver(cron *batchv1.CronJob) bool {
 	return cron.Annotations[wire.CronJobManagedBy] == s.ManagedBy
 }

@@ -34,8 +34,8 @@ type Backoffs struct {
 // A release is the backoff of the release of one pod.
 type release struct {
 	backoff.Backoff
-	// skipped says that the pod was left out since the last UntilNextRelease, because the
-	// delay had not ended.
+	// skipped: since the last call of UntilNextRelease, MayRelease has skipped the pod, because
+	// its delay had not ended.
 	skipped bool
 }
 
@@ -109,9 +109,10 @@ func (b *Backoffs) MayRelease(pod types.UID) bool {
 	return false
 }
 
-// UntilNextRelease is how long until the first delay of a release ends; 0 if there is none. If
-// a delay has ended since MayRelease left its pod out, that is the shortest time there is. It
-// forgets the delays of pods that do not have the tracking finalizer any more.
+// UntilNextRelease is how long until the first delay of a release ends; 0 if no delay runs. If
+// MayRelease has skipped a pod since the last call, and the pod's delay has ended, it returns
+// 1 ns: try again at once. It forgets the delays of pods that do not have the tracking finalizer
+// any more.
 func (b *Backoffs) UntilNextRelease(pods *tracker.Tracker) (next time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

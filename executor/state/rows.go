@@ -6,11 +6,11 @@ import (
 )
 
 const (
-	// RegrowAfter is how long a list stays short after a refusal. An engine that cannot
-	// take a longer list refuses one request in that time. An engine that was only
-	// overloaded has recovered by then.
+	// RegrowAfter is how long a list stays short after a refusal. So an engine that can never
+	// take a longer list refuses only one request in each such period. An engine that was
+	// only overloaded has recovered by then.
 	RegrowAfter = 30 * time.Second
-	// regrowStep is the least time before the request with the longer list.
+	// regrowStep is the shortest delay before a request with a longer list.
 	regrowStep = time.Second
 )
 
@@ -30,7 +30,7 @@ func (r *Rows) Max(most int) int {
 	return r.limit(most)
 }
 
-// limit needs r.mu.
+// limit is Max; r.mu must be held.
 func (r *Rows) limit(most int) int {
 	if r.max > 0 {
 		return min(most, r.max)
@@ -63,8 +63,8 @@ func (r *Rows) Accepted(n, most int) {
 	}
 }
 
-// Regrowth is how long until a request may list more than n pods, after one with n pods
-// that left some out; 0 if there was no limit.
+// Regrowth is how long to wait until a request may list more than n pods. It is called after a
+// request that listed n pods and left some out. 0: no refusal limits the list.
 func (r *Rows) Regrowth(n, most int) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

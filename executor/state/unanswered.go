@@ -62,8 +62,8 @@ func hasCondition(status *batchv1.JobStatus, wanted batchv1.JobCondition) bool {
 	})
 }
 
-// equals reports whether another write would have the same effect. Times of conditions count:
-// they say which of two tries took effect.
+// equals reports whether another write would have the same effect. Transition times are
+// compared: two tries may differ only in them, and they then tell which try took effect.
 func (w *StatusWrite) equals(other *StatusWrite) bool {
 	return w.Job.ResourceVersion == other.Job.ResourceVersion && wire.SameStatus(&w.Status, &other.Status)
 }
@@ -79,9 +79,9 @@ type Unanswered struct {
 	announced uint64
 }
 
-// Add adds a write whose outcome is unknown. It takes the place of an equal one. Of more than
-// maxUnanswered, the oldest is dropped, and never announced: before each later write, a read of
-// the Job has shown that the oldest had not taken effect, so it hardly still does.
+// Add adds a write whose outcome is unknown. It replaces an equal one. If there are more than
+// maxUnanswered, Add drops the oldest, which is then never announced. Several later reads of the
+// Job showed no effect of that write, so it is very unlikely to take effect now.
 func (u *Unanswered) Add(w *StatusWrite) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -42,7 +42,8 @@ const (
 	// StaleClaims: there may be pods to adopt.
 	StaleClaims
 	// UnverifiedPods: what is known of the pods was read before this process led. They have
-	// to be listed before something is done, unless the cache has caught up.
+	// to be listed before a decision that does something is applied, unless the cache has
+	// caught up.
 	UnverifiedPods
 )
 
@@ -121,7 +122,7 @@ func (s *Job) Observe(job *batchv1.Job, source Source) Change {
 	return c
 }
 
-// gone needs v.mu.
+// gone reports whether the Job does not exist any more; v.mu must be held.
 func (v *Version) gone() bool { return v.lifecycle == Gone || v.lifecycle == GoneUnmanaged }
 
 // isExpected reports whether the version is the result of the status write under way.
@@ -198,14 +199,15 @@ func (v *Version) Expect(status *batchv1.JobStatus) {
 	v.expected = status
 }
 
-// MarkStale adds to what is stale.
+// MarkStale records that these things are stale.
 func (v *Version) MarkStale(stale Stale) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.stale |= stale
 }
 
-// ClearStale removes from what is stale, and reports whether any of the given things was stale.
+// ClearStale records that these things are not stale any more, and reports whether any of them
+// was.
 func (v *Version) ClearStale(stale Stale) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -76,14 +76,18 @@ func (t *Tracker) drop(uid types.UID, until uint64, shown bool) bool {
 	return known
 }
 
-// Sweep drops the awaited pods that are certainly gone or another's: the informer's store has
-// reached at least their version (watched), and its copy (stored; nil if there is none) shows
-// that. The event handler may be behind the store and still show such a pod. The tracker
-// ignores that until the handler has shown the pod's end, or a version after the store's
-// copy. If the watch never saw the pod, the tracker ignores it as long as the Job exists.
+// Sweep drops the awaited pods that certainly no longer belong to the Job. That is certain if
+// the informer's store has reached at least the known version of the pod (watched), and the
+// store's copy of the pod (stored; nil if there is none) shows that the pod is gone or that the
+// Job has lost it.
 //
-// awaiting says that pods are still awaited. Their end may have been between two versions
-// that the watch has shown: then there is no event, and only another Sweep drops them.
+// The event handler may be behind the store, and may still show a dropped pod. The tracker
+// ignores that until the handler has shown the pod's end, or a version newer than the store's
+// copy. If the handler shows neither, the tracker ignores the pod as long as the Job exists.
+//
+// awaiting says that pods are still awaited. After a new list, the watch may skip the versions
+// in which the Job had such a pod. Then no event tells that the Job has lost the pod, and only
+// another Sweep drops it.
 func (t *Tracker) Sweep(watched uint64, stored func(*podcache.Pod) *podcache.Pod) (awaiting bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -50,7 +50,7 @@ func (c *calls) unknown() (out []*Creation) {
 }
 
 // Creation is a pod creation whose outcome is not known yet. It counts as in flight until
-// Created or Refused is called, or a list follows Unknown.
+// Created or Refused is called or, after Unknown, until a later list has ended.
 type Creation struct {
 	t     *Tracker
 	index int32

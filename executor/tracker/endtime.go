@@ -19,9 +19,10 @@ func finishedTime(pod *podcache.Pod) time.Time {
 	return pod.Created
 }
 
-// notAfter returns ended, but no later than seen in wall time, where now is the current
-// wall time. A clock that was set back, or a node whose clock is fast, must not make a
-// retry delay longer. If now or seen is zero, it returns ended.
+// notAfter returns the time at which a pod ended, but no later than when this process saw it
+// (seen, an elapsed time, which is converted to wall time; now is the current wall time). A
+// clock that was set back, or a node whose clock is fast, must not make a retry delay longer.
+// If now or seen is zero, it returns ended.
 func notAfter(ended, seen, now time.Time) time.Time {
 	if now.IsZero() || seen.IsZero() {
 		return ended

@@ -22,7 +22,7 @@ type record struct {
 	queued bool
 	// deleted: the API server accepted this process's deletion of the pod. From then on
 	// the pod is not active, even before an observation says so. It is accounted for only
-	// once an observation shows how it stood then: it may have succeeded before.
+	// once an observation shows its state at that time: it may have succeeded before.
 	deleted bool
 	// endSeen is when, in elapsed time, this process first saw that the pod has ended
 	// (ended is true) or is being deleted (ended is false). The pod ended no later,
@@ -105,8 +105,8 @@ func (p *pods) keep(pod *podcache.Pod) {
 	}
 }
 
-// await adds the pod to the awaited ones if the watch is behind about it, or else removes
-// it.
+// await adds the pod to the awaited ones if the watch is behind about it. Otherwise it removes
+// the pod from them.
 func (p *pods) await(r *record) {
 	if r.seen && !r.missing() {
 		delete(p.awaited, r.pod.UID)
@@ -115,9 +115,9 @@ func (p *pods) await(r *record) {
 	p.awaited[r.pod.UID] = r
 }
 
-// lost reports whether this version of a pod is not the Job's any more, and the Job cannot
-// adopt it: something else controls it, or the Job's selector does not match it. If the Job
-// can adopt it, the handler has it adopted.
+// lost reports whether the Job does not control this version of the pod any more and cannot
+// adopt it: something else controls it, or the Job's selector does not match it. A pod that the
+// Job can adopt is not lost: the event handler makes the Job adopt it.
 func (p *pods) lost(r *record, now *podcache.Pod) bool {
 	before, _ := r.pod.Controller()
 	after, controlled := now.Controller()
@@ -127,10 +127,9 @@ func (p *pods) lost(r *record, now *podcache.Pod) bool {
 	return p.policy.strays(now)
 }
 
-// setMissing records that the pod was missing in a list of this version; 0: it is in the
-// newest list. Until the watch shows
-// what became of the pod, it counts nowhere, and its finalizer is not known to be gone. If
-// it failed, the retry delay still depends on that.
+// setMissing records that a list of this version did not contain the pod; 0: the newest list
+// contains it. A missing pod counts nowhere until the watch shows what became of it, and its
+// finalizer is not known to be gone. If the pod failed, the retry delay still depends on that.
 func (p *pods) setMissing(r *record, at uint64) {
 	p.uncount(r)
 	r.missingAt = at

@@ -48,11 +48,11 @@ func (p *pods) rows(recorded map[types.UID]bool, limit int, now time.Time) ([]*j
 	return rows, p.unlisted(listed), nil
 }
 
-// withSiblings adds the pods that share an index with a listed pod if failures are limited
-// per index. The engine keeps the last failed pod of an index until that is replaced, and
-// needs all pods of the index to know which is the last. They are few: each pod of an index
-// but the first replaces another one. If a request has no room for all of an index, none of
-// them is listed, unless the status has recorded one.
+// withSiblings adds, if failures are limited per index, all unaccounted pods that share an index
+// with a listed pod. The engine keeps the last failed pod of an index until it is replaced, and
+// needs all pods of the index to know which one is the last. An index has few pods at a time,
+// because each new pod replaces the one before. If a request has no room for all pods of an
+// index, none of them is listed, unless the status has recorded one of them.
 func (p *pods) withSiblings(listed []*record, recorded map[types.UID]bool) []*record {
 	if !p.policy.LimitedPerIndex || len(listed) == len(p.unaccounted.records) {
 		return listed
@@ -84,14 +84,14 @@ func (p *pods) withSiblings(listed []*record, recorded map[types.UID]bool) []*re
 // maxRows is the contract's limit on unaccounted_pods.
 const maxRows = 100_000
 
-// A turn says when a pod gets into a short list.
+// A turn is a pod's rank for a short list: pods of an earlier turn get places first.
 type turn int
 
 const (
 	// leavesSoon: the pod leaves the list with the next statuses.
 	leavesSoon turn = iota
 	// staysUntilReplaced: with limits per index, a failed pod stays in the list until it is
-	// replaced. Listed first, such pods would hide all others.
+	// replaced. If such pods were listed first, they could hide all others.
 	staysUntilReplaced
 	// notCountedYet: the policy counts the pod only once it has ended.
 	notCountedYet

@@ -26,7 +26,7 @@ type Policy struct {
 	Matches func(*podcache.Pod) bool
 }
 
-// share is a pod's share in the Job's counts.
+// share is what one pod adds to the Job's counts.
 type share struct {
 	active, ready, terminating, trackedActive, unaccounted, stray bool
 
@@ -34,8 +34,8 @@ type share struct {
 	restarts int64
 }
 
-// sameButReadiness reports whether the share differs from the one before in readiness at most. For an
-// unaccounted pod it is false, because there every detail matters.
+// sameButReadiness reports whether the share differs from the one before at most in readiness.
+// For an unaccounted pod it is false, because every detail of such a pod matters.
 func (s share) sameButReadiness(before share) bool {
 	before.ready = s.ready
 	return s == before && !s.unaccounted

@@ -23,7 +23,8 @@ const (
 type Change int
 
 const (
-	// Unchanged: the echo of a write of this process, or older than what is known.
+	// Unchanged: this version was known already, for example from the answer to a write, or
+	// it is older than the known one.
 	Unchanged Change = iota
 	// Detail: the number of ready pods, a detail of an active pod that alone is no reason
 	// to act, or the expected effect of a call under way.

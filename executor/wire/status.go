@@ -17,13 +17,15 @@ import (
 // JobStatus converts a Job's status for the engine. Neighbouring intervals of an index set
 // are joined: "0,1" becomes the range (0,1).
 //
-// Anybody who may write a Job's status can put values there that would make a request
-// invalid, and the API server accepts them. So JobStatus converts only conditions of the
-// types that the engine writes, one of each; KeepUndecided puts the others back. It leaves
-// out uncounted UIDs that no object can have: there is no pod to count.
+// Anybody who may write a Job's status can put values there that the API server accepts, but
+// that would make a request invalid. So JobStatus leaves out some of them:
 //
-// It fails for an index set that is malformed or out of order. The API server accepts no
-// such sets since v1.32.
+//   - It converts only conditions of the types that the engine writes, and one of each type.
+//     KeepUndecided puts the others back.
+//   - It leaves out uncounted UIDs that no object can have. There is no such pod to count.
+//
+// It fails for an index set that is malformed or out of order. The API server has refused such
+// sets since v1.32.
 func JobStatus(in *batchv1.JobStatus) (*jobpolicyv1.JobStatus, error) {
 	out := &jobpolicyv1.JobStatus{
 		StartTime:      timeMessage(in.StartTime),

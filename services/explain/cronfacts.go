@@ -168,11 +168,11 @@ func (w *cronWork) notes() {
 		},
 		{
 			spec.ConcurrencyPolicy == batchv1.ForbidConcurrent && (w.State == Waiting || len(w.Skipped) > 0), "Forbid",
-			"concurrencyPolicy Forbid is no promise of exactly one run for each time: while a run is active those that come due are left out, except for the latest, and in rare faults a run comes twice. The work must bear both.",
+			"concurrencyPolicy Forbid does not promise exactly one run for each time. Of the runs that come due while another one is active, at most the latest starts afterwards. In rare faults a run starts twice. The work must tolerate both.",
 		},
 		{
 			len(w.Skipped) > 0 && w.State != Missed, "missed runs",
-			"Of runs that were missed only the latest starts. None is made up for later.",
+			"If several runs are missed, only the latest of them can still start. The others are left out.",
 		},
 		{
 			w.State == Suspended && len(w.Active) > 0, "suspend",

@@ -50,7 +50,7 @@ func (w *cronWork) situation() {
 		w.advise("Delete the Job that has the name; the run starts then, unless it is too late.")
 		w.say(Blocked, "The run of %s cannot start: %s.%s", w.when(w.due()), decidedBecause(e), w.nextText())
 	case jobpolicyv1.Rule_RULE_START_JITTER:
-		w.advise("Nothing but time: %s lets each run start later, always as much for the same run.", annotation.StartJitter)
+		w.advise("You need not do anything: the run starts by itself. %s delays each run, always by the same time for the same run.", annotation.StartJitter)
 		w.say(Waiting, "The run of %s waits for its start jitter.", w.when(w.due()))
 	case jobpolicyv1.Rule_RULE_CONCURRENCY_FORBIDDEN:
 		w.forbidden()

@@ -214,7 +214,7 @@ func (w *work) backingOff() bool {
 		if w.Counts.Active > 0 && indexed(w.Job) && w.Job.Spec.BackoffLimitPerIndex != nil {
 			return false // other indexes run
 		}
-		w.advise("Nothing but time: the delay starts at 10 s and doubles with each failure in a row, up to 10 min. Mend the reason of the failures meanwhile.")
+		w.advise("You need not do anything: the Job tries again by itself. The delay starts at 10 s and doubles with each failure in a row, up to 10 min. Meanwhile you can mend the cause of the failures.")
 		last := ""
 		if p := w.lastFailed(); p != nil {
 			last = fmt.Sprintf(" The last one, %s, failed %s: %s.", p.Name, w.ago(failedAt(p)), whyFailed(p))

@@ -31,17 +31,18 @@
 //   - I2: a pod that ran when its Job failed, or whose end before that was not seen,
 //     counts as failed, whatever its end. The policy may ignore it by one of its conditions (I1).
 //   - I6: an executor need not know the pods, ends and completed indexes that another
-//     executor created, recorded or wrote a moment ago. It need not count a success that the
-//     Job has lost, also if a webhook keeps the pod's finalizer.
-//   - I10: if a pod has reported several times for its end, and it depends on these which of
-//     two failed pods of an index came last, that is not judged.
-//   - I12: an executor that started later need not know an end if the pods that show it are
-//     gone, no longer selected, or owned by another Job. Nor need any other executor if
-//     another one, or a second controller, released the pod a moment after its end, and no
-//     pod shows the end any more. A success without finalizer
-//     ends a row of failures for an executor that sees it. Of ends in the same second,
-//     the success counts as the last. A pod that reported two different ends may count
-//     as either.
+//     executor created, recorded or wrote a moment ago.
+//   - I6: an executor need not count a success of a pod that the Job has lost, not even if a
+//     webhook keeps the pod's finalizer.
+//   - I10: a pod may have reported different times of its end. If these decide which of two
+//     failed pods of an index came last, the order is not judged.
+//   - I12: an executor that started after an end need not know it if the pods that show it
+//     are gone, no longer selected, or owned by another Job.
+//   - I12: an executor need not know an end if another executor, or a second controller,
+//     released the pod a moment after the end, and no pod shows the end any more.
+//   - I12: a success without finalizer ends a row of failures for an executor that sees it.
+//   - I12: of ends in the same second, the success counts as the last.
+//   - I12: a pod that reported two different ends may count as either.
 //   - liveness: every failure that may count adds to the retry delay, and a success that
 //     nothing in the cluster shows any more does not end a row of failures.
 //   - late: a failed pod with limits per index waits for the next pod of its index.

@@ -83,9 +83,10 @@ type judge struct {
 	namespaces map[string]*corev1.Namespace
 	writers    map[string]*writer
 	leases     map[string]time.Time // The time until which each executor may write.
-	// holder is the newest holder of the lease; sawHolder is the holder when each executor last
-	// read the lease. leaseGone is when somebody last deleted it. unaware holds the executors
-	// that had not read the last holder's lease before that, and so could not know that it had one.
+	// holder is the newest holder of the lease. sawHolder says, by executor, who held the lease
+	// when the executor last read it. leaseGone is when somebody last deleted the lease.
+	// unaware holds the executors that created a new lease without having read that of the last
+	// holder. They could not know that there was such a holder.
 	holder    string
 	sawHolder map[string]string
 	leaseGone time.Time

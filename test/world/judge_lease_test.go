@@ -30,8 +30,8 @@ func TestWhoeverLosesTheLeaseToAnotherWritesNothing(t *testing.T) {
 	}
 }
 
-// An executor that had not read the lease since it had its last holder, before it was deleted,
-// cannot know who holds it.
+// After somebody deletes the lease, an executor knows its last holder only if it has read the
+// lease while that holder had it.
 func TestADeletedLeaseIsStillItsHoldersToThoseWhoHaveSeenIt(t *testing.T) {
 	for name, tc := range map[string]struct {
 		read   string // The holder when executor B read the lease.

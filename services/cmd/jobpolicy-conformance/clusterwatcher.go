@@ -20,7 +20,7 @@ import (
 
 // The checks of a caller whose writes to its API server pass through a front.
 const (
-	checkWrites       = "begins no write of a decision after its status, and its status not before these are answered"
+	checkWrites       = "writes the status of a decision after its creations and deletions are answered"
 	checkDurable      = "begins to release a pod when a status that accounts for it is written"
 	checkReleaseFirst = "releases a pod before it deletes it, where the answer says so"
 	checkBegins       = "begins no more creations than an answer decided"

@@ -49,12 +49,12 @@ type options struct {
 func (o *options) AddFlags(s *flaggroup.Set) {
 	serving := s.Group("Serving")
 	serving.StringVar(&o.grpcAddress, "grpc-address", ":8443", "`Address` (host:port) to serve gRPC on.")
-	serving.StringVar(&o.httpAddress, "http-address", "127.0.0.1:8081", "`Address` (host:port) to serve /healthz, /readyz and /metrics on, in plaintext. Empty: do not.")
+	serving.StringVar(&o.httpAddress, "http-address", "127.0.0.1:8081", "`Address` (host:port) to serve /healthz, /readyz and /metrics on, in plaintext. Empty: serve none of them.")
 	serving.BoolVar(&o.profiling, "profiling", false, "Serve profiles under /debug/pprof/ on --http-address, to clients on the same machine.")
 	serving.IntVar(&o.maxConcurrentCalls, "max-concurrent-calls", concurrentCalls(), "Calls that are decided on at a time; one caller gets half of them. Others wait for a second, then get RESOURCE_EXHAUSTED. Default: 2 for each processor but one, at least 2.")
-	serving.IntVar(&o.maxOpenCalls, "max-open-calls", 1000, "Calls that may be open, those included that wait or still arrive; one caller gets half of them. More get RESOURCE_EXHAUSTED at once.")
+	serving.IntVar(&o.maxOpenCalls, "max-open-calls", 1000, "Calls that may be open, including calls that wait or still arrive; one caller gets half of them. More get RESOURCE_EXHAUSTED at once.")
 	serving.IntVar(&o.maxConnectionsPerCaller, "max-connections-per-caller", 100, "Connections that one caller, by the identity of its certificate, may have.")
-	serving.IntVar(&o.maxConnections, "max-connections", 1000, "Connections that all callers together may have. One more takes the place of the oldest of the caller that has most, unless its own caller would then have more.")
+	serving.IntVar(&o.maxConnections, "max-connections", 1000, "Connections that all callers together may have. When full, a new connection closes the oldest one of the caller with most connections; it is refused if its own caller would then have more.")
 	serving.StringVar(&o.memoryLimit, "memory-limit", "512Mi", "Memory that the process may take, as a Kubernetes `quantity`. Requests and answers get a part of it, and are refused beyond that; sets GOMEMLIMIT to three quarters, unless that is set.")
 	serving.DurationVar(&o.maxConnectionAge, "max-connection-age", 30*time.Minute, "Time after which a client is asked to connect anew, so that clients spread over replicas and certificates are checked again.")
 

@@ -142,7 +142,7 @@ func forbidForever(s *subject) {
 
 func aboutOnce(s *subject) {
 	if s.cron != nil && s.cron.Spec.ConcurrencyPolicy == batchv1.ForbidConcurrent {
-		s.at(Note, "spec.concurrencyPolicy", "is Forbid, which is no promise of exactly one run for each time: while a run is active those that come due are left out, except for the latest, and in rare faults a run comes twice. The work must bear both")
+		s.at(Note, "spec.concurrencyPolicy", "is Forbid, which does not promise exactly one run for each time. Of the runs that come due while another one is active, at most the latest starts afterwards. In rare faults a run starts twice. The work must tolerate both")
 	}
 }
 

@@ -60,7 +60,7 @@ func specFits(s *subject) {
 	for _, problem := range unwrap(InManifest(err)) {
 		path, text, _ := strings.Cut(problem.Error(), ": ")
 		path = strings.TrimPrefix(strings.TrimPrefix(path, "spec"), ".")
-		// For the engine a word that it does not know is missing.
+		// The engine reports a word that it does not know as missing. The check values names it.
 		if !slices.ContainsFunc(unknown, func(p manifest.Problem) bool { return p.Path == path }) {
 			s.find(Error, path, text)
 		}

@@ -165,7 +165,8 @@ func (d document) unreadable() error {
 // ErrNoKind says that a document is no object of the Kubernetes API.
 var ErrNoKind = errors.New(`kind: is missing; expected "Job" or "CronJob" of batch/v1`)
 
-// read reads an object, or the objects of a list. An object without a kind has that of otherwise.
+// read reads an object, or the objects of a list. If data names no apiVersion or no kind, read
+// takes that of otherwise.
 func read(data []byte, otherwise metav1.TypeMeta, at lines) ([]*Object, error) {
 	meta := otherwise
 	if err := json.UnmarshalCaseSensitivePreserveInts(data, &meta); err != nil {

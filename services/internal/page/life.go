@@ -39,25 +39,25 @@ func (h *hub) life(uid types.UID, now time.Time) lifeJSON {
 	if !ok {
 		return lifeJSON{Gone: true}
 	}
-	var telling []corev1.Pod
+	var explained []corev1.Pod
 	all := explain.Facts{Job: o.Job, Now: now}
 	for _, p := range pods.Pods {
 		pod := podOf(p)
 		all.Pods = append(all.Pods, pod)
 		if tells(p) {
-			telling = append(telling, pod)
+			explained = append(explained, pod)
 		}
 	}
 	var many late
 	if pods.Known > maxBars {
 		many = h.lookout.late(o, now)
-		telling = append(example(o), many.example()...)
+		explained = append(example(o), many.example()...)
 	}
 	chart := timeline.Of(all)
 	sum := pods.Summary
 	counts := explain.Counts{Active: sum.GetActive(), Ready: sum.GetReady(), Terminating: sum.GetTerminating()}
 	life := lifeJSON{
-		Report: recorded(o, explanation(decided(o).Explanation), telling, many, now, counts),
+		Report: recorded(o, explanation(decided(o).Explanation), explained, many, now, counts),
 		Life:   chart.Picture(), Pods: pods.Known, Cells: cells(o.Job, pods),
 	}
 	verdict := explanation(decided(o).Verdict)
@@ -75,10 +75,10 @@ func tells(p *podcache.Pod) bool {
 	return p.Ended() || !p.Deleting && (p.Phase() == corev1.PodPending || p.WaitingReason() != "")
 }
 
-// recorded explains the last decision. telling are the pods that the cache can explain; it
-// may hold only one example of the late pods.
-func recorded(o executor.Observation, e *jobpolicyv1.Explanation, telling []corev1.Pod, late late, now time.Time, counts explain.Counts) *explain.Report {
-	facts := explain.Facts{Job: timeline.Dated(o.Job), Pods: telling, NotStarting: int(max(o.Hindered.Pods, late.pods)), Now: now}
+// recorded explains the last decision. explained are the pods that the cache can explain. They
+// may include only one example of the late pods.
+func recorded(o executor.Observation, e *jobpolicyv1.Explanation, explained []corev1.Pod, late late, now time.Time, counts explain.Counts) *explain.Report {
+	facts := explain.Facts{Job: timeline.Dated(o.Job), Pods: explained, NotStarting: int(max(o.Hindered.Pods, late.pods)), Now: now}
 	if o.Refusal.Why != "" {
 		facts.Events = []corev1.Event{{Reason: "FailedCreate", Message: o.Refusal.Why, LastTimestamp: metav1.NewTime(o.Refusal.At)}}
 	}

@@ -168,7 +168,7 @@ func (c *replayCommand) print(r replay.Result) error {
 }
 
 func (c *replayCommand) printText(r replay.Result) error {
-	fmt.Fprintf(c.Out, "%d decided again: %d the same, %d different. %d skipped: they hold no answer, or hide a name that decides.\n",
+	fmt.Fprintf(c.Out, "%d decided again: %d the same, %d different. %d skipped: they have no answer, or the decision depends on a redacted name.\n",
 		r.Same+len(r.Differences), r.Same, len(r.Differences), r.Skipped)
 	if len(r.Differences) == 0 {
 		return nil

@@ -21,10 +21,10 @@ import (
 	"jobpolicy.dev/services/internal/cluster"
 )
 
-const waitLong = `Waits until a Job is finished, either way: the exit code is 0 when it is Complete and 1
-when it has Failed. Tells what changes meanwhile. When the Job is deleted before, or
---timeout is over, the exit code is 3. Of a Job that was deleted right after its end, its
-events tell how it ended. With -o json or yaml only the end is told.`
+const waitLong = `Waits until a Job is finished, and prints what changes meanwhile. The exit code is 0 if the
+Job is Complete and 1 if it has Failed. It is 3 if the Job was deleted before its end, or if
+--timeout is over. If the Job was deleted right after its end, wait learns from its events how
+it ended. With -o json or yaml, wait prints only the end.`
 
 // waitEvery is how often wait reads the Job. Tests set a shorter time.
 var waitEvery = time.Second

@@ -98,7 +98,7 @@ func barOf(p *corev1.Pod) Bar {
 	return b
 }
 
-// earlier is the earlier one of two times, of which zero is none.
+// earlier returns the earlier one of two times. The zero time counts as no time.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
