@@ -54,6 +54,7 @@ var slowAttacks = map[string]attack{
 	"1,000 connections":                           manyConnections,
 	"1,000 connections without a word":            silentConnections,
 	"100 calls at a time":                         manyCalls,
+	"100 dense calls at a time":                   denseCalls,
 	"1,000 readers of /metrics that read nothing": unreadMetrics,
 }
 
@@ -253,12 +254,32 @@ func manyCalls(t *testing.T, e *attacker) {
 	wait.Wait()
 }
 
-func manyEmptyRows(t *testing.T, e *attacker) {
-	// Of two bytes each; no list is longer than the contract allows.
+// emptyRows is a request of that size whose rows have two bytes each. No list is longer than the
+// contract allows.
+func emptyRows(size int) []byte {
 	exits := bytes.Repeat([]byte("\x12\x00"), 1000)
 	failure := append(binary.AppendUvarint([]byte("\x32"), uint64(len(exits))), exits...)
 	row := append(binary.AppendUvarint([]byte("\x3a"), uint64(len(failure))), failure...)
-	message := bytes.Repeat(row, maxMessage/len(row))
+	return bytes.Repeat(row, size/len(row))
+}
+
+// denseCalls sends requests that are too small to be counted, and take long to be measured.
+func denseCalls(t *testing.T, e *attacker) {
+	conn := e.dial(t)
+	message := emptyRows(64 << 10)
+	var wait sync.WaitGroup
+	for range 100 {
+		wait.Go(func() {
+			for range 10 {
+				_ = send(e.ctx, conn, jobpolicyv1grpc.PolicyService_DecideJob_FullMethodName, message) // is refused
+			}
+		})
+	}
+	wait.Wait()
+}
+
+func manyEmptyRows(t *testing.T, e *attacker) {
+	message := emptyRows(maxMessage)
 	if err := send(e.ctx, e.dial(t), jobpolicyv1grpc.PolicyService_DecideJob_FullMethodName, message); err == nil {
 		t.Error("8 million empty rows are accepted")
 	}

@@ -60,10 +60,6 @@ func (a *admission) admit(ctx context.Context, info *tap.Info) (context.Context,
 		c.refused = conn.caller.noRoom(err, "open calls")
 		return ctx, nil
 	}
-	if !strings.HasPrefix(info.FullMethodName, "/"+ServiceName+"/") {
-		context.AfterFunc(ctx, c.end)
-		return ctx, nil
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	c.arrival = time.AfterFunc(a.receiveTimeout, func() { cancel(errTooSlow) })
 	context.AfterFunc(ctx, c.end)

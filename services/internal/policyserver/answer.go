@@ -73,9 +73,12 @@ type encoded struct {
 	timeout time.Duration
 }
 
-// add appends the prefix and the encoded message.
-func (e *encoded) add(prefix []byte, m proto.Message) error {
-	size := len(prefix) + proto.Size(m)
+// addWhole encodes the message.
+func (e *encoded) addWhole(m proto.Message) error { return e.add(nil, m, proto.Size(m)) }
+
+// add appends the prefix and the encoded message, whose size proto.Size has just returned.
+func (e *encoded) add(prefix []byte, m proto.Message, size int) error {
+	size += len(prefix)
 	if e.bytes += int64(size); e.bytes > jobpolicyv1grpc.MaxMessageBytes {
 		return refusal.TooLarge(jobpolicyv1.ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE, "the answer takes", e.bytes, jobpolicyv1grpc.MaxMessageBytes)
 	}
@@ -84,7 +87,7 @@ func (e *encoded) add(prefix []byte, m proto.Message) error {
 		return err
 	}
 	// Equal decisions have equal bytes: the entries of maps are in order.
-	out, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(append(*b, prefix...), m)
+	out, err := proto.MarshalOptions{Deterministic: true, UseCachedSize: true}.MarshalAppend(append(*b, prefix...), m)
 	if err != nil {
 		return refusal.ErrInternal
 	}
@@ -94,8 +97,9 @@ func (e *encoded) add(prefix []byte, m proto.Message) error {
 
 // addItem encodes the message as an entry of a list.
 func (e *encoded) addItem(list protowire.Number, m proto.Message) error {
+	size := proto.Size(m)
 	prefix := protowire.AppendTag(nil, list, protowire.BytesType)
-	return e.add(protowire.AppendVarint(prefix, uint64(proto.Size(m))), m)
+	return e.add(protowire.AppendVarint(prefix, uint64(size)), m, size)
 }
 
 // room returns a piece with room for n more bytes.
@@ -121,8 +125,8 @@ func (e *encoded) room(n int) (*[]byte, error) {
 // count reserves n bytes of the memory for answers. It fails if the connection is
 // closed: nobody would release the memory, because the transport writes no answer there.
 func (e *encoded) count(n int64) error {
-	if e.conn.caller.answers.tryAcquire(n) != nil {
-		return e.conn.caller.unread()
+	if err := e.conn.caller.answers.tryAcquire(n); err != nil {
+		return e.conn.caller.noAnswer(err)
 	}
 	a := &answer{conn: e.conn, bytes: n}
 	if !e.conn.keep(a) {

@@ -26,7 +26,7 @@ func TestAnAnswerForAClosedConnectionKeepsNoMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := &encoded{conn: conn}
-	if err := before.add(nil, large()); err != nil {
+	if err := before.addWhole(large()); err != nil {
 		t.Fatal(err)
 	}
 	held := func() int64 { return cs.pools.answers.held.Load() }
@@ -40,7 +40,7 @@ func TestAnAnswerForAClosedConnectionKeepsNoMemory(t *testing.T) {
 		t.Errorf("an answer of before the end of its connection holds %d bytes", held())
 	}
 	after := &encoded{conn: conn}
-	if err := after.add(nil, large()); status.Code(err) != codes.Canceled {
+	if err := after.addWhole(large()); status.Code(err) != codes.Canceled {
 		t.Errorf("error %v, want CANCELED", err)
 	}
 	if held() != 0 {

@@ -87,12 +87,15 @@ func answerItem[Req proto.Message, Resp any](ctx context.Context, t *turn, item 
 // answerBatch answers the items one after the other, and encodes their results. A caller
 // that wants several processors sends several batches.
 func (s *service) answerBatch(ctx context.Context, c *call, one batch, body []byte, answer *encoded) error {
+	t := &turn{call: c}
+	defer t.end()
+	if err := t.begin(ctx); err != nil {
+		return err
+	}
 	items, err := splitBatch(body)
 	if err != nil {
 		return err
 	}
-	t := &turn{call: c}
-	defer t.end()
 	for _, item := range items {
 		result, err := one(ctx, s, t, item)
 		if err != nil {

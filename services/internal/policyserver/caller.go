@@ -144,14 +144,19 @@ func (c *caller) noRoom(err error, kind string) error {
 // readsAnswers returns nil if there is room for one more answer. Without it no decision
 // is made, because its answer could not be sent.
 func (c *caller) readsAnswers() error {
-	if c.answers.tryAcquire(chunkBytes) != nil {
-		return c.unread()
+	if err := c.answers.tryAcquire(chunkBytes); err != nil {
+		return c.noAnswer(err)
 	}
 	c.answers.release(chunkBytes)
 	return nil
 }
 
-func (c *caller) unread() error {
+// noAnswer is the refusal of a call for whose answer there is no memory. err is that of the
+// pool.
+func (c *caller) noAnswer(err error) error {
+	if errors.Is(err, errOverloaded) { // by the answers of others
+		return c.noRoom(err, "memory for answers")
+	}
 	return refusal.Refusal{
 		Code: codes.ResourceExhausted, Reason: jobpolicyv1.ErrorReason_ERROR_REASON_UNREAD_ANSWERS,
 		Text:     "this caller has too many answers that it did not read yet",

@@ -234,8 +234,40 @@ func TestARequestThatDoesNotArriveIsGivenUp(t *testing.T) {
 	if status.Code(err) != codes.DeadlineExceeded || jobpolicyv1grpc.ReasonOf(err) != jobpolicyv1.ErrorReason_ERROR_REASON_REQUEST_TOO_SLOW {
 		t.Errorf("error = %v, want DEADLINE_EXCEEDED for REQUEST_TOO_SLOW", err)
 	}
+	for _, method := range []string{healthv1.Health_Check_FullMethodName, healthv1.Health_Watch_FullMethodName} {
+		ctx := patient(t)
+		stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := stream.RecvMsg(&healthv1.HealthCheckResponse{}); err == nil || ctx.Err() != nil {
+			t.Errorf("%s without a request: %v, want an error of the server", method, err)
+		}
+	}
 	if err := decide(patient(t), conn); err != nil {
 		t.Errorf("another call of the connection: %v", err)
+	}
+}
+
+// A watch of health has no end, once its request has arrived.
+func TestAWatchOfHealthOutlivesTheReceiveTimeout(t *testing.T) {
+	srv := testengine.Start(t, testengine.Config{ReceiveTimeout: 50 * time.Millisecond})
+	watch, err := healthv1.NewHealthClient(srv.Dial(t)).Watch(patient(t), &healthv1.HealthCheckRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := watch.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := watch.Recv()
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		t.Errorf("the watch ended: %v", err)
+	case <-time.After(200 * time.Millisecond):
 	}
 }
 

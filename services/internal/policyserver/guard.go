@@ -95,7 +95,7 @@ func (g *guard) one(srv any, ctx context.Context, c *call, body []byte, next grp
 	if err != nil {
 		return err
 	}
-	return answer.add(nil, resp.(proto.Message))
+	return answer.addWhole(resp.(proto.Message))
 }
 
 func decodeMessage(body []byte, m proto.Message, descriptor protoreflect.MessageDescriptor) error {
@@ -113,6 +113,8 @@ func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, 
 	defer g.recovered(ctx, info.FullMethod, &err)
 	if c := callFrom(ctx); c != nil && c.refused != nil {
 		return nil, c.refused
+	} else if c != nil {
+		c.arrived()
 	}
 	return next(ctx, req)
 }
@@ -122,8 +124,23 @@ func (g *guard) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInf
 	defer g.recovered(ss.Context(), info.FullMethod, &err)
 	if c := callFrom(ss.Context()); c != nil && c.refused != nil {
 		return c.refused
+	} else if c != nil {
+		ss = &arriving{ss, c}
 	}
 	return next(srv, ss)
+}
+
+// An arriving stream notes when its first message has been received.
+type arriving struct {
+	grpc.ServerStream
+	call *call
+}
+
+// RecvMsg implements grpc.ServerStream.
+func (a *arriving) RecvMsg(m any) error {
+	err := a.ServerStream.RecvMsg(m)
+	a.call.arrived()
+	return err
 }
 
 // recovered must be deferred. It logs a panic and sets err. (The recovery of

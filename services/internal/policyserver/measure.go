@@ -37,11 +37,11 @@ type measure struct {
 }
 
 // measureMessage reads the encoded message without decoding it. It stops at invalid
-// bytes, which the decoder will refuse.
-func measureMessage(b []byte, m protoreflect.MessageDescriptor) measure {
+// bytes, which the decoder will refuse, and when the message takes more than most bytes.
+func measureMessage(b []byte, m protoreflect.MessageDescriptor, most int64) measure {
 	total := measure{bytes: structBytes(m)}
 	var entries map[protowire.Number]int
-	for len(b) > 0 {
+	for len(b) > 0 && total.bytes <= most {
 		number, wireType, n := protowire.ConsumeTag(b)
 		if n < 0 {
 			return total
@@ -66,7 +66,7 @@ func measureMessage(b []byte, m protoreflect.MessageDescriptor) measure {
 				return total
 			}
 		}
-		inner := measureField(value, wireType, field)
+		inner := measureField(value, wireType, field, most-total.bytes)
 		total.bytes += inner.bytes
 		if inner.overlong != "" {
 			total.overlong = string(field.Name()) + "." + inner.overlong
@@ -77,7 +77,7 @@ func measureMessage(b []byte, m protoreflect.MessageDescriptor) measure {
 }
 
 // measureField is what one occurrence of a field adds to its message.
-func measureField(value []byte, wireType protowire.Type, field protoreflect.FieldDescriptor) measure {
+func measureField(value []byte, wireType protowire.Type, field protoreflect.FieldDescriptor, most int64) measure {
 	if wireType != protowire.BytesType {
 		if field.IsList() {
 			return measure{bytes: listGrowth * wordBytes}
@@ -91,11 +91,11 @@ func measureField(value []byte, wireType protowire.Type, field protoreflect.Fiel
 	size := int64(len(content))
 	switch {
 	case field.IsMap():
-		inner := measureMessage(content, field.Message())
+		inner := measureMessage(content, field.Message(), most)
 		inner.bytes += entryBytes
 		return inner
 	case field.Message() != nil:
-		inner := measureMessage(content, field.Message())
+		inner := measureMessage(content, field.Message(), most)
 		inner.bytes += listGrowth * pointerBytes
 		return inner
 	case field.Kind() == protoreflect.StringKind:
@@ -110,17 +110,17 @@ func measureField(value []byte, wireType protowire.Type, field protoreflect.Fiel
 // rounded is about what an allocation of n bytes takes.
 func rounded(n int64) int64 { return n + n/sizeClass + wordBytes }
 
-var structSizes sync.Map // of int64, by protoreflect.FullName
+var structSizes sync.Map // of int64, by protoreflect.MessageDescriptor: a name as key would be allocated for each look
 
 // structBytes is what an empty message takes.
 func structBytes(m protoreflect.MessageDescriptor) int64 {
-	if size, ok := structSizes.Load(m.FullName()); ok {
+	if size, ok := structSizes.Load(m); ok {
 		return size.(int64)
 	}
 	var size int64 = entryBytes // a map's entry has no type
 	if t, err := protoregistry.GlobalTypes.FindMessageByName(m.FullName()); err == nil {
 		size = rounded(int64(reflect.TypeOf(t.Zero().Interface()).Elem().Size()))
 	}
-	structSizes.Store(m.FullName(), size)
+	structSizes.Store(m, size)
 	return size
 }

@@ -1,6 +1,7 @@
 package policyserver
 
 import (
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -52,7 +53,7 @@ func TestOverlongListIsFoundBeforeDecoding(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := measureMessage(b, tc.as).overlong; got != tc.want {
+			if got := measureMessage(b, tc.as, math.MaxInt64).overlong; got != tc.want {
 				t.Errorf("overlong = %q, want %q", got, tc.want)
 			}
 		})
@@ -65,7 +66,7 @@ func FuzzMeasureStandsAnyBytes(f *testing.F) {
 	}
 	m := (&jobpolicyv1.DecideJobsRequest{}).ProtoReflect().Descriptor()
 	f.Fuzz(func(t *testing.T, b []byte) {
-		got := measureMessage(b, m)
+		got := measureMessage(b, m, math.MaxInt64)
 		if got.overlong != "" && len(b) < maxEntries {
 			t.Errorf("overlong = %q in %d bytes", got.overlong, len(b))
 		}
@@ -111,7 +112,12 @@ func TestMeasureFollowsWhatDecodingTakes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			measured := measureMessage(b, req.ProtoReflect().Descriptor()).bytes
+			measured := measureMessage(b, req.ProtoReflect().Descriptor(), math.MaxInt64).bytes
+			for _, most := range []int64{measured / 10, measured - 1, measured} {
+				if got := measureMessage(b, req.ProtoReflect().Descriptor(), most).bytes; (got > most) != (measured > most) {
+					t.Errorf("measured %d bytes with a limit of %d, and %d without", got, most, measured)
+				}
+			}
 			took := heapOf(func() any {
 				decoded := &jobpolicyv1.DecideJobRequest{}
 				if err := proto.Unmarshal(b, decoded); err != nil {

@@ -104,6 +104,7 @@ func (m *callMetrics) limit(reason string, log *slog.Logger) {
 
 // know sets which methods get a label of their own. It must be called before serving.
 func (m *callMetrics) know(services map[string]grpc.ServiceInfo) {
+	m.zero(unknownCall)
 	for service, info := range services {
 		for _, rpc := range info.Methods {
 			m.known["/"+service+"/"+rpc.Name] = method{service: service, name: rpc.Name}

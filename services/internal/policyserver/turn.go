@@ -41,51 +41,70 @@ type turn struct {
 // decode waits for a processor, and for memory if the message is large, and decodes the
 // message. The memory is kept until the next message or the end.
 func (t *turn) decode(ctx context.Context, body []byte, m proto.Message) error {
-	descriptor := m.ProtoReflect().Descriptor()
-	size := measureMessage(body, descriptor)
+	if err := t.begin(ctx); err != nil {
+		return err
+	}
+	descriptor, most := m.ProtoReflect().Descriptor(), t.call.conn.caller.decoded.pool.most
+	size := measureMessage(body, descriptor, most)
 	if size.overlong != "" {
 		return refusal.InvalidArgument(engine.FieldViolation{
 			Field: size.overlong, Description: fmt.Sprintf("has more than %d entries, which no list may have", maxEntries),
 		})
 	}
-	if err := t.wait(ctx, size.bytes); err != nil {
-		return err
+	if size.bytes > most {
+		return refusal.TooLarge(jobpolicyv1.ErrorReason_ERROR_REASON_REQUEST_TOO_LARGE, "decoded, the request takes at least", size.bytes, most)
+	}
+	if size.bytes > largeRequest {
+		if err := t.makeRoom(ctx, size.bytes); err != nil {
+			return err
+		}
 	}
 	return decodeMessage(body, m, descriptor)
 }
 
-// wait waits for what a message of this decoded size needs.
-func (t *turn) wait(ctx context.Context, bytes int64) error {
-	caller := t.call.conn.caller
-	if bytes > caller.decoded.pool.most {
-		return refusal.TooLarge(jobpolicyv1.ErrorReason_ERROR_REASON_REQUEST_TOO_LARGE, "decoded, the request takes", bytes, caller.decoded.pool.most)
-	}
+// begin waits for a processor for the next message, unless the call may keep the one that it
+// has. To measure a message takes processor time, too.
+func (t *turn) begin(ctx context.Context) error {
 	t.freeMemory()
-	if t.items == 0 || bytes > largeRequest {
+	if t.items == 0 {
 		t.end() // A call that waits must not keep a processor from others.
 	}
-	if bytes > largeRequest {
-		for _, of := range []struct {
-			share *share
-			n     int64
-			kind  string
-		}{{caller.large, 1, "processors for large requests"}, {caller.decoded, bytes, "memory for decoded requests"}} {
-			release, err := t.take(ctx, of.share, of.n, largePatience, of.kind)
-			if err != nil {
-				return err
-			}
-			t.memory = append(t.memory, release)
-		}
-	}
-	if t.processor == nil {
-		release, err := t.take(ctx, caller.turns, 1, turnPatience, "processors")
-		if err != nil {
-			return err
-		}
-		t.processor, t.items = release, itemsPerTurn
+	if err := t.takeProcessor(ctx); err != nil {
+		return err
 	}
 	t.items--
 	return nil
+}
+
+func (t *turn) takeProcessor(ctx context.Context) error {
+	if t.processor != nil {
+		return nil
+	}
+	release, err := t.take(ctx, t.call.conn.caller.turns, 1, turnPatience, "processors")
+	if err != nil {
+		return err
+	}
+	t.processor, t.items = release, itemsPerTurn
+	return nil
+}
+
+// makeRoom waits for what a large message of this decoded size needs. Meanwhile the call has no
+// processor.
+func (t *turn) makeRoom(ctx context.Context, bytes int64) error {
+	t.end()
+	caller := t.call.conn.caller
+	for _, of := range []struct {
+		share *share
+		n     int64
+		kind  string
+	}{{caller.large, 1, "processors for large requests"}, {caller.decoded, bytes, "memory for decoded requests"}} {
+		release, err := t.take(ctx, of.share, of.n, largePatience, of.kind)
+		if err != nil {
+			return err
+		}
+		t.memory = append(t.memory, release)
+	}
+	return t.takeProcessor(ctx)
 }
 
 // take waits for n of a share. If there is no room, the turn ends.

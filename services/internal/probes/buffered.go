@@ -7,9 +7,13 @@ import (
 	"time"
 )
 
-// restTimes is how many times as long as the last answer took to make, the next one waits.
-// So answers keep a tenth of one processor busy at most, however many clients ask.
+// restTimes: after an answer that took t to make, the next one waits restTimes x t. So answers
+// keep at most a tenth of one processor busy, however many clients ask.
 const restTimes = 9
+
+// maxRest is how long it waits at most: on a machine that is too busy, answers take long, and
+// whoever monitors it must get them all the same.
+const maxRest = time.Second
 
 // oneAtATime makes answers one after the other, with a rest between them, so that many
 // clients at once leave the processors to others. It writes an answer only when it is
@@ -17,13 +21,15 @@ const restTimes = 9
 func oneAtATime(h http.Handler) http.Handler {
 	turn := make(chan struct{}, 1)
 	answer := func(r *http.Request) *buffered {
-		turn <- struct{}{}
-		began := time.Now()
-		defer func() { time.AfterFunc(restTimes*time.Since(began), func() { <-turn }) }()
 		b := &buffered{header: http.Header{}, code: http.StatusOK}
-		if r.Context().Err() == nil { // The client is still there.
-			h.ServeHTTP(b, r)
+		select {
+		case turn <- struct{}{}:
+		case <-r.Context().Done(): // The client is gone.
+			return b
 		}
+		began := time.Now()
+		defer func() { time.AfterFunc(min(restTimes*time.Since(began), maxRest), func() { <-turn }) }()
+		h.ServeHTTP(b, r)
 		return b
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
