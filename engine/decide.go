@@ -69,7 +69,7 @@ func assemble(s *snapshot, v verdict, p plan, l ledger, d delivery, e *jobpolicy
 	if resp.Gang != nil || resp.Create != nil || len(resp.Delete) > 0 || resp.Status != nil || len(resp.Release) > 0 {
 		resp.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
 	}
-	resp.FollowUp = followUp(s, resp, p, l)
+	resp.FollowUp = followUp(s, resp, l)
 	resp.Verdict = verdictMessage(s, v)
 	e.Summary = summarize(s, v, p, resp)
 	return resp
@@ -159,6 +159,6 @@ func settleFinished(s *snapshot, condition string) *jobpolicyv1.DecideJobRespons
 		e.Summary = fmt.Sprintf("the Job is %s; release %ss left with the finalizer: %d", condition, s.noun, n)
 	}
 	expire(s, condition, resp)
-	resp.FollowUp = followUp(s, resp, plan{}, ledger{})
+	resp.FollowUp = followUp(s, resp, ledger{})
 	return resp
 }

@@ -6,7 +6,7 @@ import jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 // before. Most steps of a decision cause an event. Where none does, the caller asks
 // again at once: if a limit has cut the decision short, if creations were left for
 // later because pods are recorded first, and if the next step of a verdict is due.
-func followUp(s *snapshot, resp *jobpolicyv1.DecideJobResponse, p plan, l ledger) jobpolicyv1.FollowUp {
+func followUp(s *snapshot, resp *jobpolicyv1.DecideJobResponse, l ledger) jobpolicyv1.FollowUp {
 	creates, deletes, releases := int(resp.GetCreate().GetCount()), len(resp.GetDelete()), len(resp.GetRelease())
 	switch {
 	case resp.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY:
@@ -14,7 +14,7 @@ func followUp(s *snapshot, resp *jobpolicyv1.DecideJobResponse, p plan, l ledger
 	case creates == 0 && deletes == 0 && releases == 0 && resp.GetStatus() == nil:
 		return jobpolicyv1.FollowUp_FOLLOW_UP_NONE
 	// Creating so many pods takes so long that other pods have ended meanwhile.
-	case p.cut, creates >= max(1, s.maxPodChanges/2), deletes >= s.maxPodChanges, s.req.GetUnlistedPods() != nil:
+	case creates >= max(1, s.maxPodChanges/2), deletes >= s.maxPodChanges, s.req.GetUnlistedPods() != nil:
 		return jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE
 	case creates == 0 && deletes == 0 && (releases >= s.manyPods() || announces(s, resp) || s.idle()):
 		return jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE

@@ -26,6 +26,15 @@ func TestADecisionSaysWhenToAskAgain(t *testing.T) {
 			"job mode=Indexed completions=10 parallelism=10 backoffLimitPerIndex=5\nsettings maxChanges=4\nnow 1s\nstatus start=0s\n" +
 				"finished a phase=Failed index=0 at=1s\nfinished b phase=Failed index=1 at=1s\nfinished c phase=Failed index=2 at=1s", "AT_ONCE",
 		},
+		"few are created, because only few indexes may be tried now": {
+			"job mode=Indexed completions=6 parallelism=6 backoffLimitPerIndex=5\nsettings maxChanges=4\nnow 1s\nstatus start=0s\n" +
+				"finished b phase=Failed index=1 at=1s\nfinished c phase=Failed index=2 at=1s\nfinished d phase=Failed index=3 at=1s\n" +
+				"finished e phase=Failed index=4 at=1s\nfinished f phase=Failed index=5 at=1s", "NONE",
+		},
+		"as many indexes as may be created are delayed, and others are not": {
+			"job mode=Indexed completions=10 parallelism=10 backoffLimitPerIndex=5\nsettings maxChanges=2\nnow 1s\nstatus start=0s\n" +
+				"pods active=1 indexes=9\nfinished a phase=Failed index=0 at=1s\nfinished b phase=Failed index=1 at=1s", "AT_ONCE",
+		},
 		"the limit is 1":                         {"job completions=1\nsettings maxChanges=1\nstatus start=0s", "AT_ONCE"},
 		"few are released":                       {"job completions=9 parallelism=5\nsettings maxChanges=20\nstatus start=0s active=8\npods active=5\n" + finished(3), "WHEN_CONFIRMED"},
 		"a fifth of the limit is released":       {"job completions=9 parallelism=5\nsettings maxChanges=20\nstatus start=0s active=9\npods active=5\n" + finished(4), "AT_ONCE"},

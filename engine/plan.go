@@ -2,10 +2,8 @@ package engine
 
 import (
 	"fmt"
-	"math"
 	"time"
 
-	"jobpolicy.dev/engine/indexset"
 	"jobpolicy.dev/engine/timestamp"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -28,8 +26,6 @@ type plan struct {
 	// mayCreate says that the Job runs and that the plan deletes no pod: one decision
 	// never both deletes and creates pods.
 	mayCreate bool
-	// cut says that pods are created, and that the next decision can create more at once.
-	cut bool
 }
 
 // planRemovals plans which pods to delete.
@@ -150,20 +146,17 @@ func planCreations(s *snapshot, t tally, p plan, l ledger) plan {
 		p.waits = append(p.waits, w)
 		return p
 	}
-	limit := s.maxCreations()
-	n := int32(min(room, int64(limit)))
-	c := newPods(s, t, n)
+	c := newPods(s, t, int32(room))
 	p.waits = append(p.waits, c.waits...)
-	more := min(room, c.missing) - int64(n)
-	if more > 0 && c.create != nil {
-		p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_CHANGE_LIMIT,
-			"still to be created: %d; one decision creates at most %d", more, limit))
-	}
 	if first := recordsFirst(s, c.create, l); first != nil {
 		p.waits = append(p.waits, first)
 		return p
 	}
-	p.create, p.cut = c.create, more > 0 && c.create != nil
+	if c.left > 0 {
+		p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_CHANGE_LIMIT,
+			"still to be created: %d; one decision creates at most %d", c.left, s.maxCreations()))
+	}
+	p.create = c.create
 	p.active += c.create.GetCount()
 	return p
 }
@@ -173,17 +166,18 @@ type creations struct {
 	create *jobpolicyv1.CreatePods // nil: none
 	// waits are those of pods that cannot be created yet.
 	waits []*jobpolicyv1.Wait
-	// missing is how many pods could be created if there were no limits: those of an
-	// INDEXED Job need an index each.
-	missing int64
+	// left is how many more pods could be created now if one decision could create any
+	// number. If it is not 0, create has as many pods as one decision may create.
+	left int64
 }
 
-// newPods are at most n pods to create.
-func newPods(s *snapshot, t tally, n int32) creations {
+// newPods are pods to create, if there is room for so many.
+func newPods(s *snapshot, t tally, room int32) creations {
 	if s.indexed {
-		return newIndexes(s, t, n)
+		return newIndexes(s, t, room)
 	}
-	return creations{create: &jobpolicyv1.CreatePods{Count: n, AfterFailures: t.failed > 0}, missing: math.MaxInt64}
+	n := min(room, int32(s.maxCreations()))
+	return creations{create: &jobpolicyv1.CreatePods{Count: n, AfterFailures: t.failed > 0}, left: int64(room - n)}
 }
 
 func (p plan) explainNoRoom(s *snapshot) plan {
@@ -213,67 +207,6 @@ func creationWait(s *snapshot, t tally) *jobpolicyv1.Wait {
 	return waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_POD_FAILURE_BACKOFF, at,
 		"failures in a row: %d; next try %s after the last one", t.retry.consecutive,
 		s.backoff.delay(t.retry.consecutive))
-}
-
-// newIndexes are pods for the lowest n indexes that are neither done nor taken. With
-// limits per index, indexes whose retry delay has not passed get no pod, but count
-// among the n, as upstream does. Indexes with an unlisted failure get no pod and do
-// not count among the n: listed failures may have to be replaced, and thereby
-// released, before others can be listed.
-func newIndexes(s *snapshot, t tally, n int32) creations {
-	var waits []*jobpolicyv1.Wait
-	busy := s.active.Union(s.inFlight)
-	if s.replaceFailedOnly() {
-		busy = busy.Union(s.terminating)
-	}
-	if unlisted := s.unlistedFailed.Minus(t.taken(busy)); s.perIndex() && !unlisted.Empty() {
-		waits = append(waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS,
-			"indexes whose failed %ss have to be looked at first: %d", s.noun, unlisted.Len()))
-		busy = busy.Union(unlisted)
-	}
-	create := &jobpolicyv1.CreatePods{AfterFailures: t.failed > 0}
-	var indexes []int32
-	var earliest *jobpolicyv1.Wait
-	for ix := range t.missing(busy, n, s.spec.GetCompletions()).All {
-		last, retried := t.awaiting[ix]
-		if w := indexWait(s, last, retried); w != nil {
-			if earliest == nil || w.GetUntil().AsTime().Before(earliest.GetUntil().AsTime()) {
-				earliest = w
-			}
-			continue
-		}
-		indexes = append(indexes, ix)
-		if retried {
-			create.FailureCounts = append(create.FailureCounts, inheritedCounts(last))
-		}
-	}
-	if earliest != nil {
-		waits = append(waits, earliest)
-	}
-	c := creations{waits: waits, missing: int64(s.spec.GetCompletions()) - t.taken(busy).Below(s.spec.GetCompletions()).Len()}
-	if len(indexes) > 0 {
-		create.Count = int32(len(indexes))
-		create.Indexes = writeSet(indexset.Of(indexes...))
-		c.create = create
-	}
-	return c
-}
-
-// indexWait says why an index may not be retried yet; nil if it may be. The delay
-// grows with every failure of the index, including those that the pod failure policy
-// ignores (upstream getRemainingTimePerIndex, v1.36).
-func indexWait(s *snapshot, last podRow, retried bool) *jobpolicyv1.Wait {
-	if !retried {
-		return nil
-	}
-	retry := last.retry()
-	at, waiting := s.backoff.nextPod(s.now, retry)
-	if !waiting {
-		return nil
-	}
-	return waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_POD_FAILURE_BACKOFF, at,
-		"failures of index %d in a row: %d; next try %s after the last one", last.pod.GetIndex(), retry.consecutive,
-		s.backoff.delay(retry.consecutive))
 }
 
 // planEnding is the plan for a Job with a verdict: once the interim condition is

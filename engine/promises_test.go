@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"jobpolicy.dev/engine"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -29,6 +30,8 @@ func brokenPromises(req *jobpolicyv1.DecideJobRequest, resp *jobpolicyv1.DecideJ
 	p.gang()
 	p.creation()
 	p.deletion()
+	p.changeLimit()
+	p.nextCreation()
 	p.releases()
 	p.statusCounts()
 	p.ledger()
@@ -147,6 +150,48 @@ func (p *promises) deletion() {
 		finished := d.GetReason() == jobpolicyv1.DeleteReason_DELETE_REASON_JOB_FINISHED
 		p.expect(d.GetReleaseFirst() == (pod.GetTracked() && !finished), "deletes with release_first %t for %s", d.GetReleaseFirst(), d.GetReason())
 	}
+}
+
+// changeLimit expects that the limit of one decision is named only where a larger one
+// would change the decision.
+func (p *promises) changeLimit() {
+	const largest = 100_000 // that a setting may be
+	limited := slices.ContainsFunc(p.resp.GetExplanation().GetWaits(), func(w *jobpolicyv1.Wait) bool {
+		return w.GetReason() == jobpolicyv1.WaitReason_WAIT_REASON_CHANGE_LIMIT
+	})
+	larger := 4 * atMost(p.req.GetSettings().GetMaxPodChanges())
+	if !limited || larger > largest {
+		return
+	}
+	req := proto.CloneOf(p.req)
+	if req.Settings == nil {
+		req.Settings = &jobpolicyv1.Settings{}
+	}
+	req.Settings.MaxPodChanges = int32(larger)
+	more := p.ask(req)
+	before := int(p.resp.GetCreate().GetCount()) + len(p.resp.GetDelete())
+	p.expect(int(more.GetCreate().GetCount())+len(more.GetDelete()) > before, "changes %d pods because of a limit, and as many without it", before)
+}
+
+// nextCreation expects that a decision which creates pods says when it leaves others to
+// create: the same request with the new pods is asked again at once, or creates none.
+func (p *promises) nextCreation() {
+	c := p.resp.GetCreate()
+	if c == nil || p.resp.GetFollowUp() == jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE {
+		return
+	}
+	s := &scene{req: proto.CloneOf(p.req)}
+	s.created(c)
+	s.req.ActivePods = nil
+	next := p.ask(s.req)
+	p.expect(next.GetCreate() == nil, "creates %d pods, says %s, and would create %d more", c.GetCount(), p.resp.GetFollowUp(), next.GetCreate().GetCount())
+}
+
+// ask asks another question, which must be a valid one.
+func (p *promises) ask(req *jobpolicyv1.DecideJobRequest) *jobpolicyv1.DecideJobResponse {
+	resp, err := engine.DecideJob(req)
+	p.expect(err == nil, "another question: %v", err)
+	return resp
 }
 
 func (p *promises) releases() {
