@@ -87,8 +87,8 @@ func (w *watcher) jobSeen(old, job *batchv1.Job) {
 	w.queue.enqueue(s, causeJob, highIf(change.First || change.Spec))
 }
 
-// tellDetector tells the Detector of second controllers about a version of a Job, and about the
-// pods that were shown before the first version.
+// tellDetector tells the Detector of second controllers about a version of a Job. At the first
+// version, it also tells it about the Job's pods that the watch has shown before.
 func (w *watcher) tellDetector(s *state.Job, old, job *batchv1.Job, initial bool) {
 	if initial {
 		w.second.JobListed(job, w.report.base.Now())
@@ -117,8 +117,8 @@ func (w *watcher) jobGone(job *batchv1.Job) {
 	w.jobs.DropUnused(job.Namespace, job.UID)
 }
 
-// keepCopy gives the Job's tracker the informer's copy of a pod after a new list. That changes
-// nothing.
+// keepCopy gives the Job's tracker the informer's copy of a pod after a new list, so that only
+// one copy is in memory. The facts about the pod do not change.
 func (w *watcher) keepCopy(pod *podcache.Pod, ref *podcache.Owner) {
 	if ref == nil {
 		return
@@ -217,8 +217,8 @@ func (w *watcher) ownedPodSeen(pod *podcache.Pod, ref *podcache.Owner) {
 	}
 }
 
-// uncontrolledSeen handles a pod that nothing controls: a Job may adopt it, and if it has
-// the finalizer, somebody must release it.
+// uncontrolledSeen handles a pod that nothing controls. A Job may adopt it. If the pod has the
+// finalizer, somebody must release it.
 func (w *watcher) uncontrolledSeen(old, pod *podcache.Pod) {
 	if pod.HasTrackingFinalizer {
 		w.orphans.EnqueueUncontrolled(old, pod)
@@ -228,7 +228,8 @@ func (w *watcher) uncontrolledSeen(old, pod *podcache.Pod) {
 	}
 	for _, s := range w.jobs.Selecting(pod) {
 		if _, known := s.Tracker.Pod(pod.UID); known {
-			// The watch never showed it as the Job's, only an answer to an own call did.
+			// Only the answer to a call of this process showed that the Job controlled the pod.
+			// The watch never did.
 			s.Tracker.Left(pod, tracker.Watch)
 		}
 		s.Version.MarkStale(state.StaleClaims)

@@ -35,12 +35,12 @@ import (
 // EventReason is the reason of the event on a Job on which another controller works, too.
 const EventReason = "SecondController"
 
-// recently: a controller that wrote a status so shortly before the executor began to watch
-// may still run. It may also have been switched off since, so this is only a note.
+// recently is how old a status write of another controller may be when the executor begins to
+// watch, so that Note mentions it. That controller may still run. It may also have been switched
+// off since then, so the write causes no event and no error in the log.
 const recently = time.Minute
 
-// Quiet is how long another controller must not have touched any managed Job to be taken for
-// gone.
+// Quiet: if another controller has touched no managed Job for this long, it counts as gone.
 const Quiet = 10 * time.Minute
 
 // After a burst, there is at most one event and one log line in eventPeriod.

@@ -123,9 +123,9 @@ func (c *Comparer) untilRest(ctx context.Context, uid types.UID) time.Duration {
 	return c.report.cfg.Rest - time.Since(r.moved)
 }
 
-// untilSure is how long the same answer must still be given until it counts; 0 or less: it
-// counts. An answer without differences counts at once. exists is false if Gone was called
-// meanwhile.
+// untilSure is how much longer the engine must give an answer with the same kinds of differences
+// before it is reported; 0 or less: report it now. An answer without differences is reported at
+// once. exists is false if Gone was called meanwhile.
 func (c *Comparer) untilSure(uid types.UID, answer Answer) (wait time.Duration, exists bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -157,9 +157,9 @@ func (c *Controller) enqueue(job *batchv1.Job, cause controller.Cause) {
 	}
 }
 
-// namespaceSeen enqueues the finished Jobs of a namespace if the annotations that the
-// engine may read have changed. A new namespace may be seen only after its Jobs have
-// finished.
+// namespaceSeen enqueues the finished Jobs of a namespace if the annotations that the engine may
+// read have changed. It also does so for a new namespace with such annotations: the watch may
+// show the namespace only after its Jobs have finished.
 func (c *Controller) namespaceSeen(old, ns *corev1.Namespace) {
 	var before map[string]string
 	if old != nil {

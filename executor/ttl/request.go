@@ -13,8 +13,8 @@ import (
 )
 
 // ask asks the engine what becomes of a finished Job. The request has no pods: they
-// are the business of the controller that manages the Job. If the Job is to be deleted, the
-// events of the decision are left to the caller.
+// are the business of the controller that manages the Job. If the Job is to be deleted, ask does
+// not record the events of the decision: the caller does.
 func (c *Controller) ask(ctx context.Context, job *batchv1.Job) (*jobpolicyv1.DecideJobResponse, error) {
 	req, err := c.request(job)
 	if err != nil {
