@@ -57,7 +57,7 @@ func New(cfg Config) (*Executor, error) {
 	cfg.setDefaults()
 	var comparer *shadow.Comparer
 	if cfg.Shadow != nil {
-		comparer = cfg.Shadow.OnlyCompare(base)
+		comparer = cfg.Shadow.OnlyCompare(base, shadow.TypeJob)
 		cfg.Config = base.Config
 		cfg.Settings.GangScheduling = false
 	}

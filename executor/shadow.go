@@ -32,7 +32,7 @@ func (c *jobComparer) compare(ctx context.Context, uid types.UID) (controller.Re
 	if !c.scope.Reconciles(job) || !wire.KnownCompletionMode(job) {
 		return controller.Result{}, nil
 	}
-	object := shadow.Object{Type: shadow.TypeJob, Namespace: job.Namespace, Name: job.Name, UID: uid}
+	object := shadow.Object{Namespace: job.Namespace, Name: job.Name, UID: uid}
 	return c.comparer.Compare(ctx, object, func(ctx context.Context) (shadow.Answer, error) { return c.answer(ctx, s) })
 }
 

@@ -83,7 +83,7 @@ func build(cfg Config) (*Controller, error) {
 	c := &Controller{base: base, api: &api.Client{Kubernetes: cfg.Client, Tracer: base.Tracer}, crons: map[types.UID]*cronState{}}
 	reconcile := c.Reconcile
 	if cfg.Shadow != nil {
-		c.comparer, reconcile = cfg.Shadow.OnlyCompare(base), c.compare
+		c.comparer, reconcile = cfg.Shadow.OnlyCompare(base, shadow.TypeCronJob), c.compare
 	}
 	cfg.Config = base.Config
 	c.cfg, c.scope = cfg, cfg.Scope()

@@ -23,7 +23,7 @@ func (c *Controller) compare(ctx context.Context, uid types.UID) (controller.Res
 		c.comparer.Gone(uid)
 		return controller.Result{}, nil
 	}
-	object := shadow.Object{Type: shadow.TypeCronJob, Namespace: cron.Namespace, Name: cron.Name, UID: uid}
+	object := shadow.Object{Namespace: cron.Namespace, Name: cron.Name, UID: uid}
 	return c.comparer.Compare(ctx, object, func(ctx context.Context) (shadow.Answer, error) { return c.answer(ctx, s) })
 }
 

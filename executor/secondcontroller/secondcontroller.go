@@ -40,7 +40,7 @@ const EventReason = "SecondController"
 // off since then, so the write causes no event and no error in the log.
 const recently = time.Minute
 
-// Quiet: if another controller has touched no managed Job for this long, it counts as gone.
+// Quiet is how long another controller must touch no managed Job to count as gone.
 const Quiet = 10 * time.Minute
 
 // After a burst, there is at most one event and one log line in eventPeriod.

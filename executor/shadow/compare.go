@@ -45,9 +45,10 @@ type Answer struct {
 // A Comparer compares the objects of one controller. A controller that is not in shadow mode
 // has a nil Comparer.
 type Comparer struct {
-	report *Report
-	mu     sync.Mutex
-	rests  map[types.UID]*rest
+	report     *Report
+	objectType string // of Object.Type
+	mu         sync.Mutex
+	rests      map[types.UID]*rest
 }
 
 // rest is what is remembered of an object that has changed, or that had differences in the
@@ -60,17 +61,19 @@ type rest struct {
 	since time.Time
 }
 
-// OnlyCompare makes a controller one that only compares: it manages what the built-in controller
-// does, and its recorder sends no events. Call it before the controller has a queue.
-func (r *Report) OnlyCompare(base *controller.Controller) *Comparer {
+// OnlyCompare makes a controller of such objects one that only compares: it manages what the
+// built-in controller does, and its recorder sends no events. Call it before the controller has a
+// queue.
+func (r *Report) OnlyCompare(base *controller.Controller, objectType string) *Comparer {
 	base.Recorder = &record.FakeRecorder{}
 	base.ManagedBy, base.ReplaceBuiltin = batchv1.JobControllerName, true
-	return &Comparer{report: r, rests: map[types.UID]*rest{}}
+	return &Comparer{report: r, objectType: objectType, rests: map[types.UID]*rest{}}
 }
 
 // Compare is the reconcile of an object in shadow mode. If the object is at rest, Compare asks
-// the engine, and reports differences that a later answer repeats.
+// the engine, and reports differences that a later answer repeats. o needs no Type.
 func (c *Comparer) Compare(ctx context.Context, o Object, ask func(context.Context) (Answer, error)) (controller.Result, error) {
+	o.Type = c.objectType
 	if wait := c.untilRest(ctx, o.UID); wait > 0 {
 		return controller.Result{RequeueAfter: wait}, nil
 	}
@@ -103,7 +106,7 @@ func (c *Comparer) Gone(uid types.UID) {
 	c.mu.Lock()
 	delete(c.rests, uid)
 	c.mu.Unlock()
-	c.report.gone(uid)
+	c.report.gone(subject{c.objectType, uid})
 }
 
 // untilRest is how long until the object is at rest, if nothing happens; 0 or less: it is

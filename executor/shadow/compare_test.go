@@ -60,10 +60,10 @@ func newStand(t *testing.T) *stand {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stand{report: report, comparer: report.OnlyCompare(base)}
+	s := &stand{report: report, comparer: report.OnlyCompare(base, TypeJob)}
 	began := time.Now()
 	s.queue = controller.NewQueue(base, controller.Options[types.UID]{Reconcile: func(ctx context.Context, uid types.UID) (controller.Result, error) {
-		return s.comparer.Compare(ctx, Object{Type: TypeJob, Namespace: "ns", Name: "job", UID: uid}, func(context.Context) (Answer, error) {
+		return s.comparer.Compare(ctx, Object{Namespace: "ns", Name: "job", UID: uid}, func(context.Context) (Answer, error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.asked = append(s.asked, time.Since(began).Seconds())

@@ -42,7 +42,7 @@ type Report struct {
 
 	mu      sync.Mutex
 	entries []*Entry // In the order in which they were found; at most maxListed.
-	current map[types.UID][]*Entry
+	current map[subject][]*Entry
 }
 
 // An Entry is a difference that was found.
@@ -68,7 +68,7 @@ func NewReport(cfg Config) (*Report, error) {
 		comparisons: m.Counter("jobpolicy", "shadow_comparisons_total", "Rests of objects at which the engine was asked, by result: same, or different if it would act.", "object", "result"),
 		found:       m.Counter("jobpolicy", "shadow_differences_total", "Differences found: steps that the engine would take and the other controller has not, by the rule that decided.", "object", "kind", "rule"),
 		open:        m.Gauge("jobpolicy", "shadow_open_differences", "Differences that last.", "object", "kind", "rule"),
-		current:     map[types.UID][]*Entry{},
+		current:     map[subject][]*Entry{},
 	}
 	r.exportZeros()
 	return r, m.Err
@@ -96,6 +96,14 @@ const (
 	different = "different"
 )
 
+// A subject is an object in the eyes of one controller. A finished Job is that of two.
+type subject struct {
+	objectType string
+	uid        types.UID
+}
+
+func (o Object) subject() subject { return subject{o.Type, o.UID} }
+
 // asked records the differences in the engine's answer about an object at rest.
 func (r *Report) asked(ctx context.Context, o Object, found []Difference) {
 	result := same
@@ -106,7 +114,7 @@ func (r *Report) asked(ctx context.Context, o Object, found []Difference) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var lasting []*Entry
-	for _, e := range r.current[o.UID] {
+	for _, e := range r.current[o.subject()] {
 		i := slices.IndexFunc(found, func(d Difference) bool { return d.Kind == e.Kind && d.Rule == e.Rule })
 		if i < 0 {
 			r.end(e)
@@ -119,25 +127,25 @@ func (r *Report) asked(ctx context.Context, o Object, found []Difference) {
 	for _, d := range found {
 		lasting = append(lasting, r.begin(ctx, o, d))
 	}
-	r.remember(o.UID, lasting)
+	r.remember(o.subject(), lasting)
 }
 
 // gone ends the differences of an object.
-func (r *Report) gone(uid types.UID) {
+func (r *Report) gone(of subject) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, e := range r.current[uid] {
+	for _, e := range r.current[of] {
 		r.end(e)
 	}
-	r.remember(uid, nil)
+	r.remember(of, nil)
 }
 
-func (r *Report) remember(uid types.UID, lasting []*Entry) {
+func (r *Report) remember(of subject, lasting []*Entry) {
 	if len(lasting) == 0 {
-		delete(r.current, uid)
+		delete(r.current, of)
 		return
 	}
-	r.current[uid] = lasting
+	r.current[of] = lasting
 }
 
 // begin adds a difference. If the list is full, it first drops the oldest difference that

@@ -103,7 +103,7 @@ func TestMetricsCountComparisonsAndDifferences(t *testing.T) {
 	r.asked(t.Context(), o, nil)
 	r.asked(t.Context(), o, onePod.Differences)
 	r.asked(t.Context(), o, onePod.Differences) // It lasts.
-	r.gone("1")
+	r.gone(subject{TypeJob, "1"})
 	o.UID = "2"
 	r.asked(t.Context(), o, onePod.Differences)
 	want := `
@@ -153,7 +153,7 @@ func TestThePageListsDifferences(t *testing.T) {
 	r := newTestReport(t, nil)
 	r.asked(t.Context(), Object{Type: TypeJob, Namespace: "ns", Name: "first", UID: "1"}, []Difference{{CreatePods, "none", `{"count":1}`, "one is missing"}})
 	r.asked(t.Context(), Object{Type: TypeCronJob, Namespace: "ns", Name: "second", UID: "2"}, []Difference{{CreateJob, "none", "second-1", "it is due"}})
-	r.gone("2")
+	r.gone(subject{TypeCronJob, "2"})
 	cases := map[string]struct {
 		query string
 		code  int
@@ -192,7 +192,7 @@ func TestTheListIsBounded(t *testing.T) {
 	for n := range 2 * maxListed {
 		o := Object{Type: TypeJob, Name: fmt.Sprint(n), UID: types.UID(fmt.Sprint(n))}
 		r.asked(t.Context(), o, onePod.Differences)
-		r.gone(o.UID)
+		r.gone(o.subject())
 	}
 	list := r.Entries()
 	if len(list) != maxListed || list[0].Name != "lasting" || list[1].Name != fmt.Sprint(2*maxListed-1) {
@@ -221,5 +221,23 @@ func TestAReadOnlyClientSendsNoWrite(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{http.MethodGet}, got); diff != "" {
 		t.Errorf("requests at the server (-want +got):\n%s", diff)
+	}
+}
+
+// A Job is the object of two controllers when it has finished. What one of them need not look at
+// any more, the other one does.
+func TestADifferenceAboutAFinishedJobOutlivesThoseAboutTheJob(t *testing.T) {
+	r := newTestReport(t, nil)
+	job := Object{Type: TypeJob, Namespace: "ns", Name: "job", UID: "1"}
+	finished := job
+	finished.Type = TypeFinishedJob
+	r.asked(t.Context(), finished, []Difference{{DeleteJob, "none", "job", "its time to live is over"}})
+	r.gone(job.subject())
+	if list := r.Entries(); len(list) != 1 || !list[0].Until.IsZero() {
+		t.Errorf("differences %+v, want one that lasts", list)
+	}
+	r.gone(finished.subject())
+	if list := r.Entries(); len(list) != 1 || list[0].Until.IsZero() {
+		t.Errorf("differences %+v, want one that has ended", list)
 	}
 }

@@ -86,7 +86,7 @@ func build(cfg Config) (*Controller, error) {
 	c := &Controller{base: base, api: &api.Client{Kubernetes: cfg.Client, Tracer: base.Tracer}, delay: delay}
 	reconcile := c.Reconcile
 	if cfg.Shadow != nil {
-		c.comparer, reconcile = cfg.Shadow.OnlyCompare(base), c.compare
+		c.comparer, reconcile = cfg.Shadow.OnlyCompare(base, shadow.TypeFinishedJob), c.compare
 	}
 	cfg.Config = base.Config
 	c.cfg, c.scope = cfg, cfg.Scope()

@@ -23,7 +23,7 @@ func (c *Controller) compare(ctx context.Context, key jobKey) (controller.Result
 		c.comparer.Gone(key.uid)
 		return controller.Result{}, nil
 	}
-	object := shadow.Object{Type: shadow.TypeFinishedJob, Namespace: key.namespace, Name: key.name, UID: key.uid}
+	object := shadow.Object{Namespace: key.namespace, Name: key.name, UID: key.uid}
 	return c.comparer.Compare(ctx, object, func(ctx context.Context) (shadow.Answer, error) {
 		d, err := c.ask(ctx, job)
 		if err != nil {
