@@ -77,7 +77,7 @@ type Detector struct {
 	eventLimit flowcontrol.PassiveRateLimiter
 
 	mu   sync.Mutex
-	jobs map[types.UID]struct{} // with writes by another controller
+	jobs map[types.UID]bool // with writes by another controller; true: the event and the log said so
 	last sighting
 	// recentWrite is the newest write by another controller that the first list shows, if it was
 	// recent, and recentJob is the Job with that status.
@@ -99,7 +99,7 @@ func New(cfg Config) (*Detector, error) {
 		writes:     r.Counter("jobpolicy", "second_controller_writes_total", "Writes of another controller that the executor saw: statuses of managed Jobs (status), and pods that it created for them or adopted (pod).", "what"),
 		stoodDown:  r.Gauge("jobpolicy", "jobs_stood_down", "Managed Jobs that the executor leaves alone because another controller works on them."),
 		eventLimit: flowcontrol.NewTokenBucketPassiveRateLimiter(float32(1/eventPeriod.Seconds()), eventBurst),
-		jobs:       map[types.UID]struct{}{},
+		jobs:       map[types.UID]bool{},
 	}
 	for _, what := range []string{wroteStatus, tookPod} {
 		d.writes.WithLabelValues(what) // Exported as 0 before the first one.
@@ -182,19 +182,21 @@ func (d *Detector) PodSeen(ctx context.Context, job *batchv1.Job, pod *podcache.
 	d.sighted(ctx, job, tookPod, sighting{manager: owner.SetBy, did: "it created or adopted pod " + pod.Name})
 }
 
-// sighted counts what another controller did. The first time for each Job it also says so,
-// in the log and as an event on the Job.
+// sighted counts what another controller did. Once for each Job it also says so, in the log
+// and as an event on the Job. If the limit of events has no room, the next sighting on that
+// Job tries again.
 func (d *Detector) sighted(ctx context.Context, job *batchv1.Job, what string, s sighting) {
 	d.writes.WithLabelValues(what).Inc()
 	s.at = time.Now()
 	d.mu.Lock()
-	_, known := d.jobs[job.UID]
-	d.jobs[job.UID] = struct{}{}
+	told := d.jobs[job.UID]
+	tell := !told && d.eventLimit.TryAccept()
+	d.jobs[job.UID] = told || tell
 	s.did += " of " + job.Namespace + "/" + job.Name
 	d.last = s
 	d.countStoodDown()
 	d.mu.Unlock()
-	if known || !d.eventLimit.TryAccept() {
+	if !tell {
 		return
 	}
 	consequence := "both act on it, so pods may be created twice"

@@ -164,6 +164,20 @@ func TestOneEventForEachJobAndFewInAll(t *testing.T) {
 		if n := len(events.Events); n != eventBurst-1 {
 			t.Errorf("%d events about 100 Jobs at once, want %d", n, eventBurst-1)
 		}
+		for range eventBurst - 1 {
+			<-events.Events
+		}
+
+		// A Job that the limit left out gets its event when the other controller touches it again.
+		time.Sleep(eventPeriod)
+		d.PodSeen(t.Context(), job(2), pod(other)) // had its event
+		d.PodSeen(t.Context(), job(101), pod(other))
+		if n := len(events.Events); n != 1 {
+			t.Fatalf("%d events after %s, want one about the last of the 100 Jobs", n, eventPeriod)
+		}
+		if got, want := <-events.Events, "ns/job-101;"; !strings.Contains(got, want) {
+			t.Errorf("event %q, want one about %s", got, want)
+		}
 	})
 }
 
