@@ -56,7 +56,7 @@ func (a *admission) admit(ctx context.Context, info *tap.Info) (context.Context,
 	if c.refused = a.authorize(conn, info.FullMethodName); c.refused != nil {
 		return ctx, nil
 	}
-	if err := conn.caller.calls.tryAcquire(1); err != nil {
+	if err := conn.caller.calls.tryAcquireFair(1); err != nil {
 		c.refused = conn.caller.noRoom(err, "open calls")
 		return ctx, nil
 	}

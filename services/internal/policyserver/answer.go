@@ -125,7 +125,7 @@ func (e *encoded) room(n int) (*[]byte, error) {
 // count reserves n bytes of the memory for answers. It fails if the connection is
 // closed: nobody would release the memory, because the transport writes no answer there.
 func (e *encoded) count(n int64) error {
-	if err := e.conn.caller.answers.tryAcquire(n); err != nil {
+	if err := e.conn.caller.answers.tryAcquireFair(n); err != nil {
 		return e.conn.caller.noAnswer(err)
 	}
 	a := &answer{conn: e.conn, bytes: n}

@@ -16,26 +16,28 @@ import (
 // A pool is a limited resource that all callers share. One caller gets at most half of
 // it, so that the other half is left for the others.
 type pool struct {
+	size int64
 	most int64 // of one caller
 	all  *semaphore.Weighted
 	held atomic.Int64
 }
 
 func newPool(size int64) *pool {
-	return &pool{most: max(1, size/2), all: semaphore.NewWeighted(size)}
+	return &pool{size: size, most: max(1, size/2), all: semaphore.NewWeighted(size)}
 }
 
 // A share is what one caller may have of a pool.
 type share struct {
 	pool *pool
 	own  *semaphore.Weighted
+	held atomic.Int64
 }
 
 func (p *pool) share() *share { return &share{pool: p, own: semaphore.NewWeighted(p.most)} }
 
 var (
 	errOverShare  = errors.New("the caller holds its share")
-	errOverloaded = errors.New("all callers together hold everything")
+	errOverloaded = errors.New("all callers together hold nearly everything")
 )
 
 // acquire waits for n until the context is done.
@@ -47,7 +49,7 @@ func (s *share) acquire(ctx context.Context, n int64) error {
 		s.own.Release(n)
 		return errOverloaded
 	}
-	s.pool.held.Add(n)
+	s.add(n)
 	return nil
 }
 
@@ -70,12 +72,30 @@ func (s *share) tryAcquire(n int64) error {
 		s.own.Release(n)
 		return errOverloaded
 	}
-	s.pool.held.Add(n)
+	s.add(n)
 	return nil
 }
 
+// tryAcquireFair is tryAcquire, and leaves something to others: a caller gets no more while
+// it would hold more than what is free. So one caller gets half of the pool, a second one
+// half of the rest, and there is always a rest for one more. Packet switches share their
+// buffers by this rule, which is called dynamic thresholds (Choudhury and Hahne, 1998). It
+// is for what a caller may hold for long without doing anything.
+func (s *share) tryAcquireFair(n int64) error {
+	free := s.pool.size - s.pool.held.Load()
+	if then := s.held.Load() + n; then <= s.pool.most && then > free {
+		return errOverloaded
+	}
+	return s.tryAcquire(n)
+}
+
+func (s *share) add(n int64) {
+	s.held.Add(n)
+	s.pool.held.Add(n)
+}
+
 func (s *share) release(n int64) {
-	s.pool.held.Add(-n)
+	s.add(-n)
 	s.pool.all.Release(n)
 	s.own.Release(n)
 }
@@ -144,7 +164,7 @@ func (c *caller) noRoom(err error, kind string) error {
 // readsAnswers returns nil if there is room for one more answer. Without it no decision
 // is made, because its answer could not be sent.
 func (c *caller) readsAnswers() error {
-	if err := c.answers.tryAcquire(chunkBytes); err != nil {
+	if err := c.answers.tryAcquireFair(chunkBytes); err != nil {
 		return c.noAnswer(err)
 	}
 	c.answers.release(chunkBytes)

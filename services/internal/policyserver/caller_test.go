@@ -59,6 +59,32 @@ func TestCallersThatLookTheSameHaveTheirOwnShares(t *testing.T) {
 	}
 }
 
+// However many callers take all that they can get of what is held for long, something is
+// left for one more.
+func TestCallersWhoHoldAllTheyCanLeaveSomething(t *testing.T) {
+	p := newPool(1024)
+	for n, want := range []int64{512, 256, 128, 64} {
+		s := p.share()
+		var got int64
+		var err error
+		for ; err == nil; got++ {
+			err = s.tryAcquireFair(1)
+		}
+		if got--; got != want {
+			t.Errorf("caller %d gets %d of 1024, want %d", n+1, got, want)
+		}
+		if wantErr := []error{errOverShare, errOverloaded}[min(n, 1)]; !errors.Is(err, wantErr) {
+			t.Errorf("caller %d is told %q, want %q", n+1, err, wantErr)
+		}
+		if n == 3 { // What it gives back can be taken again.
+			s.release(got)
+			if err := s.tryAcquireFair(got); err != nil {
+				t.Errorf("again as much as before: %v", err)
+			}
+		}
+	}
+}
+
 // Whoever holds many connections leaves some to whoever has few.
 func TestNobodyHoldsAllConnections(t *testing.T) {
 	cs := testCallers(6, 10)
