@@ -145,14 +145,15 @@ func leavingRow(s *snapshot, pod *jobpolicyv1.ActivePod) podRow {
 	}
 }
 
-// enter records one pod, if it must be recorded, and releases it.
+// enter records one pod, if it must be recorded, and releases it. A pod that is recorded
+// already is always released, because it is counted only after that.
 func (l *ledger) enter(s *snapshot, v verdict, r podRow, awaitsReplacement bool) {
-	final := v.reached() || s.deleting()
-	if !final && (awaitsReplacement || (!r.succeeded && !r.failed)) {
-		return
-	}
 	if r.recorded {
 		l.release = append(l.release, r.pod.GetUid())
+		return
+	}
+	final := v.reached() || s.deleting()
+	if !final && (awaitsReplacement || (!r.succeeded && !r.failed)) {
 		return
 	}
 	if l.newIndexes+l.counted+len(l.uncounted.Succeeded)+len(l.uncounted.Failed) >= s.maxUncountedPods {

@@ -18,7 +18,8 @@ func exhaustsIndex(s *snapshot, r podRow) bool {
 // awaitingReplacement finds, for each index that is neither done nor active,
 // the failed pod that its next pod replaces. That pod keeps its finalizer until
 // the replacement exists, because it carries the index's failure count
-// (upstream getPodsWithDelayedDeletionPerIndex, v1.36).
+// (upstream getPodsWithDelayedDeletionPerIndex, v1.36). A pod that the status has recorded
+// is released whatever happens, so another pod of the index goes first.
 func awaitingReplacement(s *snapshot, t *tally) map[int32]podRow {
 	awaiting := map[int32]podRow{}
 	for _, r := range t.rows {
@@ -26,7 +27,8 @@ func awaitingReplacement(s *snapshot, t *tally) map[int32]podRow {
 		if !r.failed || !r.inRange || t.succeededIndexes.Has(ix) || t.failedIndexes.Has(ix) || s.active.Has(ix) {
 			continue
 		}
-		if last, ok := awaiting[ix]; !ok || laterFailure(r.pod, last.pod) {
+		last, ok := awaiting[ix]
+		if !ok || last.recorded && !r.recorded || last.recorded == r.recorded && laterFailure(r.pod, last.pod) {
 			awaiting[ix] = r
 		}
 	}

@@ -33,6 +33,7 @@ func brokenPromises(req *jobpolicyv1.DecideJobRequest, resp *jobpolicyv1.DecideJ
 	p.changeLimit()
 	p.nextCreation()
 	p.releases()
+	p.recordedArePassedOn()
 	p.statusCounts()
 	p.ledger()
 	p.explanation()
@@ -207,6 +208,21 @@ func (p *promises) releases() {
 	for i, uid := range p.resp.GetRelease() {
 		p.expect(held[string(uid)], "releases %x, which is not known to hold the finalizer", uid)
 		p.expect(i == 0 || bytes.Compare(p.resp.GetRelease()[i-1], uid) < 0, "releases out of order, or twice")
+	}
+}
+
+// recordedArePassedOn: a pod that the status has recorded is let go, whatever else waits.
+// Otherwise it might never be counted.
+func (p *promises) recordedArePassedOn() {
+	if d := p.resp.GetDisposition(); d == jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE || d == jobpolicyv1.Disposition_DISPOSITION_WAIT {
+		return
+	}
+	for _, pod := range p.req.GetUnaccountedPods() {
+		same := func(uid []byte) bool { return bytes.Equal(uid, pod.GetUid()) }
+		u := p.req.GetStatus().GetUncounted()
+		if slices.ContainsFunc(u.GetSucceeded(), same) || slices.ContainsFunc(u.GetFailed(), same) {
+			p.expect(slices.ContainsFunc(p.resp.GetRelease(), same), "pod %x is recorded and not released", pod.GetUid())
+		}
 	}
 }
 

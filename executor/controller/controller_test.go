@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/pprof"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -103,6 +104,30 @@ func TestEventsOfAKeyAreOneReconcile(t *testing.T) {
 		synctest.Wait()
 		l.want(t, "a second 0")
 	})
+}
+
+// Profiles and requests tell for which queue something is done.
+func TestAReconcileHasTheNameOfItsQueue(t *testing.T) {
+	for name, namespace := range map[string]func(string) string{"in order": nil, "by namespace": strings.ToUpper} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var inContext, inProfile string
+				_, q := start(t, testConfig(), Options[string]{Name: "widgets", Namespace: namespace, Reconcile: func(ctx context.Context, _ string) (Result, error) {
+					inContext, _ = pprof.Label(ctx, QueueLabel)
+					var stacks bytes.Buffer
+					err := pprof.Lookup("goroutine").WriteTo(&stacks, 1)
+					_, after, _ := strings.Cut(stacks.String(), `labels: {"queue":`)
+					inProfile, _, _ = strings.Cut(after, "}")
+					return Result{}, err
+				}})
+				q.Enqueue("a", CauseTimer, PriorityHigh)
+				synctest.Wait()
+				if inContext != "widgets" || inProfile != `"widgets"` {
+					t.Errorf("the queue is %q in the context and %q in the profile, want widgets in both", inContext, inProfile)
+				}
+			})
+		})
+	}
 }
 
 func TestABusyKeyIsReconciledAtIntervalsUnlessItHasHighPriority(t *testing.T) {

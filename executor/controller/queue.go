@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime/pprof"
 	"sync"
 	"time"
 
@@ -23,6 +24,11 @@ const (
 	// computed from a clock that may have been wrong, or may be set meanwhile.
 	maxRequeueAfter = 10 * time.Minute
 )
+
+// QueueLabel is the profiler label with the name of the queue, as in the queue's metrics. The
+// context and the goroutine of each reconcile have it. So a profile can be split by queue, and
+// the transport of the client can tell for which queue a request is made.
+const QueueLabel = "queue"
 
 // Result says when to reconcile the key again if no event comes before. The zero
 // value: only after an event.
@@ -191,8 +197,10 @@ func (q *Queue[K]) shutDown() { q.queue.ShutDown() }
 // start starts the workers. They begin nothing once stopping is closed: the next leader
 // does what is still queued then. work is the context of the reconciles.
 func (q *Queue[K]) start(work context.Context, stopping <-chan struct{}, workers *sync.WaitGroup) {
+	work = pprof.WithLabels(work, pprof.Labels(QueueLabel, q.Name))
 	serve := func(key K) {
 		defer q.queue.Done(key)
+		pprof.SetGoroutineLabels(work)
 		select {
 		case <-stopping:
 		default:

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 
 	"jobpolicy.dev/services/internal/probes"
 )
@@ -60,14 +59,13 @@ type Config struct {
 // A Watch checks a process once in each period. It measures time by counting checks, not
 // by a clock, so the time in which the process was frozen does not count.
 type Watch struct {
-	cfg     Config
-	writes  atomic.Int64 // writes that have ended, with an answer or an error
-	pending atomic.Int64 // requests that have not ended yet
-	leading atomic.Bool
-	led     atomic.Bool
+	cfg      Config
+	requests requestCounts
+	leading  atomic.Bool
+	led      atomic.Bool
 
 	mu      sync.Mutex
-	before  sample
+	before  map[string]queue
 	still   map[string]int // checks in a row in which a queue stood still, by its name
 	lost    int            // checks in a row in which the lease was lost
 	problem error
@@ -84,7 +82,7 @@ func New(cfg Config) *Watch {
 	if cfg.End == 0 {
 		cfg.End = defaultEnd
 	}
-	return &Watch{cfg: cfg, still: map[string]int{}}
+	return &Watch{cfg: cfg, requests: requestCounts{by: map[string]requests{}}, still: map[string]int{}}
 }
 
 // Lead returns a function that runs the work of a leader. While it runs, the queues must
@@ -160,14 +158,14 @@ func (w *Watch) queues() error {
 		clear(w.still)
 		return nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(now.queues)) {
-		is, was := now.queues[name], before.queues[name]
-		if is.due == 0 || was.due == 0 || is.done != was.done || now.writes != before.writes || w.pending.Load() > 0 {
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		is, was := now[name], before[name]
+		if is.due == 0 || was.due == 0 || is.done != was.done || is.writes != was.writes || is.pending > 0 {
 			w.still[name] = 0
 			continue
 		}
 		if w.still[name]++; time.Duration(w.still[name])*w.cfg.Period >= w.cfg.StandStill {
-			return fmt.Errorf("queue %s stands still: work is due, and for %s none of it was done and nothing was written", name, w.cfg.StandStill)
+			return fmt.Errorf("queue %s stands still: work is due, and for %s none of it was done and nothing was written for it", name, w.cfg.StandStill)
 		}
 	}
 	return nil
@@ -180,40 +178,32 @@ func goroutines() string {
 	return out.String()
 }
 
-// A sample holds the metrics of the queues at one time.
-type sample struct {
-	queues map[string]queue
-	writes int64
-}
-
-// A queue is the state of a work queue: how many items are due or in progress, and how
-// many were done.
+// A queue is the state of a work queue at one time: how many items are due or in progress,
+// how many were done, and the requests that were made for them.
 type queue struct {
 	due  float64
 	done uint64
+	requests
 }
 
-// sample reads the metrics. Those that cannot be gathered are left out.
-func (w *Watch) sample() sample {
-	s := sample{queues: map[string]queue{}, writes: w.writes.Load()}
+// sample returns the state of all queues, by name. It leaves out what cannot be gathered.
+func (w *Watch) sample() map[string]queue {
+	queues := map[string]queue{}
 	families, _ := w.cfg.Gatherer.Gather() // besides an error it returns what it could gather
 	for _, f := range families {
+		switch f.GetName() {
+		case depthMetric, unfinishedMetric, doneMetric:
+		default:
+			continue
+		}
 		for _, m := range f.GetMetric() {
-			s.add(f.GetName(), m)
+			name := strings.Clone(m.GetLabel()[0].GetValue()) // the only label
+			q := queues[name]
+			q.due += m.GetGauge().GetValue()
+			q.done += m.GetHistogram().GetSampleCount()
+			q.requests = w.requests.of(name)
+			queues[name] = q
 		}
 	}
-	return s
-}
-
-func (s *sample) add(family string, m *dto.Metric) {
-	switch family {
-	case depthMetric, unfinishedMetric, doneMetric:
-	default:
-		return
-	}
-	name := strings.Clone(m.GetLabel()[0].GetValue()) // the only label
-	q := s.queues[name]
-	q.due += m.GetGauge().GetValue()
-	q.done += m.GetHistogram().GetSampleCount()
-	s.queues[name] = q
+	return queues
 }

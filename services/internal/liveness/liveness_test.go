@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"runtime/pprof"
 	"strings"
 	"testing"
 	"time"
@@ -128,6 +129,41 @@ type answering struct{}
 
 func (answering) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+}
+
+// What other queues do is no progress of this one. What nobody in particular does may be.
+func TestRequestsForAnotherQueueAreNoProgress(t *testing.T) {
+	for name, tc := range map[string]struct {
+		ctx     context.Context
+		wantErr bool
+	}{
+		"for this queue":             {pprof.WithLabels(t.Context(), pprof.Labels(controller.QueueLabel, "job")), false},
+		"for another queue":          {pprof.WithLabels(t.Context(), pprof.Labels(controller.QueueLabel, "cronjob")), true},
+		"for no queue in particular": {t.Context(), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := start(t, nil)
+			l.enqueue("a")
+			<-l.begun
+			l.enqueue("b")
+			client := l.watch.CountRequests(answering{})
+			for range 2 * looks {
+				req, err := http.NewRequestWithContext(tc.ctx, http.MethodPost, "http://api", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp, err := client.RoundTrip(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_ = resp.Body.Close()
+				l.watch.look()
+			}
+			if err := l.after(t, 0); (err != nil) != tc.wantErr {
+				t.Errorf("%v, want an error: %v", err, tc.wantErr)
+			}
+		})
+	}
 }
 
 // An API server that does not answer is no reason for a restart.
