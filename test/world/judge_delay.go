@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/test/world/apiserver"
 )
@@ -255,9 +256,9 @@ func (j *judge) judgeIndexDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod
 
 // replacedAt is when the index of a failed pod with its own limits got its next pod;
 // until then nothing accounts for the failed one. It is zero if it got none. If the next
-// pod is deleted soon after its creation, the failed one is the index's last failure
+// pod is deleted soon after its creation, before a status had to tell, the failed one is the index's last failure
 // again until the next one has ended.
-func (r *jobRecord) replacedAt(p *podRecord) (at time.Time) {
+func (r *jobRecord) replacedAt(p *podRecord, soon time.Duration) (at time.Time) {
 	if !perIndex(r.job) {
 		return time.Time{}
 	}
@@ -266,7 +267,7 @@ func (r *jobRecord) replacedAt(p *podRecord) (at time.Time) {
 			return
 		}
 		since := other.created
-		if !other.deletedAt.IsZero() && other.deletedAt.Sub(other.created) <= routine {
+		if !other.deletedAt.IsZero() && other.deletedAt.Sub(other.created) <= soon {
 			since = latest(since, other.dueAt)
 		}
 		if at.IsZero() || since.Before(at) {
@@ -283,9 +284,9 @@ func (r *jobRecord) replacedAt(p *podRecord) (at time.Time) {
 }
 
 // lastFailure is the failed pod that the next pod of an index replaces: of those that
-// still hold their finalizer, the one that carries the most failures. Two active executors
-// may leave several of these; then it is the one that finished last, by the times of their
-// statuses, which are whole seconds. It is nil if there is none. It is also nil if the answer
+// still hold their finalizer, one that the status has not recorded, if there is one, and the
+// one that carries the most failures. Two active executors may leave several of these; then
+// it is the one that finished last, by the times of their statuses, which are whole seconds. It is nil if there is none. It is also nil if the answer
 // depends on which times of a pod an executor has seen: if the only time that a pod has is
 // that of its deletion, a second deletion moves it.
 func (r *jobRecord) lastFailure(ix int32) *podRecord {
@@ -298,15 +299,26 @@ func (r *jobRecord) lastFailure(ix int32) *podRecord {
 
 // lastFailureBy is lastFailure with ended as the end time of a pod.
 func (r *jobRecord) lastFailureBy(ix int32, ended func(*podRecord) time.Time) (last *podRecord) {
+	recorded := uncounted(&r.job.Status)
 	for _, p := range r.ends {
 		if podIndex(p.pod) != ix || p.succeeded() || p.gone || !holds(p.pod) || !r.selects(p.pod) || r.live[p.uid] == nil {
 			continue
 		}
-		if last == nil || laterFailure(p, last, ended) > 0 {
+		if last == nil || cmp.Or(unrecordedFirst(recorded, p, last), laterFailure(p, last, ended)) > 0 {
 			last = p
 		}
 	}
 	return last
+}
+
+func unrecordedFirst(recorded map[types.UID]outcome, a, b *podRecord) int {
+	rank := func(p *podRecord) int {
+		if recorded[p.uid] == "" {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Compare(rank(a), rank(b))
 }
 
 func laterFailure(a, b *podRecord, ended func(*podRecord) time.Time) int {

@@ -116,7 +116,7 @@ func (j *judge) judgeLateRecord(w apiserver.Write, r *jobRecord, p *podRecord) {
 	if j.limited || !p.due || p.revivals > 0 || p.flipped || r.awaits(p) || j.excused(w, r) {
 		return
 	}
-	for _, at := range []time.Time{r.lastSpecChange(), p.claimedAt, r.replacedAt(p)} {
+	for _, at := range []time.Time{r.lastSpecChange(), p.claimedAt, r.replacedAt(p, j.allowance())} {
 		due = latest(due, at)
 	}
 	if waited := w.Time.Sub(due); waited > j.allowance() {
