@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc/codes"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -129,6 +130,7 @@ type caller struct {
 	answers     *share
 	turns       *share
 	large       *share
+	spans       *rate.Limiter // of the spans that are recorded
 }
 
 func newCaller(identity, label string, p *pools) *caller {
@@ -142,6 +144,7 @@ func newCaller(identity, label string, p *pools) *caller {
 		answers:  p.answers.share(),
 		turns:    p.turns.share(),
 		large:    p.large.share(),
+		spans:    rate.NewLimiter(spansPerSecond, spansPerSecond),
 	}
 }
 

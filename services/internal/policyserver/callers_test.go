@@ -13,12 +13,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -336,4 +339,50 @@ func TestACallerGetsNoSecondShareByConnectingAnew(t *testing.T) {
 	}
 	close(b.let)
 	testenv.Eventually(t, func() error { return decide(patient(t), again) })
+}
+
+// A caller that sends more calls than can be traced, one by one and in batches, does not push
+// the spans of others out of the exporter's queue.
+func TestNobodyFillsTheQueueOfSpans(t *testing.T) {
+	spans := tracetest.NewSpanRecorder()
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
+	s := newSecured(t, testengine.Config{TracerProvider: provider}, "")
+	noisy, good := jobpolicyv1grpc.NewPolicyServiceClient(s.as(t, "noisy")), s.as(t, "good")
+	began := time.Now()
+	batch := &jobpolicyv1.DecideJobsRequest{}
+	for range 1000 {
+		batch.Requests = append(batch.Requests, testenv.Snapshot())
+	}
+	const batches = 4
+	for range batches {
+		if _, err := noisy.DecideJobs(patient(t), batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	most := 1000 + 1000*time.Since(began).Seconds()
+	testenv.Eventually(t, func() error { // A call's span ends after its answer is sent.
+		if n := len(spans.Ended()); n < 1000 {
+			return fmt.Errorf("%d spans, want 1,000 at once", n)
+		}
+		return nil
+	})
+	if n := len(spans.Ended()); float64(n) > most {
+		t.Errorf("%d spans of one caller, want at most %.0f", n, most)
+	}
+	const trace = "11111111111111111111111111111111"
+	if err := decide(metadata.AppendToOutgoingContext(patient(t), "traceparent", "00-"+trace+"-2222222222222222-01"), good); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Eventually(t, func() error {
+		n := 0
+		for _, span := range spans.Ended() {
+			if span.SpanContext().TraceID().String() == trace {
+				n++
+			}
+		}
+		if n != 2 {
+			return fmt.Errorf("%d spans of the other caller, want those of its call and its decision", n)
+		}
+		return nil
+	})
 }

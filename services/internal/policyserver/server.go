@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
-	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc/filters"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -20,7 +18,6 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
-	"google.golang.org/grpc/stats"
 
 	"jobpolicy.dev/proto/conformance"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -28,7 +25,6 @@ import (
 	"jobpolicy.dev/services/internal/instrumented"
 	"jobpolicy.dev/services/internal/probes"
 	"jobpolicy.dev/services/internal/refusal"
-	"jobpolicy.dev/services/internal/tracecontext"
 )
 
 // Transport settings that nobody needs to change.
@@ -203,17 +199,6 @@ func unknownMethod(_ any, stream grpc.ServerStream) error {
 		Code: codes.Unimplemented, Reason: jobpolicyv1.ErrorReason_ERROR_REASON_UNKNOWN_METHOD,
 		Text: fmt.Sprintf("unknown method %s", name), Metadata: map[string]string{"method": name},
 	}.Err()
-}
-
-// tracing makes a span of every call of the policy service. There are none of probes and
-// reflection, because they would be too many.
-func tracing(p trace.TracerProvider) stats.Handler {
-	return otelgrpc.NewServerHandler(
-		otelgrpc.WithTracerProvider(p),
-		otelgrpc.WithPropagators(tracecontext.Propagator()),
-		// Callers ask for the server's information whenever their readiness is checked.
-		otelgrpc.WithFilter(filters.All(filters.ServiceName(ServiceName), filters.Not(filters.MethodName("GetServerInfo")))),
-	)
 }
 
 // Serve accepts connections until Shutdown, and then returns nil.
