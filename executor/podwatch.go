@@ -80,16 +80,20 @@ func (w *podWatch) synced() bool {
 	return seen != nil && (*seen)()
 }
 
-// sweep drops the pods that are certainly gone or that the Job has certainly lost. See
-// tracker.Tracker.Sweep.
+// sweep drops the pods that are certainly gone or that the Job has certainly lost. If it may
+// adopt one of them again, it claims pods next. See tracker.Tracker.Sweep.
 func (w *podWatch) sweep(s *state.Job) (awaiting bool) {
 	watched := wire.ResourceVersion(w.pods.In(s.Namespace).GetStore().LastStoreSyncResourceVersion())
-	return s.Tracker.Sweep(watched, func(pod *podcache.Pod) *podcache.Pod {
+	awaiting, adoptable := s.Tracker.Sweep(watched, func(pod *podcache.Pod) *podcache.Pod {
 		if stored, ok := w.pods.Pod(pod.Namespace(), pod.Name); ok && stored.UID == pod.UID {
 			return stored
 		}
 		return nil
 	})
+	if adoptable {
+		s.Version.MarkStale(state.StaleClaims)
+	}
+	return awaiting
 }
 
 // recordVersion records the version of a pod that the watcher got.

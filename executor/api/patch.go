@@ -131,16 +131,17 @@ func (p *Pods) Disown(ctx context.Context, pod *podcache.Pod, wanted func(*podca
 }
 
 // releaseRunning removes the finalizer from a pod that is about to be deleted and is
-// not to be counted. ErrPodEnded: it has ended meanwhile and is to be counted after
-// all (invariant I1).
+// not to be counted. gone: the pod does not exist any more, or the Job does not control it any
+// more (invariant I9). ErrPodEnded: it has ended meanwhile and is to be counted after all
+// (invariant I1).
 func (p *Pods) releaseRunning(ctx context.Context, pod *podcache.Pod) (gone bool, err error) {
 	after, err := p.patchAsSeen(ctx, pod, func(pod *podcache.Pod) (podPatch, bool) {
-		return podPatch{DeleteFinalizers: []string{batchv1.JobTrackingFinalizer}}, !pod.Ended()
+		return podPatch{DeleteFinalizers: []string{batchv1.JobTrackingFinalizer}}, p.owns(pod) && !pod.Ended()
 	})
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("pod %s: %w", pod.Name, err)
-	case after == nil:
+	case after == nil || !p.owns(after):
 		return true, nil
 	case after.Ended():
 		return false, fmt.Errorf("pod %s: %w", pod.Name, ErrPodEnded)

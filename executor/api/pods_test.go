@@ -1,18 +1,21 @@
 package api
 
 import (
+	"errors"
 	"testing"
 
+	"go.opentelemetry.io/otel/trace/noop"
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/client-go/tools/record"
-
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/record"
 
 	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/tracker"
 )
 
@@ -54,6 +57,44 @@ func TestReleaseWithWhichAPodGoesIsConfirmed(t *testing.T) {
 			known.Observe(podcache.From(late), tracker.Watch)
 			if still := known.Len() == 1; still == tc.wantGone {
 				t.Errorf("after a late event the tracker knows the pod: %v", still)
+			}
+		})
+	}
+}
+
+// The decision deletes a pod that somebody has taken from the Job meanwhile. It is neither
+// released nor deleted.
+func TestAPodThatWasTakenFromTheJobIsNotDeleted(t *testing.T) {
+	yes := true
+	for name, owners := range map[string][]metav1.OwnerReference{
+		"for another Job": {{APIVersion: "batch/v1", Kind: "Job", Name: "other", UID: "9", Controller: &yes}},
+		"for nobody":      nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			seen := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Name: "p", Namespace: "ns", UID: "2", ResourceVersion: "10", Finalizers: []string{batchv1.JobTrackingFinalizer},
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: "1", Controller: &yes}},
+			}}
+			live := seen.DeepCopy()
+			live.ResourceVersion, live.OwnerReferences = "11", owners
+			client := fake.NewClientset(live)
+			patches := 0
+			client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+				patches++
+				return true, nil, apierrors.NewConflict(corev1.Resource("pods"), "p", errors.New("it has changed"))
+			})
+			known := tracker.New()
+			known.Observe(podcache.From(seen), tracker.Watch)
+
+			calls := (&Client{Kubernetes: client, Tracer: telemetry.NewTracer(noop.NewTracerProvider(), "test")}).Pods("1", known, record.NewFakeRecorder(1))
+			if err := calls.Delete(t.Context(), &batchv1.Job{}, "2", true); err != nil {
+				t.Error(err)
+			}
+			if patches != 1 {
+				t.Errorf("%d patches, want the one that met the conflict", patches)
+			}
+			if _, err := client.CoreV1().Pods("ns").Get(t.Context(), "p", metav1.GetOptions{}); err != nil {
+				t.Errorf("the pod: %v, want it to be there", err)
 			}
 		})
 	}

@@ -87,19 +87,24 @@ func (t *Tracker) drop(uid types.UID, until uint64, shown bool) bool {
 //
 // awaiting says that pods are still awaited. After a new list, the watch may skip the versions
 // in which the Job had such a pod. Then no event tells that the Job has lost the pod, and only
-// another Sweep drops it.
-func (t *Tracker) Sweep(watched uint64, stored func(*podcache.Pod) *podcache.Pod) (awaiting bool) {
+// another Sweep drops it. adoptable says that the Job may adopt a dropped pod again; it must do
+// so before it decides.
+func (t *Tracker) Sweep(watched uint64, stored func(*podcache.Pod) *podcache.Pod) (awaiting, adoptable bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for uid, r := range t.pods.awaited {
 		if at := max(r.rv, r.missingAt); at == 0 || at > watched {
 			continue
 		}
-		if pod := stored(r.pod); pod == nil {
+		pod := stored(r.pod)
+		if pod == nil {
 			t.drop(uid, forEver, false)
-		} else if t.pods.lost(r, pod) {
+			continue
+		}
+		if lost, again := t.pods.lost(r, pod); lost {
 			t.drop(uid, wire.ResourceVersion(pod.ResourceVersion), false)
+			adoptable = adoptable || again
 		}
 	}
-	return len(t.pods.awaited) > 0
+	return len(t.pods.awaited) > 0, adoptable
 }

@@ -17,6 +17,8 @@ func ownedBy(job string) option {
 	}
 }
 
+func ofNobody(pod *corev1.Pod) { pod.OwnerReferences = nil }
+
 // What the informer's store holds of a pod.
 func notStored(*podcache.Pod) *podcache.Pod    { return nil }
 func isStored(pod *podcache.Pod) *podcache.Pod { return pod }
@@ -94,19 +96,24 @@ func TestAPodMissingInAListIsGoneOnlyWhenTheWatchSaysSo(t *testing.T) {
 			then: func(tr *Tracker) { tr.Sweep(50, storedAs(podOf(1, 45, tracked, ownedBy("another")))) }, wantConfirmed: true,
 		},
 		"the watch has passed the list and holds it as one of nobody that the Job does not select": {
-			then: func(tr *Tracker) { tr.Sweep(50, storedAs(podOf(1, 45, tracked, stray))) }, wantConfirmed: true,
+			then: func(tr *Tracker) { tr.Sweep(50, storedAs(podOf(1, 45, tracked, ofNobody, stray))) }, wantConfirmed: true,
 		},
 		"the watch has passed the list and holds it as one of nobody that the Job may adopt": {
-			then: func(tr *Tracker) { tr.Sweep(50, storedAs(podOf(1, 45, tracked))) }, wantKnown: true,
+			then: func(tr *Tracker) {
+				if _, adoptable := tr.Sweep(50, storedAs(podOf(1, 45, tracked, ofNobody))); !adoptable {
+					panic("the Job does not know that it may adopt the pod")
+				}
+			},
+			wantConfirmed: true,
 		},
 		"it was another's by then, and is back since": {
 			then: func(tr *Tracker) {
 				tr.Sweep(50, storedAs(podOf(1, 45, tracked, ownedBy("another"))))
-				tr.Observe(podOf(1, 40, tracked, ownedBy("job")), Watch)
+				tr.Observe(podOf(1, 40, tracked), Watch)
 				if _, known := tr.Pod(uidOf(1)); known {
 					panic("a version from before it was another's brings it back")
 				}
-				tr.Observe(podOf(1, 60, tracked, ownedBy("job")), Watch)
+				tr.Observe(podOf(1, 60, tracked), Watch)
 			},
 			wantActive: 1, wantKnown: true,
 		},
@@ -185,7 +192,7 @@ func TestAPodThatWasGoneBeforeTheListCountsNowhere(t *testing.T) {
 		t.Error("a pod that is newer than the list is not active")
 	}
 	tr.Observe(podOf(3, 10, tracked, stray), Watch)
-	if len(tr.Strays()) != 1 || tr.Sweep(100, isStored) {
+	if len(tr.Strays()) != 1 || awaits(tr, 100, isStored) {
 		t.Error("a stray, which no list holds, is waited for")
 	}
 }
@@ -211,10 +218,10 @@ func TestAPodThatWasSweptStaysAwayUntilTheHandlerHasShownItsEnd(t *testing.T) {
 // list skips that version: the pod is another's again, and no handler tells the Job.
 func TestAPodThatWasBackForAMomentIsSwept(t *testing.T) {
 	tr := New()
-	tr.Observe(podOf(1, 4, tracked, ownedBy("job")), Response)
-	tr.Observe(podOf(1, 1, tracked, ownedBy("job")), Watch)
+	tr.Observe(podOf(1, 4, tracked), Response)
+	tr.Observe(podOf(1, 1, tracked), Watch)
 	tr.Left(podOf(1, 2, tracked, ownedBy("another")), Watch)
-	if tr.Sweep(5, storedAs(podOf(1, 5, tracked, ownedBy("another")))) {
+	if awaits(tr, 5, storedAs(podOf(1, 5, tracked, ownedBy("another")))) {
 		t.Error("a pod of another Job is waited for")
 	}
 	if _, known := tr.Pod(uidOf(1)); known {
@@ -222,23 +229,60 @@ func TestAPodThatWasBackForAMomentIsSwept(t *testing.T) {
 	}
 }
 
+// The Job adopted a pod, and lost it again while the watch was broken. The new list shows the
+// pod as it was before both, so no handler tells the Job.
+func TestAPodThatWasTheJobsForAMomentCanBeAdoptedAgain(t *testing.T) {
+	tr := New()
+	tr.Observe(podOf(1, 5, tracked), Response)
+	if awaiting, adoptable := tr.Sweep(10, storedAs(podOf(1, 10, tracked, ofNobody))); awaiting || !adoptable {
+		t.Errorf("the pod is waited for: %v, may be adopted: %v; want only the latter", awaiting, adoptable)
+	}
+	if _, known := tr.Pod(uidOf(1)); known {
+		t.Error("a pod of nobody counts as the Job's")
+	}
+	tr.Observe(podOf(1, 12, tracked), Response)
+	if _, known := tr.Pod(uidOf(1)); !known {
+		t.Error("the pod is not known after the Job has adopted it again")
+	}
+}
+
+// The watch shows that the Job lost a pod while a list is under way that began before that.
+func TestAListDoesNotBringBackAPodThatTheWatchHasShownToBeLost(t *testing.T) {
+	tr := New()
+	tr.Observe(podOf(1, 5, tracked), Watch)
+	list := tr.BeginList()
+	tr.Left(podOf(1, 7, tracked, ofNobody), Watch)
+	list.End([]*podcache.Pod{podOf(1, 5, tracked)}, "6")
+	if _, known := tr.Pod(uidOf(1)); known {
+		t.Error("a pod of nobody counts as the Job's")
+	}
+	if len(tr.absent) != 0 {
+		t.Errorf("%d absences are kept after the last call", len(tr.absent))
+	}
+}
+
+func awaits(tr *Tracker, watched uint64, stored func(*podcache.Pod) *podcache.Pod) bool {
+	awaiting, _ := tr.Sweep(watched, stored)
+	return awaiting
+}
+
 // Sweep asks for another Sweep as long as an event may have been missed.
 func TestSweepSaysWhetherTheWatchHasYetToShowSomething(t *testing.T) {
 	tr := New()
 	tr.Observe(podOf(1, 5, tracked), Watch)
-	if tr.Sweep(5, notStored) {
+	if awaits(tr, 5, notStored) {
 		t.Error("a pod that the watch has shown is waited for")
 	}
 	tr.Observe(podOf(2, 6, tracked), Response)
-	if !tr.Sweep(5, notStored) {
+	if !awaits(tr, 5, notStored) {
 		t.Error("a pod that the watch has yet to reach is not waited for")
 	}
 	tr.Observe(podOf(2, 6, tracked), Watch)
 	tr.BeginList().End([]*podcache.Pod{podOf(2, 6, tracked)}, "8")
-	if !tr.Sweep(7, notStored) {
+	if !awaits(tr, 7, notStored) {
 		t.Error("a pod that the list did not hold is not waited for")
 	}
-	if tr.Sweep(8, notStored) {
+	if awaits(tr, 8, notStored) {
 		t.Error("a pod that is gone is waited for")
 	}
 }

@@ -153,7 +153,7 @@ func (l *List) End(pods []*podcache.Pod, resourceVersion string) {
 	t := l.t
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.calls.end(t.absent)
+	defer func() { t.calls.end(t.absent) }() // Until then, absences keep out pods that the list shows and the watch has shown to be gone.
 	listed := make(map[types.UID]bool, len(pods))
 	for _, pod := range pods {
 		listed[pod.UID] = true

@@ -13,8 +13,8 @@ import (
 
 // moment is what is true of a pod from a version on.
 type moment struct {
-	rv                                   int
-	exists, ours, matches, tracked, ends bool
+	rv                                          int
+	exists, ours, loose, matches, tracked, ends bool // loose: nothing controls it
 }
 
 func (m moment) pod() *podcache.Pod {
@@ -28,7 +28,12 @@ func (m moment) pod() *podcache.Pod {
 	if !m.matches {
 		options = append(options, stray)
 	}
-	options = append(options, ownedBy(map[bool]string{true: "job", false: "another"}[m.ours]))
+	switch {
+	case m.loose:
+		options = append(options, ofNobody)
+	case !m.ours:
+		options = append(options, ownedBy("another"))
+	}
 	return podOf(1, m.rv, options...)
 }
 
@@ -56,6 +61,7 @@ func (p *past) change() {
 		m.matches = !m.matches
 	case "owner":
 		m.ours, p.reowned = !m.ours, true
+		m.loose = !m.ours && rapid.Bool().Draw(p.T, "of nobody")
 	case "ends":
 		m.ends = true
 	case "released":

@@ -115,16 +115,15 @@ func (p *pods) await(r *record) {
 	p.awaited[r.pod.UID] = r
 }
 
-// lost reports whether the Job does not control this version of the pod any more and cannot
-// adopt it: something else controls it, or the Job's selector does not match it. A pod that the
-// Job can adopt is not lost: the event handler makes the Job adopt it.
-func (p *pods) lost(r *record, now *podcache.Pod) bool {
+// lost reports whether the Job does not control this version of the pod any more, and whether
+// it may adopt it again: nothing controls it, and the Job's selector matches it.
+func (p *pods) lost(r *record, now *podcache.Pod) (lost, adoptable bool) {
 	before, _ := r.pod.Controller()
 	after, controlled := now.Controller()
 	if controlled {
-		return after.UID != before.UID
+		return after.UID != before.UID, false
 	}
-	return p.policy.strays(now)
+	return true, !p.policy.strays(now)
 }
 
 // setMissing records that a list of this version did not contain the pod; 0: the newest list

@@ -43,6 +43,7 @@ func podOf(n, rv int, options ...option) *podcache.Pod {
 		},
 		Status: corev1.PodStatus{Phase: corev1.PodPending},
 	}
+	ownedBy("job")(pod)
 	for _, o := range options {
 		o(pod)
 	}
