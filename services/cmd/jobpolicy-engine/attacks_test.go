@@ -43,6 +43,7 @@ var quickAttacks = map[string]attack{
 	},
 	"60 unfinished calls of health":      func(t *testing.T, e *attacker) { unfinishedCalls(t, e, healthv1.Health_Check_FullMethodName) },
 	"a request of one name of 10 MB":     longName,
+	"25,000 small answers":               smallAnswers,
 	"as many rows as there may be":       manyRows,
 	"a request that is large if decoded": manyEmptyRows,
 	"1,000 calls of odd method names":    oddNames,
@@ -198,6 +199,26 @@ func manyConnections(t *testing.T, e *attacker) {
 	}
 	if closed == 0 {
 		t.Errorf("all %d connections of one caller are open", open)
+	}
+}
+
+// smallAnswers makes as many calls as its connections may have open, and lets the engine send
+// the answers of none of them.
+func smallAnswers(t *testing.T, e *attacker) {
+	metadata := strings.Repeat("x", 14<<10)
+	for range 100 {
+		if e.ctx.Err() != nil {
+			return
+		}
+		conn, err := tls.Dial("tcp", e.Address, e.tls)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		e.hold(func() { _ = conn.Close() })
+		go func() { _, _ = io.Copy(io.Discard, conn) }()
+		// The engine may close the connection.
+		_ = testenv.AskWithoutWindow(conn, 250, metadata, healthv1.Health_Check_FullMethodName, &healthv1.HealthCheckRequest{})
 	}
 }
 

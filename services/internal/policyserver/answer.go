@@ -17,10 +17,9 @@ import (
 // chunkBytes is the least size of every piece of a batch's answer after the first.
 const chunkBytes = 64 << 10
 
-// uncounted is the size up to which a piece is not counted against the memory for
-// answers, because the transport does not report when it has written such a small buffer.
-// The limit on open calls also limits these pieces.
-const uncounted = 1 << 10
+// pieceBytes is the least size of a piece. The transport copies smaller buffers, and does not
+// report when it has written them.
+const pieceBytes = 1<<10 + 1
 
 // An answer is the memory of one piece of an encoded answer. To the transport it is the
 // buffer pool of that piece, so the transport calls Put when it has written the piece.
@@ -108,14 +107,16 @@ func (e *encoded) room(n int) (*[]byte, error) {
 		return e.open, nil
 	}
 	e.seal()
-	if e.buffers != nil || n > uncounted {
-		n = max(n, uncounted+1)
-		if e.buffers != nil {
-			n = max(n, chunkBytes)
-		}
-		if err := e.count(int64(n)); err != nil {
-			return nil, err
-		}
+	n = max(n, pieceBytes)
+	if e.buffers != nil {
+		n = max(n, chunkBytes)
+	}
+	size := int64(n)
+	if len(e.answers) == 0 {
+		size += maxHeaderBytes // The transport keeps the call with its metadata until the answer is written.
+	}
+	if err := e.count(size); err != nil {
+		return nil, err
 	}
 	b := make([]byte, 0, n)
 	e.open = &b
@@ -142,11 +143,7 @@ func (e *encoded) seal() {
 	if e.open == nil {
 		return
 	}
-	if cap(*e.open) <= uncounted {
-		e.buffers = append(e.buffers, mem.SliceBuffer(*e.open))
-	} else {
-		e.buffers = append(e.buffers, mem.NewBuffer(e.open, e.answers[len(e.answers)-1]))
-	}
+	e.buffers = append(e.buffers, mem.NewBuffer(e.open, e.answers[len(e.answers)-1]))
 	e.open = nil
 }
 

@@ -111,12 +111,30 @@ func decodeMessage(body []byte, m proto.Message, descriptor protoreflect.Message
 // unary guards calls of other services than the policy service.
 func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (_ any, err error) {
 	defer g.recovered(ctx, info.FullMethod, &err)
-	if c := callFrom(ctx); c != nil && c.refused != nil {
+	c := callFrom(ctx)
+	switch {
+	case c == nil:
+		return next(ctx, req)
+	case c.refused != nil:
 		return nil, c.refused
-	} else if c != nil {
-		c.arrived()
 	}
-	return next(ctx, req)
+	c.arrived()
+	resp, err := next(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return g.encode(c, resp)
+}
+
+// encode encodes a message of another service than the policy service. It counts as an
+// answer, which must be read in time.
+func (g *guard) encode(c *call, m any) (*encoded, error) {
+	answer := &encoded{conn: c.conn, timeout: g.sendTimeout}
+	if err := answer.addWhole(m.(proto.Message)); err != nil {
+		answer.free()
+		return nil, err
+	}
+	return answer, nil
 }
 
 // stream is unary for streams: health watches, reflection, and unknown methods.
@@ -125,15 +143,16 @@ func (g *guard) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInf
 	if c := callFrom(ss.Context()); c != nil && c.refused != nil {
 		return c.refused
 	} else if c != nil {
-		ss = &arriving{ss, c}
+		ss = &arriving{ServerStream: ss, guard: g, call: c}
 	}
 	return next(srv, ss)
 }
 
-// An arriving stream notes when its first message has been received.
+// An arriving stream notes when its first message has been received, and counts its answers.
 type arriving struct {
 	grpc.ServerStream
-	call *call
+	guard *guard
+	call  *call
 }
 
 // RecvMsg implements grpc.ServerStream.
@@ -141,6 +160,15 @@ func (a *arriving) RecvMsg(m any) error {
 	err := a.ServerStream.RecvMsg(m)
 	a.call.arrived()
 	return err
+}
+
+// SendMsg implements grpc.ServerStream.
+func (a *arriving) SendMsg(m any) error {
+	answer, err := a.guard.encode(a.call, m)
+	if err != nil {
+		return err
+	}
+	return a.ServerStream.SendMsg(answer)
 }
 
 // recovered must be deferred. It logs a panic and sets err. (The recovery of

@@ -1,6 +1,7 @@
 package probes
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -48,6 +49,41 @@ func TestAnswersAreMadeOneAfterTheOther(t *testing.T) {
 			if w.Code != http.StatusTeapot || w.Header().Get("X-Made") != "yes" || w.Body.String() != "made" {
 				t.Errorf("answer %d %v %q, want what the handler wrote", w.Code, w.Header(), w.Body)
 			}
+		}
+	})
+}
+
+// A client with many requests delays those of another address by one answer.
+func TestAddressesTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var made []string
+		h := oneAtATime(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			made = append(made, r.RemoteAddr)
+			time.Sleep(time.Second)
+		}))
+		ctx, cancel := context.WithCancel(t.Context())
+		ask := func(address string) {
+			r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/metrics", nil)
+			r.RemoteAddr = address
+			h.ServeHTTP(httptest.NewRecorder(), r)
+		}
+		var wait sync.WaitGroup
+		for port := range 100 {
+			wait.Go(func() { ask(fmt.Sprintf("10.0.0.1:%d", port)) })
+		}
+		synctest.Wait()
+		began := time.Now()
+		ask("10.0.0.2:1")
+		if len(made) > 3 || time.Since(began) > 3*(time.Second+maxRest) {
+			t.Errorf("the answer took %s, after %d others; want at most two", time.Since(began), len(made)-1)
+		}
+		cancel() // The others go away, and leave nothing behind.
+		wait.Wait()
+		time.Sleep(time.Minute)
+		ctx = t.Context()
+		ask("10.0.0.1:1")
+		if last := made[len(made)-1]; last != "10.0.0.1:1" {
+			t.Errorf("the last answer is for %s, want one for 10.0.0.1:1", last)
 		}
 	})
 }

@@ -1,6 +1,8 @@
 package probes
 
 import (
+	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -41,6 +43,34 @@ func TestAnswersHaveADeadline(t *testing.T) {
 		}
 		if w.Code != http.StatusOK || w.deadline.Before(before) || (before.IsZero() && !w.deadline.IsZero()) {
 			t.Errorf("%s: %d, to be read by %v, want %v or a moment later", path, w.Code, w.deadline, before)
+		}
+	}
+}
+
+// A header is held in memory before anything else is known of a request.
+func TestLongHeadersAreRefused(t *testing.T) {
+	server := New(Config{Gatherer: prometheus.NewRegistry(), Logger: (&testenv.Log{}).Logger()})
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = server.Serve(lis) }() // It ends with Close.
+	t.Cleanup(server.Close)
+	for lines, want := range map[int]int{100: http.StatusOK, 10_000: http.StatusRequestHeaderFieldsTooLarge} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+lis.Addr().String()+"/metrics", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range lines {
+			r.Header.Set(fmt.Sprintf("X-%d", i), "")
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("a header of %d lines: %s, want %d", lines, resp.Status, want)
 		}
 	}
 }
