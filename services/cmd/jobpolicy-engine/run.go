@@ -74,14 +74,15 @@ func newPolicyServer(o *options, creds credentials.TransportCredentials, tracing
 	}
 	limitMemory(memory)
 	doubleProcessors()
-	decider, err := instrumented.New(instrumented.Config{TracerProvider: tracing.Provider, Registerer: r, Logger: log})
+	spans := policyserver.LimitSpans(tracing.Provider)
+	decider, err := instrumented.New(instrumented.Config{TracerProvider: spans, Registerer: r, Logger: log})
 	if err != nil {
 		return nil, err
 	}
 	return policyserver.New(policyserver.Config{
 		Engine:                  decider,
 		Credentials:             creds,
-		TracerProvider:          tracing.Provider,
+		TracerProvider:          spans,
 		Registerer:              r,
 		Logger:                  log,
 		Version:                 service().Version,

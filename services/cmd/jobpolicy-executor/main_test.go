@@ -94,6 +94,14 @@ func TestCommandLinesThatAreRefused(t *testing.T) {
 			args: []string{"--engine=e:1", "--kube-api-qps=0", "--kube-api-burst=0"},
 			want: []string{"--kube-api-qps", "--kube-api-burst"},
 		},
+		"a rate that is no number": {
+			args: []string{"--engine=e:1", "--kube-api-qps=NaN"},
+			want: []string{"--kube-api-qps must be a number above 0, is NaN"},
+		},
+		"a rate without a limit": {
+			args: []string{"--engine=e:1", "--kube-api-qps=Inf"},
+			want: []string{"--kube-api-qps must be a number above 0, is +Inf"},
+		},
 		"a gate that nobody knows": {
 			args: []string{"--engine=e:1", "--feature-gates=WorkloadWithJobs=true"},
 			want: []string{"--feature-gates", "WorkloadWithJobs", "there are JobBackoffLimitPerIndex"},

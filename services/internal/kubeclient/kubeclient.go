@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"time"
@@ -44,8 +45,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 // Validate checks the values. Errors name flags.
 func (o *Options) Validate() error {
 	var errs []error
-	if o.QPS <= 0 {
-		errs = append(errs, fmt.Errorf("--kube-api-qps must be above 0, is %g", o.QPS))
+	if qps := float64(o.QPS); math.IsNaN(qps) || math.IsInf(qps, 0) || qps <= 0 {
+		errs = append(errs, fmt.Errorf("--kube-api-qps must be a number above 0, is %g", o.QPS))
 	}
 	if o.Burst < 1 {
 		errs = append(errs, fmt.Errorf("--kube-api-burst must be at least 1, is %d", o.Burst))

@@ -130,7 +130,7 @@ type caller struct {
 	answers     *share
 	turns       *share
 	large       *share
-	spans       *rate.Limiter // of the spans that are recorded
+	spans       *rate.Limiter // of the spans that are started
 }
 
 func newCaller(identity, label string, p *pools) *caller {

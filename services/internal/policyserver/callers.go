@@ -8,8 +8,9 @@ import (
 
 // Labels of callers that have none of their own in metrics.
 const (
-	// unnamed are all callers that are not in the list of authorized callers. They count
-	// as one caller, and may call only the health service.
+	// unnamed are all callers that were not in the list of authorized callers when they
+	// connected. They count as one caller. They may call only the health service, unless they
+	// have been added to the list since.
 	unnamed = "unnamed"
 	// otherCallers are the callers beyond the first maxLabels. They share this label, but
 	// each has a share of its own.

@@ -345,7 +345,8 @@ func TestACallerGetsNoSecondShareByConnectingAnew(t *testing.T) {
 // the spans of others out of the exporter's queue.
 func TestNobodyFillsTheQueueOfSpans(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
-	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
+	// The sampler does not ask whether the caller samples.
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans), sdktrace.WithSampler(sdktrace.AlwaysSample()))
 	s := newSecured(t, testengine.Config{TracerProvider: provider}, "")
 	noisy, good := jobpolicyv1grpc.NewPolicyServiceClient(s.as(t, "noisy")), s.as(t, "good")
 	began := time.Now()

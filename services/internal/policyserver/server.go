@@ -68,6 +68,7 @@ var ServiceName = jobpolicyv1grpc.PolicyService_ServiceDesc.ServiceName
 type Config struct {
 	Engine         *instrumented.Engine
 	Credentials    credentials.TransportCredentials
+	// TracerProvider is made by LimitSpans, as that of Engine.
 	TracerProvider trace.TracerProvider
 	Registerer     prometheus.Registerer
 	Logger         *slog.Logger
@@ -117,7 +118,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	authorizer, err := newAuthorizer(cfg.AuthorizedCallers, cfg.Logger)
 	if err != nil {
-		return nil, fmt.Errorf("authorized callers: %w", err)
+		return nil, fmt.Errorf("--authorized-callers-file: %w", err)
 	}
 	p := newPools(cfg)
 	if err := errors.Join(registerHeld(cfg.Registerer, p), authorizer.register(cfg.Registerer)); err != nil {

@@ -26,12 +26,12 @@ type service struct {
 
 // DecideJob implements jobpolicyv1grpc.PolicyServiceServer.
 func (s *service) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-	return s.engine.DecideJob(forNextSpan(ctx), req)
+	return s.engine.DecideJob(ctx, req)
 }
 
 // DecideCronJob implements jobpolicyv1grpc.PolicyServiceServer.
 func (s *service) DecideCronJob(ctx context.Context, req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
-	return s.engine.DecideCronJob(forNextSpan(ctx), req)
+	return s.engine.DecideCronJob(ctx, req)
 }
 
 // GetServerInfo implements jobpolicyv1grpc.PolicyServiceServer.

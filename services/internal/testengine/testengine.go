@@ -51,9 +51,10 @@ type Engine struct {
 func Start(t testing.TB, cfg Config) *Engine {
 	t.Helper()
 	setDefaults(&cfg)
+	spans := policyserver.LimitSpans(cfg.TracerProvider)
 	e := &Engine{Registry: prometheus.NewRegistry(), Log: &testenv.Log{}}
 	decider, err := instrumented.New(instrumented.Config{
-		TracerProvider: cfg.TracerProvider, Registerer: e.Registry, Logger: e.Log.Logger(), Decide: cfg.Decide, DecideCron: cfg.DecideCron,
+		TracerProvider: spans, Registerer: e.Registry, Logger: e.Log.Logger(), Decide: cfg.Decide, DecideCron: cfg.DecideCron,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +62,7 @@ func Start(t testing.TB, cfg Config) *Engine {
 	e.Server, err = policyserver.New(policyserver.Config{
 		Engine:                  decider,
 		Credentials:             cfg.Credentials,
-		TracerProvider:          cfg.TracerProvider,
+		TracerProvider:          spans,
 		Registerer:              e.Registry,
 		Logger:                  e.Log.Logger(),
 		Version:                 "v0-test",

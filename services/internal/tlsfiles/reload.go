@@ -11,6 +11,8 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+
+	"k8s.io/client-go/util/cert"
 )
 
 // A reloaded value is parsed from files, and parsed again when their content changes. It
@@ -124,11 +126,28 @@ func newPool(from source, log *slog.Logger) *reloaded[*x509.CertPool] {
 		from: from,
 		log:  log,
 		parse: func(contents [][]byte) (*x509.CertPool, error) {
-			pool := x509.NewCertPool()
-			if !pool.AppendCertsFromPEM(contents[0]) {
-				return nil, fmt.Errorf("%s holds no PEM certificate", from.names[0])
+			pool, err := parsePool(contents[0])
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", from.names[0], err)
 			}
 			return pool, nil
 		},
 	}
+}
+
+// parsePool fails if one of the certificates cannot be read. AppendCertsFromPEM would skip
+// it, and then its authority would not be trusted.
+func parsePool(text []byte) (*x509.CertPool, error) {
+	certificates, err := cert.ParseCertsPEM(text)
+	if err != nil {
+		return nil, fmt.Errorf("must be PEM certificates: %w", err)
+	}
+	if n := bytes.Count(text, []byte("-----BEGIN CERTIFICATE-----")); n != len(certificates) {
+		return nil, fmt.Errorf("must be PEM certificates: only %d of %d can be read", len(certificates), n)
+	}
+	pool := x509.NewCertPool()
+	for _, c := range certificates {
+		pool.AddCert(c)
+	}
+	return pool, nil
 }

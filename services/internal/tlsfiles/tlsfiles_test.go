@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -212,6 +213,49 @@ func TestUnusableFilesKeepThePreviousOnesInUse(t *testing.T) {
 		if got := log.Count("changed TLS files not usable"); got != i+1 {
 			t.Errorf("after damage %d: logged %d times, want once for each damage:\n%s", i, got, log.String())
 		}
+	}
+}
+
+// While an authority is replaced, the file has two. If one of them is damaged, neither is lost.
+func TestAHalfUsableListOfAuthoritiesKeepsThePreviousOneInUse(t *testing.T) {
+	before, after := testenv.NewAuthority(t, "before"), testenv.NewAuthority(t, "after")
+	one, other := readFile(t, before.File), readFile(t, after.File)
+	for name, text := range map[string]string{
+		"the second one ends early":        one + other[:len(other)/2],
+		"the first one has a wrong letter": strings.Replace(one, "MII", "M!I", 1) + other,
+		"the second one is something else": one + "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := after.Issue(t, "engine")
+			var log testenv.Log
+			address := serve(t, serverCredentials(t, tlsfiles.Server{CertFile: server.CertFile, KeyFile: server.KeyFile}, &log))
+			authorities := filepath.Join(t.TempDir(), "ca.crt")
+			writeFile(t, authorities, one+other)
+			client := clientCredentials(t, tlsfiles.Client{CAFile: authorities})
+			if err := call(t, address, client); err != nil {
+				t.Fatal(err)
+			}
+			writeFile(t, authorities, text)
+			if err := call(t, address, client); err != nil {
+				t.Errorf("%v, want the previous authorities", err)
+			}
+		})
+	}
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func writeFile(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 
