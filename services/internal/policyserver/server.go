@@ -66,8 +66,8 @@ var ServiceName = jobpolicyv1grpc.PolicyService_ServiceDesc.ServiceName
 
 // Config configures a Server. Every field but AuthorizedCallers is required.
 type Config struct {
-	Engine         *instrumented.Engine
-	Credentials    credentials.TransportCredentials
+	Engine      *instrumented.Engine
+	Credentials credentials.TransportCredentials
 	// TracerProvider is made by LimitSpans, as that of Engine.
 	TracerProvider trace.TracerProvider
 	Registerer     prometheus.Registerer
