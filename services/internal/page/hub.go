@@ -59,7 +59,7 @@ func (h *hub) leave() {
 	if h.watchers == 0 {
 		close(h.stop)
 		h.jobs, h.crons, h.health = nil, nil, nil
-		h.lookout.forget(time.Now().Add(lookEvery))
+		time.AfterFunc(lookEvery, func() { h.lookout.forget(time.Now()) }) // By then, all that it holds is too old.
 	}
 }
 
