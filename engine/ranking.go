@@ -12,8 +12,10 @@ import (
 
 // compareForRemoval orders active pods so that those whose deletion loses the least
 // work come first: unassigned, pending, not ready, ready for a shorter time,
-// restarted more often, newer (upstream ActivePods, v1.36). UIDs settle ties, so that
-// the order of rows does not matter (invariant I7).
+// restarted more often, newer (upstream ActivePods, v1.36). Of pods that are equal in all
+// that, those with the lowest indexes come first: upstream sorts by index before (up to 12
+// pods; above, its sort leaves them in no particular order). UIDs settle what is left, so
+// that the order of rows does not matter (invariant I7).
 func compareForRemoval(a, b *jobpolicyv1.ActivePod) int {
 	return cmp.Or(
 		falseFirst(a.GetScheduled(), b.GetScheduled()),
@@ -23,6 +25,7 @@ func compareForRemoval(a, b *jobpolicyv1.ActivePod) int {
 		cmp.Compare(b.GetMaxRestarts(), a.GetMaxRestarts()),
 		cmp.Compare(b.GetMaxSidecarRestarts(), a.GetMaxSidecarRestarts()),
 		latestFirst(a.GetCreatedTime(), b.GetCreatedTime()),
+		cmp.Compare(a.GetIndex(), b.GetIndex()),
 		bytes.Compare(a.GetUid(), b.GetUid()),
 	)
 }
