@@ -96,7 +96,7 @@ type ChoosePodsToDeleteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In the order in which to delete. Pods with a bad index come first. Then come
 	// those that lose the least work: unassigned, pending, not ready, ready for a
-	// shorter time, restarted more often, newer.
+	// shorter time, restarted more often, newer, with a lower index.
 	Delete        []*DeletePod `protobuf:"bytes,1,rep,name=delete,proto3" json:"delete,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
