@@ -256,8 +256,8 @@ func (j *judge) judgeIndexDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod
 
 // replacedAt is when the index of a failed pod with its own limits got its next pod;
 // until then nothing accounts for the failed one. It is zero if it got none. If the next
-// pod is deleted soon after its creation, before a status had to tell, the failed one is the index's last failure
-// again until the next one has ended.
+// pod is deleted soon after its creation, before a status had to tell, the failed one is
+// the index's last failure again until the next one has ended.
 func (r *jobRecord) replacedAt(p *podRecord, soon time.Duration) (at time.Time) {
 	if !perIndex(r.job) {
 		return time.Time{}
@@ -286,9 +286,10 @@ func (r *jobRecord) replacedAt(p *podRecord, soon time.Duration) (at time.Time) 
 // lastFailure is the failed pod that the next pod of an index replaces: of those that
 // still hold their finalizer, one that the status has not recorded, if there is one, and the
 // one that carries the most failures. Two active executors may leave several of these; then
-// it is the one that finished last, by the times of their statuses, which are whole seconds. It is nil if there is none. It is also nil if the answer
-// depends on which times of a pod an executor has seen: if the only time that a pod has is
-// that of its deletion, a second deletion moves it.
+// it is the one that finished last, by the times of their statuses, which are whole seconds.
+// It is nil if there is none. It is also nil if the answer depends on which times of a pod an
+// executor has seen: if the only time that a pod has is that of its deletion, a second
+// deletion moves it.
 func (r *jobRecord) lastFailure(ix int32) *podRecord {
 	last := r.lastFailureBy(ix, func(p *podRecord) time.Time { return p.finished })
 	if last != r.lastFailureBy(ix, func(p *podRecord) time.Time { return p.saidToEnd }) {
@@ -311,6 +312,7 @@ func (r *jobRecord) lastFailureBy(ix int32, ended func(*podRecord) time.Time) (l
 	return last
 }
 
+// unrecordedFirst is above 0 if only b is recorded, and below 0 if only a is.
 func unrecordedFirst(recorded map[types.UID]outcome, a, b *podRecord) int {
 	rank := func(p *podRecord) int {
 		if recorded[p.uid] == "" {
