@@ -1,6 +1,8 @@
 package executor
 
 import (
+	"context"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,6 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"jobpolicy.dev/executor/telemetry"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -68,6 +71,49 @@ func TestStandsDownForAJobOfAnotherController(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The Detector learns of another controller's pod before the Job is enqueued for that pod.
+// Otherwise a worker may act on the Job in between, although the executor stands down for it.
+func TestTellsTheDetectorBeforeItEnqueuesTheJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(testJob())
+		cfg := testConfig(s, &script{Otherwise: resting(0)})
+		cfg.FieldManager, cfg.StandDown = "us", true
+		var e *Executor
+		told := 0
+		cfg.Logger = slog.New(onMessage(func(message string) {
+			if message != telemetry.LogSecondController {
+				return
+			}
+			told++
+			if at := e.queue.State(testJob().UID); at.Pending || at.Running {
+				t.Errorf("the Job is queued already: %+v", at)
+			}
+		}))
+		var err error
+		if e, err = New(cfg); err != nil {
+			t.Fatal(err)
+		}
+		run(t, e)
+		time.Sleep(time.Second)
+		must(s.Tracker().Create(podResource, testPod(2), "ns", metav1.CreateOptions{FieldManager: "kube-controller-manager"}))
+		synctest.Wait()
+		if told != 1 {
+			t.Errorf("the log mentions the other controller %d times, want 1", told)
+		}
+	})
+}
+
+// onMessage is a log handler that calls the function with each message.
+type onMessage func(message string)
+
+func (f onMessage) Enabled(context.Context, slog.Level) bool { return true }
+func (f onMessage) WithAttrs([]slog.Attr) slog.Handler       { return f }
+func (f onMessage) WithGroup(string) slog.Handler            { return f }
+func (f onMessage) Handle(_ context.Context, r slog.Record) error {
+	f(r.Message)
+	return nil
 }
 
 // The watch of pods may show the other controller's pod before the watch of Jobs shows the Job.

@@ -149,22 +149,7 @@ func (w *watcher) podSeen(old, pod *podcache.Pod) {
 	case ref == nil:
 		w.uncontrolledSeen(old, pod)
 	default:
-		w.ownedPodSeen(pod, ref)
-		if oldRef := controllingJob(old); oldRef == nil || oldRef.UID != ref.UID {
-			w.podGained(pod, ref)
-		}
-	}
-}
-
-// podGained tells the Detector of second controllers that the Job got this pod. It ignores
-// the pods of the first list: they are older than this watch.
-func (w *watcher) podGained(pod *podcache.Pod, ref *podcache.Owner) {
-	s, ok := w.jobs.Find(ref.UID)
-	if !ok || w.ready() != nil {
-		return
-	}
-	if job := s.Version.Current(); job != nil && w.scope.Manages(job) {
-		w.second.PodSeen(context.Background(), job, pod)
+		w.ownedPodSeen(old, pod, ref)
 	}
 }
 
@@ -197,10 +182,18 @@ func (w *watcher) leaveOldJob(old, pod *podcache.Pod, ref *podcache.Owner) {
 	w.jobs.DropUnused(pod.Namespace(), oldRef.UID)
 }
 
-func (w *watcher) ownedPodSeen(pod *podcache.Pod, ref *podcache.Owner) {
+func (w *watcher) ownedPodSeen(old, pod *podcache.Pod, ref *podcache.Owner) {
 	var change tracker.Change
 	s := w.jobs.With(pod.Namespace(), ref.UID, func(s *state.Job) { change = s.Tracker.Observe(pod, tracker.Watch) })
 	job := s.Version.Current()
+	oldRef := controllingJob(old)
+	gained := oldRef == nil || oldRef.UID != ref.UID
+	// After the Tracker has the pod: the handler of Jobs looks for it there. Before the Job is
+	// enqueued: the Detector may say to leave it alone. The pods of the first list are older
+	// than this watch and do not count.
+	if gained && job != nil && w.ready() == nil && w.scope.Manages(job) {
+		w.second.PodSeen(context.Background(), job, pod)
+	}
 	if pod.HasTrackingFinalizer && !w.scope.Reconciles(job) {
 		w.orphans.Enqueue(pod)
 	}
