@@ -15,7 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/ptr"
 
+	"jobpolicy.dev/executor/internal/fakes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -184,4 +186,30 @@ func TestAnEndThatIsNotWrittenIsNotTold(t *testing.T) {
 			}, want: 0,
 		},
 	})
+}
+
+// A status write gets no answer, and the Job that is read then has the status, and a new spec.
+// The watch shows this version as one that is known. The Job is decided on again all the same.
+func TestASpecThatIsReadAfterAnUnansweredWriteIsDecidedOn(t *testing.T) {
+	server := newServer(testJob())
+	server.failures["update jobs/status"] = fakes.Once(errLost)
+	server.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		job := server.underWay()
+		job.Generation, job.Spec.Parallelism = 2, ptr.To[int32](3)
+		server.stamp(job)
+		return true, job, nil
+	})
+	decider := &script{Answers: []reply{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+		return &jobpolicyv1.DecideJobResponse{
+			Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY, Status: &jobpolicyv1.JobStatus{StartTime: req.GetNow()},
+		}, nil
+	}}}
+	inBubble(t, testConfig(server, decider), nil, func(t *testing.T, _ *Executor) {
+		time.Sleep(time.Second)
+		synctest.Wait()
+	})
+	asked := decider.Requests()
+	if len(asked) != 2 || asked[1].GetSpec().GetParallelism() != 3 {
+		t.Errorf("within a second, the engine is asked about %v; want the new spec", asked)
+	}
 }

@@ -51,7 +51,10 @@ func (a *applier) sendStatus(ctx context.Context, s *state.Job, calls *api.Pods,
 	switch {
 	case err == nil:
 		s.Unanswered.Answered(write)
-		s.Observe(updated, state.Written)
+		// If no answer came, updated was read, and the spec may have changed since the write.
+		if s.Observe(updated, state.Written).Spec {
+			calls.MarkChanged()
+		}
 		s.Statuses.Reschedule(a.cfg.StatusPeriod)
 		calls.MarkWritten()
 		return nil

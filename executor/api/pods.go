@@ -46,6 +46,10 @@ func (p *Pods) MarkWritten() { p.written.Store(true) }
 // as new, so the Job has to be reconciled again.
 func (p *Pods) Changed() bool { return p.changed.Load() }
 
+// MarkChanged records that the answer to a call which Pods does not make itself showed a
+// change; see Changed.
+func (p *Pods) MarkChanged() { p.changed.Store(true) }
+
 // Create creates a pod of the Job. ErrNamespaceTerminating: the namespace is being
 // deleted.
 func (p *Pods) Create(ctx context.Context, job *batchv1.Job, pod *corev1.Pod, index int32) (err error) {
