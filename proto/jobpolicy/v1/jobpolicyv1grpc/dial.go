@@ -1,9 +1,12 @@
 package jobpolicyv1grpc
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -68,17 +71,42 @@ func (f folder) Clone() credentials.TransportCredentials {
 }
 
 func tlsConfig(certificates string) (*tls.Config, error) {
-	authority, err := os.ReadFile(filepath.Join(certificates, "ca.crt"))
+	authorities := filepath.Join(certificates, "ca.crt")
+	text, err := os.ReadFile(authorities)
 	if err != nil {
 		return nil, err
 	}
-	trusted := x509.NewCertPool()
-	if !trusted.AppendCertsFromPEM(authority) {
-		return nil, fmt.Errorf("%s has no certificate", filepath.Join(certificates, "ca.crt"))
+	trusted, err := pool(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", authorities, err)
 	}
 	own, err := tls.LoadX509KeyPair(filepath.Join(certificates, "tls.crt"), filepath.Join(certificates, "tls.key"))
 	if err != nil {
 		return nil, err
 	}
 	return &tls.Config{RootCAs: trusted, Certificates: []tls.Certificate{own}}, nil
+}
+
+// pool fails if there is no certificate, or if one cannot be read. AppendCertsFromPEM would
+// skip it, and then its authority would not be trusted.
+func pool(text []byte) (*x509.CertPool, error) {
+	trusted, read := x509.NewCertPool(), 0
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("certificate %d: %w", read+1, err)
+		}
+		trusted.AddCert(certificate)
+		read++
+	}
+	switch n := bytes.Count(text, []byte("-----BEGIN CERTIFICATE-----")); {
+	case n == 0:
+		return nil, errors.New("has no certificate")
+	case n != read:
+		return nil, fmt.Errorf("only %d of %d certificates can be read", read, n)
+	}
+	return trusted, nil
 }

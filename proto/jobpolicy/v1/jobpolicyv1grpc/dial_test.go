@@ -26,10 +26,23 @@ import (
 func TestDialNamesTheFileThatIsWrong(t *testing.T) {
 	dir := t.TempDir()
 	dialFails(t, dir, "ca.crt: no such file")
-	if err := os.WriteFile(filepath.Join(dir, "ca.crt"), []byte("text"), 0o600); err != nil {
+	writeCertificates(t, dir)
+	ca := filepath.Join(dir, "ca.crt")
+	good, err := os.ReadFile(ca)
+	if err != nil {
 		t.Fatal(err)
 	}
-	dialFails(t, dir, "ca.crt has no certificate")
+	begin, rest, _ := strings.Cut(string(good), "\n")
+	for text, want := range map[string]string{
+		"text":                              "ca.crt: has no certificate",
+		string(good) + begin + "\n!" + rest: "ca.crt: only 1 of 2 certificates can be read",
+		string(good) + string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("text")})): "ca.crt: certificate 2: ",
+	} {
+		if err := os.WriteFile(ca, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		dialFails(t, dir, want)
+	}
 }
 
 func dialFails(t *testing.T, dir, want string) {
