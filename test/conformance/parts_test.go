@@ -214,6 +214,29 @@ func TestOnlyPodsThatHaveEndedMayBeThereStillAfterAVerdict(t *testing.T) {
 	}
 }
 
+func TestOnlyAnOrphanMayBeAdoptedBeforeTheEnd(t *testing.T) {
+	end := []string{`condition 2: Complete=True CompletionsReached "x"`, "pod Succeeded: 1"}
+	orphan := append(slices.Clone(end), "pod Running ready orphan: 1")
+	adopted := append(slices.Clone(end), "pod Failed gone: 1", `event: Normal SuccessfulDelete "Deleted pod: <pod>"`)
+	cases := map[string]struct {
+		builtin, ours []string
+		want          bool
+	}{
+		"an orphan was adopted and deleted": {orphan, adopted, true},
+		"the Job has not finished":          {orphan[1:], adopted[1:], false},
+		"it was adopted and runs":           {orphan, append(slices.Clone(end), "pod Running tracked ready: 1"), false},
+		"a pod of the Job was deleted":      {append(slices.Clone(end), "pod Running tracked: 1"), adopted, false},
+		"another pod differs, too":          {append(slices.Clone(orphan), "pod Pending: 1"), adopted, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := lateAdoption(tc.builtin, tc.ours); got != tc.want {
+				t.Errorf("lateAdoption() = %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestARaceIsWhatTheBuiltinSideShowsIfItSeesThingsLater(t *testing.T) {
 	c := Generated(27)
 	late := player{builtin: true, seed: c.seed, late: virtual.Latenesses{"pods": {Apart: batch}}}.play(t, c)
