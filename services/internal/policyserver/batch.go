@@ -3,6 +3,7 @@ package policyserver
 import (
 	"context"
 	"fmt"
+	"iter"
 
 	statusv1 "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
@@ -92,11 +93,10 @@ func (s *service) answerBatch(ctx context.Context, c *call, one batch, body []by
 	if err := t.begin(ctx); err != nil {
 		return err
 	}
-	items, err := splitBatch(body)
-	if err != nil {
+	if err := checkBatch(body); err != nil {
 		return err
 	}
-	for _, item := range items {
+	for item := range batchItems(body) {
 		result, err := one(ctx, s, t, item)
 		if err != nil {
 			return err
@@ -109,33 +109,60 @@ func (s *service) answerBatch(ctx context.Context, c *call, one batch, body []by
 	return refusal.FromContextOf(ctx)
 }
 
-// splitBatch returns the items of an encoded batch, undecoded.
-func splitBatch(body []byte) ([][]byte, error) {
-	var items [][]byte
+// checkBatch reports what is wrong with an encoded batch. The items are not looked at.
+func checkBatch(body []byte) error {
+	items := 0
 	for len(body) > 0 {
-		number, wireType, n := protowire.ConsumeTag(body)
-		if n < 0 {
-			return nil, notABatch()
-		}
-		size := protowire.ConsumeFieldValue(number, wireType, body[n:])
-		if size < 0 || (number == batchField && wireType != protowire.BytesType) {
-			return nil, notABatch()
-		}
+		number, wireType, size := nextField(body)
 		switch {
-		case number != batchField && !unknown.Ignorable(number):
-			return nil, refusal.FromEngine(engine.Unsupported(unknown.Field(number)))
+		case size < 0 || (number == batchField && wireType != protowire.BytesType):
+			return notABatch()
 		case number == batchField:
-			item, _ := protowire.ConsumeBytes(body[n:])
-			items = append(items, item)
+			items++
+		case !unknown.Ignorable(number):
+			return refusal.FromEngine(engine.Unsupported(unknown.Field(number)))
 		}
-		if len(items) > maxBatch {
-			return nil, refusal.InvalidArgument(engine.FieldViolation{
+		if items > maxBatch {
+			return refusal.InvalidArgument(engine.FieldViolation{
 				Field: "requests", Description: fmt.Sprintf("must have at most %d items, has more", maxBatch),
 			})
 		}
-		body = body[n+size:]
+		body = body[size:]
 	}
-	return items, nil
+	return nil
+}
+
+// batchItems returns the encoded items of a batch, after checkBatch. There is no list of
+// them: the garbage collector would look at every item of every batch that waits for its turn.
+func batchItems(body []byte) iter.Seq[[]byte] {
+	return func(yield func(item []byte) bool) {
+		for len(body) > 0 {
+			number, _, size := nextField(body)
+			field := body[:size]
+			body = body[size:]
+			if number != batchField {
+				continue
+			}
+			_, _, tag := protowire.ConsumeTag(field)
+			if item, _ := protowire.ConsumeBytes(field[tag:]); !yield(item) {
+				return
+			}
+		}
+	}
+}
+
+// nextField returns the number, the type and the size of the first field, with its tag. The
+// size is negative if the bytes are not a field.
+func nextField(body []byte) (number protowire.Number, wireType protowire.Type, size int) {
+	number, wireType, tag := protowire.ConsumeTag(body)
+	if tag < 0 {
+		return number, wireType, tag
+	}
+	value := protowire.ConsumeFieldValue(number, wireType, body[tag:])
+	if value < 0 {
+		return number, wireType, value
+	}
+	return number, wireType, tag + value
 }
 
 func notABatch() error {
