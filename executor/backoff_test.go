@@ -132,7 +132,7 @@ func TestOnlyARequestThatIsTooLargeIsCut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := state.New("ns", testUID(1), limit.NewPool(limit.Config{Total: 1, PerJob: 1}))
+		s := state.New(testKey, limit.NewPool(limit.Config{Total: 1, PerJob: 1}))
 		req := &jobpolicyv1.DecideJobRequest{UnaccountedPods: make([]*jobpolicyv1.UnaccountedPod, 3*leastRows)}
 		for i := range req.UnaccountedPods {
 			req.UnaccountedPods[i] = &jobpolicyv1.UnaccountedPod{}
@@ -198,7 +198,7 @@ func TestAPodThatCannotBeDeletedDelaysNothingElse(t *testing.T) {
 	if diff := cmp.Diff([]string{"delete pods", "delete pods", "update jobs/status", "patch pods"}, s.done()); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
-	if until := e.queue.State(testUID(1)).BackoffUntil; !until.IsZero() {
+	if until := e.queue.State(testKey).BackoffUntil; !until.IsZero() {
 		t.Errorf("the Job backs off until %v, want only its deletions to", until)
 	}
 }

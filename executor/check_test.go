@@ -225,7 +225,7 @@ func newCarrier() carrier {
 func (c carrier) carryOut(t interface{ Helper() }, job *batchv1.Job, d *jobpolicyv1.DecideJobResponse) {
 	t.Helper()
 	job.ResourceVersion = "1"
-	s := state.New(job.Namespace, job.UID, limit.NewPool(limit.Config{Total: 8, PerJob: 8}))
+	s := state.New(state.KeyOf(job), limit.NewPool(limit.Config{Total: 8, PerJob: 8}))
 	s.Observe(job, state.Watch)
 	for n := 2; n < 5; n++ {
 		s.Tracker.Observe(cachedPod(n, func(pod *corev1.Pod) { pod.ResourceVersion = "2" }), tracker.Watch)

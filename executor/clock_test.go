@@ -62,7 +62,7 @@ func TestAClockThatIsSetLengthensNoWait(t *testing.T) {
 				e, err := New(cfg)
 				must(err)
 				defer discard(e)
-				s := e.jobs.With("ns", testUID(1), func(s *state.Job) { s.Observe(testJob(), state.Watch) })
+				s := e.jobs.With(testKey, func(s *state.Job) { s.Observe(testJob(), state.Watch) })
 				s.Statuses.Reschedule(cfg.StatusPeriod)
 				s.Backoffs.Failed(state.Create, backoff.Limits{First: 2 * time.Second, Max: time.Minute})
 				s.Backoffs.Failed(state.Delete, backoff.Limits{First: 3 * time.Second, Max: time.Minute})

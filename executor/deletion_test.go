@@ -172,8 +172,8 @@ func TestAJobBeingDeletedAdoptsNothing(t *testing.T) {
 	must(e.reconciler.podWatch.pods.In("ns").GetStore().Add(podcache.From(s.pod(t, "pod-2"))))
 	cached := testJob()
 	cached.ResourceVersion = "1"
-	st := e.jobs.With("ns", cached.UID, func(st *state.Job) { st.Observe(cached, state.Watch) })
-	if _, err := e.reconciler.Reconcile(t.Context(), st.UID); err != nil {
+	st := e.jobs.With(state.KeyOf(cached), func(st *state.Job) { st.Observe(cached, state.Watch) })
+	if _, err := e.reconciler.Reconcile(t.Context(), st.Key); err != nil {
 		t.Fatal(err)
 	}
 	if writes := s.done(); len(writes) != 0 {
@@ -247,13 +247,13 @@ func TestADeletedJobIsForgottenAlthoughTheWatchMissedAPod(t *testing.T) {
 		s := newServer(job)
 		e := start(t, testConfig(s, &script{}))
 		time.Sleep(time.Second)
-		known, _ := e.jobs.Find(job.UID)
+		known, _ := e.jobs.Find(state.KeyOf(job))
 		known.Tracker.Observe(cachedPod(2, func(p *corev1.Pod) { p.ResourceVersion = "110" }), tracker.Response)
 		if err := s.BatchV1().Jobs("ns").Delete(t.Context(), job.Name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * lookPeriod)
-		if _, known := e.jobs.Find(job.UID); !known {
+		if _, known := e.jobs.Find(state.KeyOf(job)); !known {
 			t.Error("the Job is forgotten before the watch has shown the pod's version")
 		}
 		later := testPod(3, func(p *corev1.Pod) { p.OwnerReferences, p.Labels, p.Finalizers = nil, nil, nil })
@@ -264,7 +264,7 @@ func TestADeletedJobIsForgottenAlthoughTheWatchMissedAPod(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * lookPeriod)
-		if _, known := e.jobs.Find(job.UID); known {
+		if _, known := e.jobs.Find(state.KeyOf(job)); known {
 			t.Error("the Job is still known")
 		}
 	})

@@ -16,10 +16,14 @@ import (
 
 	"jobpolicy.dev/executor/internal/fakes"
 	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/state"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 func testUID(n int) types.UID { return fakes.UID(n) }
+
+// testKey is that of testJob.
+var testKey = state.Key{Namespace: "ns", UID: testUID(1)}
 
 type (
 	script = fakes.Script[*jobpolicyv1.DecideJobRequest, *jobpolicyv1.DecideJobResponse]

@@ -14,7 +14,7 @@ import (
 
 // The API server lets podReplacementPolicy be changed while a Job runs.
 func TestAChangedReplacementPolicyIsFollowed(t *testing.T) {
-	s := state.New("ns", testUID(1), limit.NewPool(limit.Config{Total: 1, PerJob: 1}))
+	s := state.New(testKey, limit.NewPool(limit.Config{Total: 1, PerJob: 1}))
 	versions := []struct {
 		policy       batchv1.PodReplacementPolicy
 		wantFailures int
@@ -41,7 +41,7 @@ func TestAChangedReplacementPolicyIsFollowed(t *testing.T) {
 // The API server lets completions of an Indexed Job be changed together with
 // parallelism. Only failed pods with an index below completions delay a retry.
 func TestChangedCompletionsAreFollowed(t *testing.T) {
-	s := state.New("ns", testUID(1), limit.NewPool(limit.Config{Total: 1, PerJob: 1}))
+	s := state.New(testKey, limit.NewPool(limit.Config{Total: 1, PerJob: 1}))
 	mode := batchv1.IndexedCompletion
 	s.Tracker.Observe(cachedPod(2, failedPhase, func(p *corev1.Pod) {
 		p.ResourceVersion, p.Annotations = "1", map[string]string{batchv1.JobCompletionIndexAnnotation: "3"}
@@ -64,7 +64,7 @@ func TestChangedCompletionsAreFollowed(t *testing.T) {
 // If a response shows a version before the watch does, the executor replaces its copy by
 // the watch's, which the informer keeps in any case.
 func TestOneCopyOfAJobIsKept(t *testing.T) {
-	s := state.New("ns", testUID(1), limit.NewPool(limit.Config{Total: 1, PerJob: 1}))
+	s := state.New(testKey, limit.NewPool(limit.Config{Total: 1, PerJob: 1}))
 	version := func(rv string) *batchv1.Job {
 		return testJob(func(j *batchv1.Job) { j.ResourceVersion = rv })
 	}

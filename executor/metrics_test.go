@@ -225,8 +225,8 @@ func TestAReconcileCountsItselfAndWhatItDid(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			st := e.jobs.With("ns", testUID(1), func(st *state.Job) { st.Observe(testJob(), state.Watch) })
-			if _, err := e.reconciler.Reconcile(t.Context(), st.UID); err != nil {
+			st := e.jobs.With(testKey, func(st *state.Job) { st.Observe(testJob(), state.Watch) })
+			if _, err := e.reconciler.Reconcile(t.Context(), st.Key); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, samples(t, registry, "job_controller_")); diff != "" {

@@ -33,7 +33,7 @@ func (e *Executor) EachJob(f func(Observation)) {
 // Job returns the managed Job with this UID, and what is known of its pods. More pods than
 // mostPods are only counted.
 func (e *Executor) Job(uid types.UID, mostPods int) (o Observation, pods tracker.Census, ok bool) {
-	s, known := e.jobs.Find(uid)
+	s, known := e.jobs.Existing(uid)
 	if !known {
 		return Observation{}, tracker.Census{}, false
 	}

@@ -159,7 +159,7 @@ func TestAPodIsAdoptedAsItWasSeen(t *testing.T) {
 			server := newServer(testJob(), testPod(3, tc.is))
 			e, err := New(testConfig(server, &script{}))
 			must(err)
-			s := e.jobs.With("ns", testUID(1), func(s *state.Job) {
+			s := e.jobs.With(testKey, func(s *state.Job) {
 				s.Observe(testJob(func(j *batchv1.Job) { j.ResourceVersion = "1" }), state.Watch)
 			})
 			must(e.reconciler.podWatch.pods.In("ns").GetIndexer().Add(cachedPod(3, loose, func(pod *corev1.Pod) { pod.ResourceVersion = "1" })))
@@ -180,7 +180,7 @@ func TestAPodIsLetGoAsItWasSeen(t *testing.T) {
 	server := newServer(testJob(), testPod(3))
 	e, err := New(testConfig(server, &script{}))
 	must(err)
-	s := e.jobs.With("ns", testUID(1), func(s *state.Job) {
+	s := e.jobs.With(testKey, func(s *state.Job) {
 		s.Observe(testJob(func(j *batchv1.Job) { j.ResourceVersion = "1" }), state.Watch)
 	})
 	s.Tracker.Observe(cachedPod(3, func(pod *corev1.Pod) { pod.Labels, pod.ResourceVersion = nil, "1" }), tracker.Watch)
@@ -197,7 +197,7 @@ func TestAPodThatWasDisownedUnseenIsClaimed(t *testing.T) {
 	e, err := New(testConfig(newServer(testJob()), &script{}))
 	must(err)
 	defer discard(e)
-	s := e.jobs.With("ns", testUID(1), func(s *state.Job) { s.Observe(testJob(), state.Watch) })
+	s := e.jobs.With(testKey, func(s *state.Job) { s.Observe(testJob(), state.Watch) })
 	s.Tracker.Observe(cachedPod(3, func(pod *corev1.Pod) { pod.ResourceVersion = "5" }), tracker.Response)
 	e.watcher.podSeen(nil, cachedPod(3, func(pod *corev1.Pod) { pod.OwnerReferences, pod.ResourceVersion = nil, "6" }))
 	if _, known := s.Tracker.Pod(testUID(3)); known {

@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/limit"
@@ -28,18 +26,18 @@ const (
 
 // jobQueue holds the Jobs that are due. It takes only Jobs that scope.Scope.Reconciles.
 type jobQueue struct {
-	*controller.Queue[types.UID]
+	*controller.Queue[state.Key]
 	scope scope.Scope
 }
 
 // A reconcileFunc reconciles a Job.
-type reconcileFunc = func(ctx context.Context, uid types.UID) (controller.Result, error)
+type reconcileFunc = func(ctx context.Context, key state.Key) (controller.Result, error)
 
 func newJobQueue(base *controller.Controller, cfg *Config, jobs *state.Jobs, scope scope.Scope, writes *limit.Pool, reconcile reconcileFunc) jobQueue {
 	q := jobQueue{scope: scope}
-	q.Queue = controller.NewQueue(base, controller.Options[types.UID]{
+	q.Queue = controller.NewQueue(base, controller.Options[state.Key]{
 		Name: metrics.JobQueue, Reconcile: reconcile, Describe: describe(jobs), Quiet: api.NamespaceTerminating,
-		MaxInProgress: maxInProgress, Namespace: jobs.Namespace,
+		MaxInProgress: maxInProgress, Namespace: func(key state.Key) string { return key.Namespace },
 		MinInterval: cfg.SyncBatchPeriod, EventsWait: true, MaxRequeueAfter: maxRequeueAfter,
 		Low: controller.LowPriority{
 			// The API server is taken for busy if writes wait for a slot, or if more Jobs are
@@ -52,11 +50,10 @@ func newJobQueue(base *controller.Controller, cfg *Config, jobs *state.Jobs, sco
 }
 
 // describe names a Job in the log.
-func describe(jobs *state.Jobs) func(types.UID) []slog.Attr {
-	return func(uid types.UID) []slog.Attr {
-		attrs := []slog.Attr{slog.String("uid", string(uid))}
-		if s, ok := jobs.Find(uid); ok {
-			attrs = append(attrs, slog.String("namespace", s.Namespace))
+func describe(jobs *state.Jobs) func(state.Key) []slog.Attr {
+	return func(key state.Key) []slog.Attr {
+		attrs := []slog.Attr{slog.String("uid", string(key.UID)), slog.String("namespace", key.Namespace)}
+		if s, ok := jobs.Find(key); ok {
 			if job := s.Version.Current(); job != nil {
 				attrs = append(attrs, slog.String("job", job.Name))
 			}
@@ -72,7 +69,7 @@ func (q jobQueue) enqueue(s *state.Job, cause controller.Cause, priority control
 
 func (q jobQueue) enqueueAfter(s *state.Job, cause controller.Cause, priority controller.Priority, delay time.Duration) {
 	if q.scope.Reconciles(s.Version.Current()) {
-		q.EnqueueAfter(s.UID, cause, priority, delay)
+		q.EnqueueAfter(s.Key, cause, priority, delay)
 	}
 }
 

@@ -49,7 +49,7 @@ func TestAPlannedReconcileIsOnTime(t *testing.T) {
 		if busy := e.queue.InProgress(); busy != 3 {
 			t.Errorf("%d Jobs are reconciled, want 3", busy)
 		}
-		s, _ := e.jobs.Find(testUID(1))
+		s, _ := e.jobs.Find(testKey)
 		e.queue.enqueue(s, causePod, controller.PriorityLow)
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -82,7 +82,7 @@ func TestWhatRecordsPodsGoesBeforeWhatOnlyCounts(t *testing.T) {
 		e, err := New(cfg)
 		must(err)
 		defer discard(e)
-		s := e.jobs.With("ns", testUID(1), func(s *state.Job) { s.Observe(testJob(), state.Watch) })
+		s := e.jobs.With(testKey, func(s *state.Job) { s.Observe(testJob(), state.Watch) })
 		s.Statuses.Reschedule(cfg.StatusPeriod)
 		snap, err := e.decider.snapshot(s, false)
 		must(err)
@@ -140,7 +140,7 @@ func TestTheDecisionSaysWhenToAskAgain(t *testing.T) {
 			cfg.StatusPeriod = time.Second
 			e, err := New(cfg)
 			must(err)
-			s := e.jobs.With("ns", testUID(1), func(s *state.Job) { s.Observe(testJob(), state.Watch) })
+			s := e.jobs.With(testKey, func(s *state.Job) { s.Observe(testJob(), state.Watch) })
 			if tc.backsOff {
 				s.Tracker.Observe(cachedPod(3), tracker.Watch)
 				s.Backoffs.ReleaseFailed(testUID(3), backoff.Limits{First: delay, Max: delay})
@@ -177,7 +177,7 @@ func TestAStatusWaitsForLongReleases(t *testing.T) {
 		cfg.Writes.PerJob, cfg.StatusPeriod = 3, time.Minute
 		e, err := New(cfg)
 		must(err)
-		s := e.jobs.With("ns", testUID(1), func(s *state.Job) { s.Observe(testJob(), state.Watch) })
+		s := e.jobs.With(testKey, func(s *state.Job) { s.Observe(testJob(), state.Watch) })
 		for n := range pods {
 			s.Tracker.Observe(cachedPod(2+n, failedPhase), tracker.Watch)
 		}

@@ -8,7 +8,6 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
@@ -39,8 +38,8 @@ type reconciler struct {
 
 // Reconcile is the reconcile function of the queue. It ends the span, counts the reconcile,
 // and says when the next one is due.
-func (r *reconciler) Reconcile(ctx context.Context, uid types.UID) (controller.Result, error) {
-	s, ok := r.jobs.Find(uid)
+func (r *reconciler) Reconcile(ctx context.Context, key state.Key) (controller.Result, error) {
+	s, ok := r.jobs.Find(key)
 	if !ok {
 		return controller.Result{}, nil
 	}
@@ -48,16 +47,16 @@ func (r *reconciler) Reconcile(ctx context.Context, uid types.UID) (controller.R
 	if !r.scope.Reconciles(job) {
 		return controller.Result{}, nil
 	}
-	if wait := r.second.StandDown(uid); wait > 0 {
+	if wait := r.second.StandDown(key.UID); wait > 0 {
 		return controller.Result{RequeueAfter: wait}, nil
 	}
 	if !wire.KnownCompletionMode(job) {
 		r.report.base.Recorder.Event(job, corev1.EventTypeWarning, "UnknownCompletionMode", "Skipped Job sync because completion mode is unknown")
 		return controller.Result{}, nil
 	}
-	r.writes.Active(uid)
+	r.writes.Active(key.UID)
 	ctx, end := r.report.base.RootSpan(ctx, telemetry.SpanJobReconciled,
-		telemetry.AttrNamespace.String(job.Namespace), telemetry.AttrJobName.String(job.Name), telemetry.AttrJobUID.String(string(uid)))
+		telemetry.AttrNamespace.String(job.Namespace), telemetry.AttrJobName.String(job.Name), telemetry.AttrJobUID.String(string(key.UID)))
 	started, calls := time.Now(), r.calls(s)
 	action, result, err := r.reconcile(ctx, s, calls)
 	if errors.Is(err, api.ErrGone) {

@@ -47,7 +47,7 @@ func waitingFailures(e *Executor, n int) {
 			Action: batchv1.PodFailurePolicyActionCount, OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Values: []int32{1}},
 		}}}
 	})
-	s := e.jobs.With("ns", testUID(1), func(s *state.Job) { s.Observe(job, state.Watch) })
+	s := e.jobs.With(testKey, func(s *state.Job) { s.Observe(job, state.Watch) })
 	for i := range n {
 		s.Tracker.Observe(cachedPod(i+2, failedPhase, func(p *corev1.Pod) {
 			p.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: strconv.Itoa(i)}
@@ -82,7 +82,7 @@ func TestAListThatWasCutGrowsAgain(t *testing.T) {
 			inBubble(t, cfg, nil, func(t *testing.T, e *Executor) {
 				synctest.Wait()
 				waitingFailures(e, pods)
-				s, _ := e.jobs.Find(testUID(1))
+				s, _ := e.jobs.Find(testKey)
 				e.queue.enqueue(s, causeJob, controller.PriorityHigh)
 				time.Sleep(5 * time.Minute)
 				synctest.Wait()

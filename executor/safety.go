@@ -105,7 +105,7 @@ func (l *safetyLook) forget(s *state.Job) {
 		return
 	}
 	l.podWatch.sweep(s)
-	l.jobs.DropUnused(s.Namespace, s.UID)
+	l.jobs.DropUnused(s.Key)
 }
 
 // lookTurn is the step of a period in which a Job is looked at.
@@ -137,7 +137,7 @@ func (l *safetyLook) confirm(ctx context.Context, suspected suspect) {
 // "" if the Job is not at rest, if there is nothing to do, if a reconcile is planned in time, or
 // if the engine could not be asked.
 func (l *safetyLook) look(ctx context.Context, s *state.Job) (last time.Time, why string) {
-	queued := l.queue.State(s.UID)
+	queued := l.queue.State(s.Key)
 	if !l.atRest(s, queued) {
 		return time.Time{}, ""
 	}
@@ -185,7 +185,7 @@ func (l *safetyLook) checkClocks(before clocks) clocks {
 		return now
 	}
 	for _, s := range l.jobs.All() {
-		if !l.queue.State(s.UID).Planned.IsZero() {
+		if !l.queue.State(s.Key).Planned.IsZero() {
 			l.queue.enqueue(s, controller.CauseTimer, controller.PriorityNormal)
 		}
 	}

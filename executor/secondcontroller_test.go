@@ -87,7 +87,7 @@ func TestTellsTheDetectorBeforeItEnqueuesTheJob(t *testing.T) {
 				return
 			}
 			told++
-			if at := e.queue.State(testJob().UID); at.Pending || at.Running {
+			if at := e.queue.State(testKey); at.Pending || at.Running {
 				t.Errorf("the Job is queued already: %+v", at)
 			}
 		}))

@@ -3,8 +3,6 @@ package executor
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/scope"
 	"jobpolicy.dev/executor/shadow"
@@ -23,8 +21,8 @@ type jobComparer struct {
 }
 
 // compare asks the engine about a Job, if it is at rest.
-func (c *jobComparer) compare(ctx context.Context, uid types.UID) (controller.Result, error) {
-	s, ok := c.jobs.Find(uid)
+func (c *jobComparer) compare(ctx context.Context, key state.Key) (controller.Result, error) {
+	s, ok := c.jobs.Find(key)
 	if !ok {
 		return controller.Result{}, nil
 	}
@@ -32,7 +30,7 @@ func (c *jobComparer) compare(ctx context.Context, uid types.UID) (controller.Re
 	if !c.scope.Reconciles(job) || !wire.KnownCompletionMode(job) {
 		return controller.Result{}, nil
 	}
-	object := shadow.Object{Namespace: job.Namespace, Name: job.Name, UID: uid}
+	object := shadow.Object{Namespace: job.Namespace, Name: job.Name, UID: key.UID}
 	return c.comparer.Compare(ctx, object, func(ctx context.Context) (shadow.Answer, error) { return c.answer(ctx, s) })
 }
 

@@ -19,7 +19,7 @@ func TestAStatusOfAnotherClientIsFollowedByAListBeforeTheDecision(t *testing.T) 
 	decider := &script{}
 	e, err := New(testConfig(server, decider))
 	must(err)
-	s := e.jobs.With("ns", testUID(1), func(s *state.Job) {
+	s := e.jobs.With(testKey, func(s *state.Job) {
 		s.Observe(testJob(func(j *batchv1.Job) { j.ResourceVersion = "1" }), state.Watch)
 	})
 	s.Tracker.Observe(cachedPod(2, failedPhase, func(pod *corev1.Pod) { pod.ResourceVersion = ended.ResourceVersion }), tracker.Watch)
@@ -37,7 +37,7 @@ func TestAStatusOfAnotherClientIsFollowedByAListBeforeTheDecision(t *testing.T) 
 		if n > 3 {
 			t.Fatal("nothing is decided")
 		}
-		if _, err := e.reconciler.Reconcile(t.Context(), s.UID); err != nil {
+		if _, err := e.reconciler.Reconcile(t.Context(), s.Key); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -55,7 +55,7 @@ func TestTheViewContainsOwnWrites(t *testing.T) {
 	version := func(rv string, active int32) *batchv1.Job {
 		return testJob(func(j *batchv1.Job) { j.ResourceVersion, j.Status.Active = rv, active })
 	}
-	s := e.jobs.With("ns", testUID(1), func(s *state.Job) { s.Observe(version("1", 0), state.Watch) })
+	s := e.jobs.With(testKey, func(s *state.Job) { s.Observe(version("1", 0), state.Watch) })
 	s.Tracker.BeginCreate(tracker.NoIndex).Created(cachedPod(2, func(pod *corev1.Pod) { pod.ResourceVersion = "5" }))
 	s.Observe(version("6", 1), state.Written)
 	s.Observe(version("4", 0), state.Watch)

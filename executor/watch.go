@@ -56,7 +56,7 @@ func (w *watcher) jobSeen(old, job *batchv1.Job) {
 		w.metrics.countUnmanaged(*job.Spec.ManagedBy)
 	}
 	var change state.Change
-	s := w.jobs.With(job.Namespace, job.UID, func(s *state.Job) {
+	s := w.jobs.With(state.KeyOf(job), func(s *state.Job) {
 		if s.Version.Current() == nil && w.ready() == nil && !state.EmptyLedger(&job.Status) {
 			// This Job already counts pods, and it appears after the caches have filled.
 			// What is known of its pods may be older than its status.
@@ -82,7 +82,7 @@ func (w *watcher) jobSeen(old, job *batchv1.Job) {
 		return
 	}
 	if change.Spec {
-		w.queue.EndBackoff(s.UID) // What failed may not fail again.
+		w.queue.EndBackoff(s.Key) // What failed may not fail again.
 	}
 	w.queue.enqueue(s, causeJob, highIf(change.First || change.Spec))
 }
@@ -104,17 +104,17 @@ func (w *watcher) tellDetector(s *state.Job, old, job *batchv1.Job, initial bool
 }
 
 func (w *watcher) jobGone(job *batchv1.Job) {
-	s, ok := w.jobs.Find(job.UID)
+	s, ok := w.jobs.Find(state.KeyOf(job))
 	if !ok {
 		return
 	}
 	w.report.resolveBy(context.Background(), s, job)
-	w.second.Forget(s.UID)
 	s.Gone(job, w.scope.Manages(job) || w.scope.ReplaceBuiltin)
-	w.queue.Forget(s.UID)
+	w.second.Forget(s.UID)
+	w.queue.Forget(s.Key)
 	w.comparer.Gone(s.UID)
 	w.orphans.EnqueueLeftovers(s, job)
-	w.jobs.DropUnused(job.Namespace, job.UID)
+	w.jobs.DropUnused(s.Key)
 }
 
 // keepCopy gives the Job's tracker the informer's copy of a pod after a new list, so that only
@@ -123,7 +123,7 @@ func (w *watcher) keepCopy(pod *podcache.Pod, ref *podcache.Owner) {
 	if ref == nil {
 		return
 	}
-	if s, ok := w.jobs.Find(ref.UID); ok {
+	if s, ok := w.jobs.Find(state.KeyOfOwner(pod, ref)); ok {
 		s.Tracker.Observe(pod, tracker.Watch)
 	}
 }
@@ -167,7 +167,7 @@ func (w *watcher) leaveOldJob(old, pod *podcache.Pod, ref *podcache.Owner) {
 	if oldRef == nil || (ref != nil && ref.UID == oldRef.UID) {
 		return
 	}
-	s, ok := w.jobs.Find(oldRef.UID)
+	s, ok := w.jobs.Find(state.KeyOfOwner(pod, oldRef))
 	if !ok {
 		return
 	}
@@ -179,12 +179,12 @@ func (w *watcher) leaveOldJob(old, pod *podcache.Pod, ref *podcache.Owner) {
 	if s.Tracker.Left(pod, tracker.Watch) {
 		w.queue.enqueue(s, causePod, controller.PriorityNormal)
 	}
-	w.jobs.DropUnused(pod.Namespace(), oldRef.UID)
+	w.jobs.DropUnused(s.Key)
 }
 
 func (w *watcher) ownedPodSeen(old, pod *podcache.Pod, ref *podcache.Owner) {
 	var change tracker.Change
-	s := w.jobs.With(pod.Namespace(), ref.UID, func(s *state.Job) { change = s.Tracker.Observe(pod, tracker.Watch) })
+	s := w.jobs.With(state.KeyOfOwner(pod, ref), func(s *state.Job) { change = s.Tracker.Observe(pod, tracker.Watch) })
 	job := s.Version.Current()
 	oldRef := controllingJob(old)
 	gained := oldRef == nil || oldRef.UID != ref.UID
@@ -193,6 +193,9 @@ func (w *watcher) ownedPodSeen(old, pod *podcache.Pod, ref *podcache.Owner) {
 	// than this watch and do not count.
 	if gained && job != nil && w.ready() == nil && w.scope.Manages(job) {
 		w.second.PodSeen(context.Background(), job, pod)
+		if s.Version.Current() == nil {
+			w.second.Forget(s.UID) // The Job was deleted meanwhile.
+		}
 	}
 	if pod.HasTrackingFinalizer && !w.scope.Reconciles(job) {
 		w.orphans.Enqueue(pod)
@@ -237,7 +240,7 @@ func (w *watcher) podGone(pod *podcache.Pod) {
 	if ref == nil {
 		return
 	}
-	s, ok := w.jobs.Find(ref.UID)
+	s, ok := w.jobs.Find(state.KeyOfOwner(pod, ref))
 	if !ok {
 		return
 	}
@@ -245,7 +248,7 @@ func (w *watcher) podGone(pod *podcache.Pod) {
 		s.Backoffs.Reset(state.Create)
 		w.queue.enqueue(s, causePod, highIf(s.Tracker.Idle()))
 	}
-	w.jobs.DropUnused(pod.Namespace(), ref.UID)
+	w.jobs.DropUnused(s.Key)
 }
 
 // countTracking counts terminated pods that get or lose the finalizer.

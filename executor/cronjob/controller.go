@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// ownerIndex finds Jobs by the UID of the CronJob that controls them.
+	// ownerIndex finds Jobs by the CronJob that controls them.
 	ownerIndex = "jobpolicy.dev/controlling-cronjob"
 	// eventComponent is the built-in controller's source of events.
 	eventComponent = "cronjob-controller"
@@ -134,13 +134,18 @@ func controllingUID(job *batchv1.Job) types.UID {
 	return ref.UID
 }
 
+// indexByOwner is the ownerIndex. An owner reference means an object in the namespace of the
+// Job, and anybody may write any UID there. So the Jobs of a CronJob are in its namespace.
 func indexByOwner(obj any) ([]string, error) {
 	job, ok := obj.(*batchv1.Job)
 	if !ok || controllingUID(job) == "" {
 		return nil, nil
 	}
-	return []string{string(controllingUID(job))}, nil
+	return []string{ownerKey(job.Namespace, controllingUID(job))}, nil
 }
+
+// ownerKey is the key of a CronJob in ownerIndex.
+func ownerKey(namespace string, uid types.UID) string { return namespace + "/" + string(uid) }
 
 // Ready is nil once the caches are filled, and controller.ErrNotReady before that.
 func (c *Controller) Ready() error { return c.base.Ready() }

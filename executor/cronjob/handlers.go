@@ -12,7 +12,7 @@ func (c *Controller) jobSeen(before, job *batchv1.Job) {
 	if before != nil && controllingUID(before) != controllingUID(job) {
 		c.enqueueOwner(before)
 	}
-	if s, ok := c.known(controllingUID(job)); ok && before == nil {
+	if s, ok := c.owner(job); ok && before == nil {
 		s.runs.seen(job)
 	}
 	if before == nil || mattersToOwner(before, job) {
@@ -22,9 +22,16 @@ func (c *Controller) jobSeen(before, job *batchv1.Job) {
 
 // enqueueOwner enqueues the CronJob that controls the Job, if there is one.
 func (c *Controller) enqueueOwner(job *batchv1.Job) {
-	if uid := controllingUID(job); uid != "" {
-		c.queue.Enqueue(uid, causeJob, controller.PriorityNormal)
+	if s, ok := c.owner(job); ok {
+		c.queue.Enqueue(s.uid, causeJob, controller.PriorityNormal)
 	}
+}
+
+// owner returns the state of the CronJob that controls the Job. A CronJob that is not known yet
+// is enqueued when it is seen.
+func (c *Controller) owner(job *batchv1.Job) (*cronState, bool) {
+	s, ok := c.known(controllingUID(job))
+	return s, ok && s.namespace == job.Namespace
 }
 
 // mattersToOwner reports whether a decision on the Job's CronJob may depend on the

@@ -1,11 +1,13 @@
 package cronjob
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -34,4 +36,27 @@ func TestNoNamespaceHoldsUpTheOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "a run in another namespace", func() bool { return slices.Contains(s.Done(), "create jobs") })
+}
+
+// An owner reference means an object in the same namespace, and anybody may write any UID
+// there. So a Job of another namespace is no run, whatever its reference says (invariant I9).
+func TestAJobOfAnotherNamespaceIsNoRun(t *testing.T) {
+	stranger := func(n int, name string) *batchv1.Job {
+		job := testJob(n, name, testUID(1))
+		job.Namespace = "other"
+		return job
+	}
+	s, engine := newServer(testCron(), stranger(7, "first")), &script{}
+	start(t, s, engine)
+	engine.Await(t, 1)
+	if _, err := s.BatchV1().Jobs("other").Create(t.Context(), stranger(8, "second"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.BatchV1().Jobs(namespace).Create(t.Context(), testJob(9, "run", testUID(1)), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	asked := engine.Await(t, 2)
+	if jobs := asked.GetJobs(); len(jobs) != 1 || !bytes.Equal(jobs[0].GetUid(), uidBytes(t, 9)) {
+		t.Errorf("the Jobs of the request are %v, want the one of the CronJob's namespace", jobs)
+	}
 }

@@ -109,8 +109,8 @@ func (r *runs) recorded(jobs []*batchv1.Job) {
 	}
 }
 
-// list returns the Jobs in order of name.
-func (r *runs) list(cron types.UID, store cache.SharedIndexInformer) []*batchv1.Job {
+// list returns the Jobs in order of name. cron is the ownerKey of their CronJob.
+func (r *runs) list(cron string, store cache.SharedIndexInformer) []*batchv1.Job {
 	stored, version := storedJobs(cron, store)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -154,10 +154,10 @@ func newer(a, b *batchv1.Job) bool {
 }
 
 // storedJobs returns the CronJob's Jobs in the cache, and the cache's version.
-func storedJobs(cron types.UID, store cache.SharedIndexInformer) (jobs map[types.UID]*batchv1.Job, version uint64) {
+func storedJobs(cron string, store cache.SharedIndexInformer) (jobs map[types.UID]*batchv1.Job, version uint64) {
 	// This is read before the index, so the index has at least this version.
 	version = wire.ResourceVersion(store.GetStore().LastStoreSyncResourceVersion())
-	objects, err := store.GetIndexer().ByIndex(ownerIndex, string(cron))
+	objects, err := store.GetIndexer().ByIndex(ownerIndex, cron)
 	if err != nil {
 		panic("the index of Jobs by CronJob was added in New: " + err.Error())
 	}

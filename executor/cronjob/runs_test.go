@@ -22,19 +22,19 @@ func TestADeletedJobThatWasReadIsShownAsDeleting(t *testing.T) {
 	}
 	r := newRuns()
 	r.deleted(testUID(7))
-	if jobs := r.list(testUID(1), store); len(jobs) > 0 {
+	if jobs := r.list(ownerKey(namespace, testUID(1)), store); len(jobs) > 0 {
 		t.Errorf("after the deletion: %v, want no Job", jobs)
 	}
 	read, now := version("6"), metav1.NewTime(created)
 	read.DeletionTimestamp = &now
 	r.add(read)
-	if jobs := r.list(testUID(1), store); len(jobs) != 1 || jobs[0].DeletionTimestamp == nil {
+	if jobs := r.list(ownerKey(namespace, testUID(1)), store); len(jobs) != 1 || jobs[0].DeletionTimestamp == nil {
 		t.Errorf("after a read: %v, want the Job that is being deleted", jobs)
 	}
 	if err := store.GetIndexer().Add(version("7")); err != nil {
 		t.Fatal(err)
 	}
-	if jobs := r.list(testUID(1), store); len(jobs) != 1 || jobs[0].ResourceVersion != "7" {
+	if jobs := r.list(ownerKey(namespace, testUID(1)), store); len(jobs) != 1 || jobs[0].ResourceVersion != "7" {
 		t.Errorf("after the watch: %v, want version 7 alone", jobs)
 	}
 }

@@ -25,7 +25,7 @@ type snapshot struct {
 }
 
 func (c *Controller) snapshot(s *cronState) (snapshot, error) {
-	jobs := s.runs.list(s.uid, c.cfg.Jobs.In(s.namespace))
+	jobs := s.runs.list(ownerKey(s.namespace, s.uid), c.cfg.Jobs.In(s.namespace))
 	s.mu.Lock()
 	s.sequence++
 	cron, sequence, taken := s.cron, s.sequence, s.takenNames()

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/podcache"
@@ -40,7 +39,7 @@ func (r *Releaser) fate(ctx context.Context, pod *podcache.Pod, wasManaged bool)
 	case ref == nil:
 		return r.uncontrolled(pod, wasManaged), nil
 	}
-	s, ok := r.cfg.Jobs.Find(ref.UID)
+	s, ok := r.cfg.Jobs.Find(state.KeyOfOwner(pod, ref))
 	if !ok {
 		return r.askForJob(ctx, pod, ref, nil)
 	}
@@ -89,7 +88,7 @@ func (r *Releaser) askForJob(ctx context.Context, pod *podcache.Pod, ref *podcac
 	job, err := r.cfg.API.Job(ctx, pod.Namespace(), ref.Name, ref.UID)
 	switch {
 	case errors.Is(err, api.ErrGone):
-		releases := r.releasesPodsOf(ref.UID)
+		releases := r.releasesPodsOf(state.KeyOfOwner(pod, ref))
 		if s != nil {
 			s.Gone(nil, releases)
 		}
@@ -110,7 +109,7 @@ func (r *Releaser) askForJob(ctx context.Context, pod *podcache.Pod, ref *podcac
 // place of the built-in controller, it always does. Beside the built-in controller, which
 // releases the pods of all Jobs that are gone, it does so only if the Job is known to have
 // been managed.
-func (r *Releaser) releasesPodsOf(gone types.UID) bool {
+func (r *Releaser) releasesPodsOf(gone state.Key) bool {
 	_, wasManaged := r.managed.Get(gone)
 	return r.cfg.Scope.ReplaceBuiltin || wasManaged
 }

@@ -54,7 +54,7 @@ type Config struct {
 type Releaser struct {
 	cfg   Config
 	queue *controller.Queue[podKey]
-	// managed has the UIDs of managed Jobs that have finished or are gone. A pod may appear
+	// managed has the keys of managed Jobs that have finished or are gone. A pod may appear
 	// after everything else about its Job was dropped.
 	managed *lru.Cache
 }
@@ -104,7 +104,7 @@ func (r *Releaser) EnqueueLeftovers(s *state.Job, job *batchv1.Job) {
 	}
 	managed := r.cfg.Scope.Manages(job)
 	if managed {
-		r.managed.Add(job.UID, nil)
+		r.managed.Add(state.KeyOf(job), nil)
 	}
 	for _, pod := range s.Tracker.WithTrackingFinalizer() {
 		r.enqueue(pod, managed)
@@ -121,7 +121,7 @@ func (r *Releaser) wasManaged(pod *podcache.Pod) bool {
 	if ref == nil {
 		return false
 	}
-	if s, ok := r.cfg.Jobs.Find(ref.UID); ok {
+	if s, ok := r.cfg.Jobs.Find(state.KeyOfOwner(pod, ref)); ok {
 		if job := s.Version.Current(); job != nil {
 			return r.cfg.Scope.Manages(job)
 		}
@@ -129,7 +129,7 @@ func (r *Releaser) wasManaged(pod *podcache.Pod) bool {
 			return true // It has just gone, and may not be among the managed Jobs yet.
 		}
 	}
-	_, found := r.managed.Get(ref.UID)
+	_, found := r.managed.Get(state.KeyOfOwner(pod, ref))
 	return found
 }
 
@@ -161,7 +161,7 @@ func (r *Releaser) release(ctx context.Context, pod *podcache.Pod) (err error) {
 	}
 	defer done()
 	if ref, _ := pod.ControllingJob(); ref != nil {
-		if s, ok := r.cfg.Jobs.Find(ref.UID); ok {
+		if s, ok := r.cfg.Jobs.Find(state.KeyOfOwner(pod, ref)); ok {
 			return r.cfg.Calls(s).Release(ctx, pod)
 		}
 	}
@@ -177,7 +177,7 @@ func (r *Releaser) deleteLate(ctx context.Context, pod *podcache.Pod) error {
 	if ref == nil || pod.Ended() || pod.Deleting {
 		return nil
 	}
-	s, ok := r.cfg.Jobs.Find(ref.UID)
+	s, ok := r.cfg.Jobs.Find(state.KeyOfOwner(pod, ref))
 	if !ok {
 		return nil
 	}

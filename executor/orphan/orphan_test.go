@@ -70,7 +70,7 @@ func (b *bench) finishedJob(namespace string, n int) *state.Job {
 		Spec:       batchv1.JobSpec{ManagedBy: new(manager), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"job": "1"}}},
 		Status:     batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}},
 	}
-	return b.cfg.Jobs.With(namespace, job.UID, func(s *state.Job) { s.Observe(job, state.Watch) })
+	return b.cfg.Jobs.With(state.KeyOf(job), func(s *state.Job) { s.Observe(job, state.Watch) })
 }
 
 // show lets the informer show a pod.
@@ -81,7 +81,7 @@ func (b *bench) show(pod *corev1.Pod) {
 		b.Fatal(err)
 	}
 	ref, _ := kept.ControllingJob()
-	if s, ok := b.cfg.Jobs.Find(ref.UID); ok {
+	if s, ok := b.cfg.Jobs.Find(state.KeyOfOwner(kept, ref)); ok {
 		s.Tracker.Observe(kept, tracker.Watch)
 	}
 }

@@ -1,8 +1,6 @@
 package state
 
 import (
-	"k8s.io/apimachinery/pkg/types"
-
 	"jobpolicy.dev/executor/events"
 	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/tracker"
@@ -10,8 +8,7 @@ import (
 
 // Job is what the executor remembers of one Job UID.
 type Job struct {
-	UID       types.UID
-	Namespace string
+	Key
 	// Tracker has the facts about the Job's pods.
 	Tracker *tracker.Tracker
 	// Version is the newest version of the Job.
@@ -36,11 +33,11 @@ type Job struct {
 type Writes struct{ Create, Patch, Delete *limit.Limiter }
 
 // New returns the state of a Job about which nothing is known.
-func New(namespace string, uid types.UID, writes *limit.Pool) *Job {
+func New(key Key, writes *limit.Pool) *Job {
 	return &Job{
-		UID: uid, Namespace: namespace, Tracker: tracker.New(),
+		Key: key, Tracker: tracker.New(),
 		Writes: Writes{
-			Create: writes.SlowStart(namespace, uid), Patch: writes.Limiter(namespace, uid), Delete: writes.Limiter(namespace, uid),
+			Create: writes.SlowStart(key.Namespace, key.UID), Patch: writes.Limiter(key.Namespace, key.UID), Delete: writes.Limiter(key.Namespace, key.UID),
 		},
 	}
 }

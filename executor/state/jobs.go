@@ -1,59 +1,80 @@
 package state
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/podcache"
 )
 
-// Jobs are the known Jobs by UID (invariant I8).
+// Key identifies a Job by its UID (invariant I8), in the namespace of the Job. An owner
+// reference means an object in the same namespace, and anybody may write any UID there. So a
+// pod belongs to a Job only if it is in the Job's namespace.
+type Key struct {
+	Namespace string
+	UID       types.UID
+}
+
+// KeyOf returns the key of a Job.
+func KeyOf(job *batchv1.Job) Key { return Key{job.Namespace, job.UID} }
+
+// KeyOfOwner returns the key of the Job that a pod's owner reference names.
+func KeyOfOwner(pod *podcache.Pod, owner *podcache.Owner) Key { return Key{pod.Namespace(), owner.UID} }
+
+// Jobs are the known Jobs.
 type Jobs struct {
 	writes      *limit.Pool
 	mu          sync.RWMutex
-	byUID       map[types.UID]*Job
 	byNamespace map[string]map[types.UID]*Job
 }
 
 // NewJobs returns Jobs whose writes the pool bounds.
 func NewJobs(writes *limit.Pool) *Jobs {
-	return &Jobs{writes: writes, byUID: map[types.UID]*Job{}, byNamespace: map[string]map[types.UID]*Job{}}
+	return &Jobs{writes: writes, byNamespace: map[string]map[types.UID]*Job{}}
 }
 
 // Find returns a known Job.
-func (j *Jobs) Find(uid types.UID) (*Job, bool) {
+func (j *Jobs) Find(key Key) (*Job, bool) {
 	j.mu.RLock()
 	defer j.mu.RUnlock()
-	s, ok := j.byUID[uid]
+	s, ok := j.byNamespace[key.Namespace][key.UID]
 	return s, ok
 }
 
-// Namespace is the namespace of a known Job; "" if the Job is not known.
-func (j *Jobs) Namespace(uid types.UID) string {
-	if s, ok := j.Find(uid); ok {
-		return s.Namespace
+// Existing returns the Job of this UID that exists, in whatever namespace.
+func (j *Jobs) Existing(uid types.UID) (*Job, bool) {
+	j.mu.RLock()
+	defer j.mu.RUnlock()
+	for _, jobs := range j.byNamespace {
+		if s, ok := jobs[uid]; ok && s.Version.Current() != nil {
+			return s, true
+		}
 	}
-	return ""
+	return nil, false
 }
 
-// With calls f with the Job of the UID. It adds the Job if it is not known. The Job is not
+// With calls f with the Job of the key. It adds the Job if it is not known. The Job is not
 // dropped before f returns.
-func (j *Jobs) With(namespace string, uid types.UID, f func(*Job)) *Job {
-	if s, ok := j.withKnown(uid, f); ok {
+func (j *Jobs) With(key Key, f func(*Job)) *Job {
+	if s, ok := j.withKnown(key, f); ok {
 		return s
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	s, ok := j.byUID[uid]
+	jobs := j.byNamespace[key.Namespace]
+	if jobs == nil {
+		jobs = map[types.UID]*Job{}
+		j.byNamespace[key.Namespace] = jobs
+	}
+	s, ok := jobs[key.UID]
 	if !ok {
-		s = New(namespace, uid, j.writes)
-		j.byUID[uid] = s
-		if j.byNamespace[namespace] == nil {
-			j.byNamespace[namespace] = map[types.UID]*Job{}
-		}
-		j.byNamespace[namespace][uid] = s
+		s = New(key, j.writes)
+		jobs[key.UID] = s
 	}
 	f(s)
 	return s
@@ -61,10 +82,10 @@ func (j *Jobs) With(namespace string, uid types.UID, f func(*Job)) *Job {
 
 // withKnown is With for a known Job. It takes only the read lock, so that events of other
 // Jobs do not wait.
-func (j *Jobs) withKnown(uid types.UID, f func(*Job)) (*Job, bool) {
+func (j *Jobs) withKnown(key Key, f func(*Job)) (*Job, bool) {
 	j.mu.RLock()
 	defer j.mu.RUnlock()
-	s, ok := j.byUID[uid]
+	s, ok := j.byNamespace[key.Namespace][key.UID]
 	if ok {
 		f(s)
 	}
@@ -72,17 +93,17 @@ func (j *Jobs) withKnown(uid types.UID, f func(*Job)) (*Job, bool) {
 }
 
 // DropUnused forgets a Job that is not known to exist and has no pods.
-func (j *Jobs) DropUnused(namespace string, uid types.UID) {
+func (j *Jobs) DropUnused(key Key) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	s, ok := j.byUID[uid]
+	jobs := j.byNamespace[key.Namespace]
+	s, ok := jobs[key.UID]
 	if !ok || s.Version.Current() != nil || s.Tracker.Len() > 0 {
 		return
 	}
-	delete(j.byUID, uid)
-	delete(j.byNamespace[namespace], uid)
-	if len(j.byNamespace[namespace]) == 0 {
-		delete(j.byNamespace, namespace)
+	delete(jobs, key.UID)
+	if len(jobs) == 0 {
+		delete(j.byNamespace, key.Namespace)
 	}
 }
 
@@ -103,9 +124,9 @@ func (j *Jobs) Selecting(pod *podcache.Pod) []*Job {
 func (j *Jobs) All() []*Job {
 	j.mu.RLock()
 	defer j.mu.RUnlock()
-	out := make([]*Job, 0, len(j.byUID))
-	for _, s := range j.byUID {
-		out = append(out, s)
+	var out []*Job
+	for _, jobs := range j.byNamespace {
+		out = slices.AppendSeq(out, maps.Values(jobs))
 	}
 	return out
 }
