@@ -6,9 +6,11 @@ import (
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 )
 
 // CronJob reads a CronJob by its UID. ErrGone: there is no CronJob of that name, or it has
@@ -41,6 +43,10 @@ type CronJobEdit struct {
 // EditCronJob edits a CronJob if it still has the given version, and returns its new
 // version. ErrGone: it does not exist any more. ErrChanged: it has another version, which
 // EditCronJob returns.
+//
+// If no answer comes, EditCronJob reads the CronJob. If that shows the edit, the edit has
+// succeeded. Then EditCronJob returns the version that it was given: what it read may hold
+// changes by others, which the watch must show as new.
 func (c *Client) EditCronJob(ctx context.Context, cron *batchv1.CronJob, edit CronJobEdit) (*batchv1.CronJob, error) {
 	patch, err := edit.patch(cron)
 	if err != nil {
@@ -49,7 +55,17 @@ func (c *Client) EditCronJob(ctx context.Context, cron *batchv1.CronJob, edit Cr
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	edited, err := c.Kubernetes.BatchV1().CronJobs(cron.Namespace).Patch(limited, cron.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-	return c.cronJobWritten(ctx, cron, edited, err)
+	return c.cronJobWritten(ctx, cron, edited, err, edit.shown)
+}
+
+// shown reports whether a CronJob has what the edit sets.
+func (e CronJobEdit) shown(cron *batchv1.CronJob) bool {
+	for name, text := range e.Annotations {
+		if have, ok := cron.Annotations[name]; ok != (text != nil) || (ok && have != *text) {
+			return false
+		}
+	}
+	return !e.Suspend || ptr.Deref(cron.Spec.Suspend, false)
 }
 
 // patch is a merge patch. Its preconditions are the CronJob's UID and version.
@@ -71,25 +87,32 @@ func (c *Client) UpdateCronJobStatus(ctx context.Context, cron *batchv1.CronJob)
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	updated, err := c.Kubernetes.BatchV1().CronJobs(cron.Namespace).UpdateStatus(limited, cron, metav1.UpdateOptions{})
-	return c.cronJobWritten(ctx, cron, updated, err)
+	return c.cronJobWritten(ctx, cron, updated, err, func(live *batchv1.CronJob) bool {
+		return apiequality.Semantic.DeepEqual(live.Status, cron.Status)
+	})
 }
 
-// cronJobWritten says what became of a write of a version of a CronJob. After a conflict it
-// reads the CronJob. If there is no newer version, the conflict comes from elsewhere, for
+// cronJobWritten says what became of a write of a version of a CronJob. If there was no answer,
+// shown says whether a CronJob shows the write. After a conflict it reads the CronJob. If there is no newer version, the conflict comes from elsewhere, for
 // example from an admission webhook, and may repeat at once: so it is an error like any
 // other, and not ErrChanged.
-func (c *Client) cronJobWritten(ctx context.Context, version, written *batchv1.CronJob, err error) (*batchv1.CronJob, error) {
+func (c *Client) cronJobWritten(ctx context.Context, version, written *batchv1.CronJob, err error, shown func(*batchv1.CronJob) bool) (*batchv1.CronJob, error) {
 	switch {
 	case err == nil:
 		written.ManagedFields = nil
 		return written, nil
 	case apierrors.IsNotFound(err):
 		return nil, ErrGone
-	case !apierrors.IsConflict(err):
+	case !apierrors.IsConflict(err) && !OutcomeUnknown(err):
 		return nil, err
 	}
 	live, readErr := c.CronJob(ctx, version.Namespace, version.Name, version.UID)
 	switch {
+	case OutcomeUnknown(err):
+		if readErr != nil || live.ResourceVersion == version.ResourceVersion || !shown(live) {
+			return nil, err
+		}
+		return version, nil
 	case readErr != nil:
 		return nil, readErr
 	case live.ResourceVersion == version.ResourceVersion:

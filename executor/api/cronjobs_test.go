@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -46,6 +47,62 @@ func TestARefusedWriteOfACronJobSaysWhatBecameOfIt(t *testing.T) {
 			check(t, "status", updated, err, tc.want, tc.wantVersion)
 			edited, err := c.EditCronJob(t.Context(), cron("1", "5"), CronJobEdit{Suspend: true})
 			check(t, "edit", edited, err, tc.want, tc.wantVersion)
+		})
+	}
+}
+
+// A write that got no answer has succeeded if the CronJob shows it in a newer version.
+func TestAnUnansweredWriteOfACronJobIsLookedUp(t *testing.T) {
+	lost := errors.New("connection reset by peer")
+	const note = "jobpolicy.dev/note"
+	cron := func(version string, change ...func(*batchv1.CronJob)) *batchv1.CronJob {
+		c := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{
+			Name: "cron", Namespace: "ns", UID: "1", ResourceVersion: version, Annotations: map[string]string{"old": "x"},
+		}}
+		for _, f := range change {
+			f(c)
+		}
+		return c
+	}
+	suspended := func(c *batchv1.CronJob) { c.Spec.Suspend = new(true) }
+	noted := func(c *batchv1.CronJob) { c.Annotations[note] = "text" }
+	cleaned := func(c *batchv1.CronJob) { delete(c.Annotations, "old") }
+	active := func(c *batchv1.CronJob) { c.Status.Active = []corev1.ObjectReference{{Name: "run"}} }
+	cases := map[string]struct {
+		stored       *batchv1.CronJob
+		edit, status bool // succeeded
+	}{
+		"both took effect":            {stored: cron("6", suspended, noted, cleaned, active), edit: true, status: true},
+		"neither took effect":         {stored: cron("6")},
+		"it has no newer version":     {stored: cron("5", suspended, noted, cleaned, active)},
+		"the suspension is missing":   {stored: cron("6", noted, cleaned)},
+		"an annotation is missing":    {stored: cron("6", suspended, cleaned)},
+		"an annotation is there yet":  {stored: cron("6", suspended, noted)},
+		"only the status took effect": {stored: cron("6", active), status: true},
+		"it went meanwhile":           {},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			client := fake.NewClientset()
+			if tc.stored != nil {
+				client = fake.NewClientset(tc.stored)
+			}
+			lose := func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, lost }
+			client.PrependReactor("update", "cronjobs", lose)
+			client.PrependReactor("patch", "cronjobs", lose)
+			c := &Client{Kubernetes: client}
+			expect := func(write string, succeeded bool, got *batchv1.CronJob, err error) {
+				t.Helper()
+				if succeeded {
+					check(t, write, got, err, nil, "5")
+				} else {
+					check(t, write, got, err, lost, "")
+				}
+			}
+			edited, err := c.EditCronJob(t.Context(), cron("5"), CronJobEdit{Suspend: true, Annotations: map[string]*string{note: new("text"), "old": nil}})
+			expect("edit", tc.edit, edited, err)
+			updated, err := c.UpdateCronJobStatus(t.Context(), cron("5", active))
+			expect("status", tc.status, updated, err)
 		})
 	}
 }

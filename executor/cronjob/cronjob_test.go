@@ -106,6 +106,24 @@ func TestAStartIsToldThoughWhatFollowsIsRefused(t *testing.T) {
 	eventually(t, "the event of the start", func() bool { return slices.Contains(s.events(t), "Started") })
 }
 
+// The answer to an edit is lost, and the edit took effect. No later decision tells of it.
+func TestAnEditIsToldThoughItsAnswerIsLost(t *testing.T) {
+	s := newServer(testCron())
+	s.Failures["patch cronjobs"] = func(int) error {
+		cron := testCron(func(c *batchv1.CronJob) { c.Spec.Suspend = new(true) })
+		s.Stamp(cron)
+		if err := s.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("cronjobs"), cron, namespace); err != nil {
+			t.Error(err)
+		}
+		return errors.New("connection reset by peer")
+	}
+	start(t, s, &script{Answers: []reply{applying(&jobpolicyv1.DecideCronJobResponse{
+		Edits:  &jobpolicyv1.CronJobEdits{Suspend: true},
+		Events: []*jobpolicyv1.JobEvent{{Type: jobpolicyv1.EventType_EVENT_TYPE_WARNING, Reason: "SuspendedAfterFailures", Message: "x"}},
+	})}})
+	eventually(t, "the event of the suspension", func() bool { return slices.Contains(s.events(t), "SuspendedAfterFailures") })
+}
+
 func TestANameThatIsThereMeansStartedOnlyIfItIsTheCronJobsOwn(t *testing.T) {
 	cases := map[string]struct {
 		job       *batchv1.Job
