@@ -13,11 +13,14 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// These errors end the application of a decision, as api.ErrChanged does. Another decision is
-// needed at once.
+// Errors of a run's creation. Except after errStartedBefore, the decision is not applied any
+// further, as after api.ErrChanged, and another one is needed at once.
 var (
 	// errNameInUse: a Job has the name of the next run. The next request says so.
 	errNameInUse = errors.New("the name of the run is in use")
+	// errStartedBefore: the run was started before, by this controller before a restart or by
+	// the built-in controller, which has told of it.
+	errStartedBefore = errors.New("the run was started before")
 	// errNotCreated: the Job of a run could not be created. The next request tells the engine
 	// to leave the creation for later, until its backoff ends.
 	errNotCreated = errors.New("the job of the run was not created")
@@ -74,7 +77,11 @@ func (a *applier) changeJobs(ctx context.Context, s *cronState, snap snapshot, d
 	if err := a.deleteJobs(ctx, s, snap, d); err != nil || create == nil {
 		return err
 	}
-	if err := a.createJob(ctx, s, snap, create); err != nil {
+	err := a.createJob(ctx, s, snap, create)
+	switch {
+	case errors.Is(err, errStartedBefore):
+		return nil
+	case err != nil:
 		return err
 	}
 	// The events go out now, whether or not the next writes succeed: no later decision

@@ -106,6 +106,32 @@ func TestAStartIsToldThoughWhatFollowsIsRefused(t *testing.T) {
 	eventually(t, "the event of the start", func() bool { return slices.Contains(s.events(t), "Started") })
 }
 
+// The answer to the creation of a run is lost, and it took effect. The watch does not show the
+// run before the creation is tried again.
+func TestAStartIsToldThoughItsAnswerIsLost(t *testing.T) {
+	s := newServer(testCron())
+	s.Failures["create jobs"] = func(n int) error {
+		if n > 1 {
+			return apierrors.NewAlreadyExists(schema.GroupResource{Group: "batch", Resource: "jobs"}, "cron-1")
+		}
+		return errors.New("connection reset by peer")
+	}
+	s.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, testJob(7, "cron-1", testUID(1)), nil
+	})
+	created := applying(&jobpolicyv1.DecideCronJobResponse{
+		Create: &jobpolicyv1.CreateJob{Name: "cron-1"},
+		Events: []*jobpolicyv1.JobEvent{{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "SuccessfulCreate", Message: "Created job cron-1"}},
+	})
+	later := func(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+		return &jobpolicyv1.DecideCronJobResponse{
+			Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, RequeueTime: req.GetDeferrals()[0].GetUntil(),
+		}, nil
+	}
+	start(t, s, &script{Answers: []reply{created, later, created}})
+	eventually(t, "the event of the start", func() bool { return slices.Contains(s.events(t), "SuccessfulCreate") })
+}
+
 // The answer to an edit is lost, and the edit took effect. No later decision tells of it.
 func TestAnEditIsToldThoughItsAnswerIsLost(t *testing.T) {
 	s := newServer(testCron())
@@ -135,11 +161,18 @@ func TestANameThatIsThereMeansStartedOnlyIfItIsTheCronJobsOwn(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(testCron(), tc.job)
-			d := &script{Answers: []reply{starting("cron-1")}}
+			told := &jobpolicyv1.JobEvent{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "SuccessfulCreate", Message: "Created job cron-1"}
+			d := &script{Answers: []reply{applying(&jobpolicyv1.DecideCronJobResponse{
+				Create: &jobpolicyv1.CreateJob{Name: "cron-1"}, Events: []*jobpolicyv1.JobEvent{told},
+			})}}
 			start(t, s, d)
 			second := d.Await(t, 2)
 			if !slices.Equal(second.GetNamesTaken(), tc.wantTaken) {
 				t.Errorf("names_taken = %q, want %q", second.GetNamesTaken(), tc.wantTaken)
+			}
+			time.Sleep(50 * time.Millisecond)
+			if events := s.events(t); len(events) > 0 {
+				t.Errorf("events %v about a run that was started before", events)
 			}
 			if got, want := len(second.GetJobs()) == 1, tc.wantTaken == nil; got != want {
 				t.Errorf("the Job is in the snapshot: %v, want %v", got, want)

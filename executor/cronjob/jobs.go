@@ -36,12 +36,13 @@ func (a *applier) deleteJob(ctx context.Context, s *cronState, snap snapshot, de
 	return nil
 }
 
-// createJob creates the Job of a run. errNameInUse: a Job of somebody else has its name.
-// errNotCreated: the creation failed, and backs off.
+// createJob creates the Job of a run. errStartedBefore: the CronJob has this run already.
+// errNameInUse: a Job of somebody else has its name. errNotCreated: the creation failed, and
+// backs off.
 func (a *applier) createJob(ctx context.Context, s *cronState, snap snapshot, create *jobpolicyv1.CreateJob) (err error) {
 	ctx, end := a.base.Span(ctx, telemetry.SpanJobCreated, telemetry.AttrJobName.String(create.GetName()))
 	defer func() { end(err) }()
-	s.runs.creates(create.GetName())
+	again := s.runs.creates(create.GetName())
 	job, err := a.api.CreateJob(ctx, newJob(snap.cron, create))
 	if err == nil || !api.OutcomeUnknown(err) && !apierrors.IsAlreadyExists(err) {
 		s.runs.known(create.GetName())
@@ -51,7 +52,11 @@ func (a *applier) createJob(ctx context.Context, s *cronState, snap snapshot, cr
 		a.started(ctx, s, create, job)
 		return nil
 	case apierrors.IsAlreadyExists(err):
-		return a.existing(ctx, s, create, err)
+		err = a.existing(ctx, s, create, err)
+		if again && errors.Is(err, errStartedBefore) {
+			err = nil // An earlier creation took effect, and got no answer.
+		}
+		return err
 	case api.NamespaceTerminating(err):
 		return fmt.Errorf("creating job %s: %w", create.GetName(), err)
 	}
@@ -87,9 +92,8 @@ func (a *applier) started(ctx context.Context, s *cronState, create *jobpolicyv1
 }
 
 // existing finds out whose Job has the name of a run that could not be created. If it is
-// the CronJob's own, the run has started: the Job was created before a restart, or by the
-// built-in controller. If no Job has the name, the same refusal may follow at once, so
-// creation backs off.
+// the CronJob's own, the run was started before: errStartedBefore. If no Job has the name, the
+// same refusal may follow at once, so creation backs off.
 func (a *applier) existing(ctx context.Context, s *cronState, create *jobpolicyv1.CreateJob, cause error) error {
 	job, err := a.jobOfName(ctx, s, create.GetName())
 	switch {
@@ -100,7 +104,7 @@ func (a *applier) existing(ctx context.Context, s *cronState, create *jobpolicyv
 	case controllingUID(job) != s.uid:
 		return errNameInUse
 	}
-	return nil
+	return errStartedBefore
 }
 
 // findUnanswered looks for the run before this one if its creation was not answered. The

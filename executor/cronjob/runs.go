@@ -20,14 +20,14 @@ type runs struct {
 	// watch shows it and the status lists it, even if it is gone: otherwise a run that its
 	// user deletes at once would start again.
 	made map[types.UID]*madeJob
-	// unmade are Jobs that this controller has deleted, until the watch shows the deletion.
-	unmade map[types.UID]bool
-	// creating is the name of the run whose creation was sent last. The answer may get lost,
-	// and the run may be deleted before the creation is tried again. So a Job of this name
-	// that the watch shows counts as one that this controller has created.
+	// unmade are Jobs that this controller has deleted, until the watch shows the deletion. The
+	// value is the resource version of a Job that the watch may not have shown yet, or 0.
+	unmade map[types.UID]uint64
+	// creating is the name of the run whose creation was sent last, as long as it is not known
+	// whether it took effect. The answer may get lost, and the run may be deleted before the
+	// creation is tried again. So a Job of this name that the watch shows counts as one that
+	// this controller has created.
 	creating string
-	// unanswered: whether that creation took effect is not known.
-	unanswered bool
 }
 
 // A madeJob is a Job that was created or found, and that the watch may not have shown yet.
@@ -38,14 +38,17 @@ type madeJob struct {
 }
 
 func newRuns() *runs {
-	return &runs{made: map[types.UID]*madeJob{}, unmade: map[types.UID]bool{}}
+	return &runs{made: map[types.UID]*madeJob{}, unmade: map[types.UID]uint64{}}
 }
 
-// creates records that a run is about to be created.
-func (r *runs) creates(name string) {
+// creates records that a run is about to be created. again says that an earlier creation of
+// this run may have taken effect.
+func (r *runs) creates(name string) (again bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.creating, r.unanswered = name, true
+	again = r.creating == name
+	r.creating = name
+	return again
 }
 
 // known records that it is known whether the creation of a run took effect.
@@ -53,7 +56,7 @@ func (r *runs) known(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.creating == name {
-		r.unanswered = false
+		r.creating = ""
 	}
 }
 
@@ -62,7 +65,7 @@ func (r *runs) known(name string) {
 func (r *runs) unknown(next string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.unanswered || r.creating == next {
+	if r.creating == next {
 		return ""
 	}
 	return r.creating
@@ -94,7 +97,10 @@ func (r *runs) add(job *batchv1.Job) {
 func (r *runs) deleted(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.unmade[uid] = true
+	r.unmade[uid] = 0
+	if m := r.made[uid]; m != nil {
+		r.unmade[uid] = wire.ResourceVersion(m.job.ResourceVersion)
+	}
 	delete(r.made, uid)
 }
 
@@ -117,7 +123,8 @@ func (r *runs) list(cron string, store cache.SharedIndexInformer) []*batchv1.Job
 	r.forgetShown(stored, version)
 	var jobs []*batchv1.Job
 	for uid, job := range stored {
-		if m := r.made[uid]; !r.unmade[uid] && (m == nil || !newer(m.job, job)) {
+		_, deleted := r.unmade[uid]
+		if m := r.made[uid]; !deleted && (m == nil || !newer(m.job, job)) {
 			jobs = append(jobs, job)
 		}
 	}
@@ -141,9 +148,10 @@ func (r *runs) forgetShown(stored map[types.UID]*batchv1.Job, version uint64) {
 			delete(r.made, uid)
 		}
 	}
-	for uid := range r.unmade {
+	for uid, from := range r.unmade {
 		// A finalizer may keep a deleted Job for long. Then it is in the list, as deleting.
-		if job := stored[uid]; job == nil || job.DeletionTimestamp != nil {
+		job := stored[uid]
+		if (job == nil && from <= version) || (job != nil && job.DeletionTimestamp != nil) {
 			delete(r.unmade, uid)
 		}
 	}

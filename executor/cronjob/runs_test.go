@@ -38,3 +38,51 @@ func TestADeletedJobThatWasReadIsShownAsDeleting(t *testing.T) {
 		t.Errorf("after the watch: %v, want version 7 alone", jobs)
 	}
 }
+
+// A Job is created and deleted before the watch has shown either. It does not come back when the
+// watch shows the creation.
+func TestAJobThatIsDeletedBeforeItIsShownDoesNotComeBack(t *testing.T) {
+	job := testJob(7, "cron-1", testUID(1))
+	job.ResourceVersion = "5"
+	store := &atVersion{SharedIndexInformer: batchinformers.NewJobInformer(newServer(), metav1.NamespaceAll, 0, cache.Indexers{ownerIndex: indexByOwner}), version: "4"}
+	r := newRuns()
+	r.add(job)
+	r.deleted(job.UID)
+	none := func(when string) {
+		t.Helper()
+		if jobs := r.list(ownerKey(namespace, testUID(1)), store); len(jobs) > 0 {
+			t.Errorf("%s: %v, want no Job", when, jobs)
+		}
+	}
+	none("before the watch has shown the Job")
+	store.version = "5"
+	if err := store.GetIndexer().Add(job); err != nil {
+		t.Fatal(err)
+	}
+	none("after the creation")
+	store.version = "6"
+	if err := store.GetIndexer().Delete(job); err != nil {
+		t.Fatal(err)
+	}
+	none("after the deletion")
+	if len(r.unmade) > 0 {
+		t.Error("the deletion is remembered for ever")
+	}
+}
+
+// atVersion is an informer whose store has a version.
+type atVersion struct {
+	cache.SharedIndexInformer
+	version string
+}
+
+func (a *atVersion) GetStore() cache.Store {
+	return versionedStore{a.SharedIndexInformer.GetStore(), a.version}
+}
+
+type versionedStore struct {
+	cache.Store
+	version string
+}
+
+func (v versionedStore) LastStoreSyncResourceVersion() string { return v.version }

@@ -264,10 +264,10 @@ type CronJobSpec struct {
 	//	                                       RunAfter: what happens to a run if clocks
 	//	                                       are set forward and skip its wall-clock
 	//	                                       time; RunAfter starts it after the change
-	//	jobpolicy.dev/missed-before-edit       Run (as the built-in controller) or Skip:
-	//	                                       whether a run starts for times of the new
-	//	                                       schedule before the last change of schedule
-	//	                                       or time zone
+	//	jobpolicy.dev/missed-before-edit       Run (at once; the built-in controller only
+	//	                                       when it next looks) or Skip: whether a run
+	//	                                       starts for times of the new schedule before
+	//	                                       the last change of schedule or time zone
 	//	jobpolicy.dev/suspend-after-failures   a whole number, 1 to 100: after so many
 	//	                                       failed runs in a row the CronJob is
 	//	                                       suspended
