@@ -1,6 +1,10 @@
 package engine
 
-import jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+import (
+	"slices"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
 
 // followUp says when to ask again after a decision was carried out, if no event comes
 // before. Most steps of a decision cause an event. Where none does, the caller asks
@@ -28,10 +32,18 @@ func followUp(s *snapshot, resp *jobpolicyv1.DecideJobResponse, l ledger) jobpol
 	}
 }
 
-// announces reports whether the next status has an additional condition. Then it
-// announces a verdict, and the next step of the verdict is due.
+// announces reports whether the next status has an additional condition, or a verdict where a
+// condition of its type was not true. Then the next step is due.
 func announces(s *snapshot, resp *jobpolicyv1.DecideJobResponse) bool {
-	return len(resp.GetStatus().GetConditions()) > len(s.status.GetConditions())
+	next := resp.GetStatus()
+	if len(next.GetConditions()) > len(s.status.GetConditions()) {
+		return true
+	}
+	return slices.ContainsFunc([]string{conditionFailureTarget, conditionSuccessCriteriaMet}, func(verdict string) bool {
+		_, before := trueCondition(s.status, verdict)
+		_, after := trueCondition(next, verdict)
+		return after && !before
+	})
 }
 
 // idle reports whether no pod of the Job is running, ending or being created. Then no

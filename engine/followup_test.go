@@ -49,7 +49,10 @@ func TestADecisionSaysWhenToAskAgain(t *testing.T) {
 		"all those to be released fit": {
 			"job completions=9 parallelism=5\nsettings maxUncounted=3 atomicRelease=true\nstatus start=0s active=8\npods active=5\n" + finished(3), "NONE",
 		},
-		"a verdict is announced":                   {"job completions=3 parallelism=3 activeDeadlineSeconds=1\nnow 2s\nstatus start=0s active=3 ready=0 terminating=0\npods active=3", "AT_ONCE"},
+		"a verdict is announced": {"job completions=3 parallelism=3 activeDeadlineSeconds=1\nnow 2s\nstatus start=0s active=3 ready=0 terminating=0\npods active=3", "AT_ONCE"},
+		"a verdict is announced whose condition was there, not true": {
+			"job completions=3 parallelism=3 activeDeadlineSeconds=1\nnow 2s\nstatus start=0s active=3 ready=0 terminating=0\ncondition FailureTarget status=False\npods active=3", "AT_ONCE",
+		},
 		"a count is brought up to date":            {"job completions=3 parallelism=3\nstatus start=0s active=3 ready=0\npods active=3 ready=1", "NONE"},
 		"pods are not listed":                      {"job completions=9 parallelism=5\nsettings maxChanges=20\nstatus start=0s active=9\npods active=5\nunlisted succeeded=2\n" + finished(1), "AT_ONCE"},
 		"as many are deleted as may be":            {"job completions=3 parallelism=1\nsettings maxChanges=2\nstatus start=0s active=3\npods active=3\nrow a\nrow b\nrow c", "AT_ONCE"},

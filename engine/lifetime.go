@@ -28,10 +28,11 @@ func newLifetime(spec *jobpolicyv1.JobSpec, status *jobpolicyv1.JobStatus, names
 
 // resuming reports whether the Job was suspended and no longer is. If the condition
 // Suspended is false already, whatever its reason, the Job does not resume: the API
-// server refuses to change the start time of a Job that was not suspended.
+// server refuses to change the start time of a Job that was not suspended. A Job that is being
+// deleted does not resume: its condition Suspended stays as it is.
 func (l lifetime) resuming() bool {
 	_, suspended := trueCondition(l.status, conditionSuspended)
-	return suspended && !l.spec.GetSuspend()
+	return suspended && !l.spec.GetSuspend() && !l.spec.GetDeleting()
 }
 
 // activeSince is when the Job last started or resumed. started is false for a Job
