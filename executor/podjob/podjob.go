@@ -3,6 +3,7 @@ package podjob
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -35,7 +36,9 @@ const (
 type Controller struct {
 	Ask  answer.Ask
 	Pods corev1client.PodsGetter
-	// Settings of all requests; nil: every default.
+	// Settings of all requests; nil: every default. AtomicRelease must not be set, because pods
+	// are released one by one, and GangScheduling must not be set, because no Workload and no
+	// PodGroup is created.
 	Settings *jobpolicyv1.Settings
 	// Event gets the events on a group; nil: nobody does.
 	Event func(group *batchv1.Job, event *jobpolicyv1.JobEvent)
@@ -50,8 +53,9 @@ type Group struct {
 	// Owner is the reference of each pod to its controller.
 	Owner metav1.OwnerReference
 	// Job has the group's namespace, name and spec, and its status as last written. The owner
-	// has no other group of that name, and never has one again. The spec's time to live is
-	// ignored: the owner decides how long the group stays.
+	// has no other group of that name, and never has one again: each pod gets the annotation
+	// jobpolicy.dev/group with the name. The spec's time to live is ignored: the owner decides
+	// how long the group stays.
 	Job *batchv1.Job
 	// Pods are all pods of the group, finished ones included.
 	Pods []corev1.Pod
@@ -63,6 +67,9 @@ type Group struct {
 // Step brings a group one step forward. next is when to call it again if neither a pod nor
 // the object changes; zero: only after a change.
 func (c *Controller) Step(ctx context.Context, g Group) (next time.Time, err error) {
+	if err := c.validate(); err != nil {
+		return next, err
+	}
 	decision, err := answer.Decide(ctx, c.Ask, func(activePods bool) (*jobpolicyv1.DecideJobRequest, error) {
 		return c.request(g, activePods)
 	})
@@ -94,6 +101,17 @@ func (c *Controller) Step(ctx context.Context, g Group) (next time.Time, err err
 	changed := written || decision.GetCreate() != nil || len(decision.GetDelete())+len(decision.GetRelease()) > 0
 	decision.FollowUp = answer.FollowUp(decision, changed)
 	return answer.Next(decision, c.now()), nil
+}
+
+// validate refuses settings that a Controller cannot carry out.
+func (c *Controller) validate() error {
+	switch {
+	case c.Settings.GetAtomicRelease():
+		return errors.New("Settings.AtomicRelease is set, want it unset: pods are released one by one")
+	case c.Settings.GetGangScheduling():
+		return errors.New("Settings.GangScheduling is set, want it unset: no Workload and no PodGroup is created")
+	}
+	return nil
 }
 
 func (c *Controller) now() time.Time { return wallclock.New(c.Now)() }

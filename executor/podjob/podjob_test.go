@@ -26,6 +26,7 @@ import (
 
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -208,6 +209,27 @@ func TestANameThatIsTakenIsPassedOver(t *testing.T) {
 	}
 }
 
+// Two groups of one owner may choose the same name for a pod.
+func TestANameThatAnotherGroupOfTheOwnerTookIsPassedOver(t *testing.T) {
+	s := newStand(t)
+	indexed := batchv1.IndexedCompletion
+	s.group.Job.Name, s.group.Job.Spec.CompletionMode = "train-w", &indexed
+	s.answer = &jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1, Indexes: answer.Indexes(0)}}
+	if _, err := s.step(); err != nil {
+		t.Fatal(err)
+	}
+	s.group.Job.Name, s.group.Job.Spec.CompletionMode = "train-w-0", nil
+	s.answer = &jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}}
+	if _, err := s.step(); err != nil {
+		t.Fatal(err)
+	}
+	for name, group := range map[string]string{"train-w-0-0": "train-w", "train-w-0-1": "train-w-0"} {
+		if pod, err := s.client.CoreV1().Pods("default").Get(t.Context(), name, metav1.GetOptions{}); err != nil || pod.Annotations["jobpolicy.dev/group"] != group {
+			t.Errorf("pod %s: %v, annotations %v, want that of group %s", name, err, pod.Annotations, group)
+		}
+	}
+}
+
 // What is remembered of groups after failed creations is forgotten when it is over.
 func TestGroupsThatGoAwayAreForgotten(t *testing.T) {
 	var c Controller
@@ -302,6 +324,16 @@ func TestNoHotLoop(t *testing.T) {
 	s.answer.RequeueTime = timestamppb.New(time.Unix(2_000_000_000, 0))
 	if next, err := s.step(); err != nil || next.Unix() != 2_000_000_000 {
 		t.Errorf("%v, %v, want the requeue time", next, err)
+	}
+}
+
+func TestSettingsThatStepCannotCarryOutAreRefused(t *testing.T) {
+	for field, settings := range map[string]*jobpolicyv1.Settings{"AtomicRelease": {AtomicRelease: true}, "GangScheduling": {GangScheduling: true}} {
+		s := newStand(t)
+		s.Settings = settings
+		if _, err := s.step(); err == nil || !strings.HasPrefix(err.Error(), "Settings."+field+" is set, want it unset: ") || len(s.asked) > 0 {
+			t.Errorf("%s: error %v after %d requests, want an error that names it, before any request", field, err, len(s.asked))
+		}
 	}
 }
 

@@ -20,6 +20,10 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
+// groupAnnotation names the group that a pod was created for. Names of pods do not say it: the
+// Indexed group train and the NonIndexed group train-0 both create a pod train-0-0.
+const groupAnnotation = "jobpolicy.dev/group"
+
 // releaseTries is how often the release of a running pod is tried while the pod keeps changing.
 const releaseTries = 5
 
@@ -34,6 +38,7 @@ func (c *Controller) create(ctx context.Context, g Group, create *jobpolicyv1.Cr
 	for _, p := range wire.NewPods(g.Job, create) {
 		pod := p.From(g.Job)
 		pod.OwnerReferences = []metav1.OwnerReference{g.Owner}
+		pod.Annotations[groupAnnotation] = g.Job.Name
 		if err := c.createOne(ctx, g, pod, taken); err != nil {
 			c.deferCreation(g.uid(), time.Now()) // Other steps go on meanwhile.
 			return fmt.Errorf("creating pod %s: %w", pod.Name, err)
@@ -46,7 +51,7 @@ func (c *Controller) create(ctx context.Context, g Group, create *jobpolicyv1.Cr
 }
 
 // createOne creates a pod under the first name that is not taken, and marks that name as
-// taken. It passes over the names of pods that are not the owner's.
+// taken. It passes over the names of pods that are not of this group.
 func (c *Controller) createOne(ctx context.Context, g Group, pod *corev1.Pod, taken map[string]bool) error {
 	for {
 		for n := 0; pod.Name == "" || taken[pod.Name]; n++ {
@@ -61,10 +66,16 @@ func (c *Controller) createOne(ctx context.Context, g Group, pod *corev1.Pod, ta
 		if readErr != nil {
 			return err
 		}
-		if slices.ContainsFunc(live.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == g.Owner.UID }) {
+		if g.made(live) {
 			return err // An earlier creation made it; the next Step counts it.
 		}
 	}
+}
+
+// made reports whether the pod was created for this group.
+func (g *Group) made(pod *corev1.Pod) bool {
+	owned := slices.ContainsFunc(pod.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == g.Owner.UID })
+	return owned && pod.Annotations[groupAnnotation] == g.Job.Name
 }
 
 // deferCreation lets a group create no pod for a while. It forgets the groups for which that

@@ -13,7 +13,8 @@ import (
 // Tracked, and of the other fields those that it knows. A time that is not known is
 // zero.
 type Pod struct {
-	// UID has 16 bytes. Two pods never share one, not even one after the other.
+	// UID has 1 to 64 bytes; in Kubernetes, the 16 bytes of metadata.uid. Two pods never share
+	// one, not even one after the other.
 	UID []byte
 	// If the Job fails because of this pod, Name is part of the message.
 	Name string

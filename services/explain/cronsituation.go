@@ -3,7 +3,6 @@ package explain
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -140,9 +139,9 @@ func (w *cronWork) suspended() {
 	w.advise("When it is resumed, the last missed run starts at once, however late. Set startingDeadlineSeconds before, if that is not wanted.")
 }
 
-// clock writes seconds as people do. A duration has 292 years at most.
+// clock writes seconds as people do.
 func clock(seconds int64) string {
-	if seconds > int64(math.MaxInt64/time.Second) {
+	if seconds > longestDuration {
 		return fmt.Sprintf("%d seconds", seconds)
 	}
 	return simulate.Clock(time.Duration(seconds) * time.Second)

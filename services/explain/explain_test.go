@@ -2,6 +2,7 @@ package explain_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -285,6 +286,7 @@ func TestTheEventThatSaysMostOfAVolume(t *testing.T) {
 }
 
 func TestPodsThatTheAPIServerRefuses(t *testing.T) {
+	two := job(func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = ptr.To[int32](2), ptr.To[int32](3) })
 	explainEach(t, map[string]reportCase{
 		"a quota": {
 			facts: explain.Facts{Job: job(), Events: refused(`pods "job-x" is forbidden: exceeded quota: q, requested: pods=1`)},
@@ -300,6 +302,19 @@ func TestPodsThatTheAPIServerRefuses(t *testing.T) {
 			facts: explain.Facts{Job: job(), Events: refused(`admission webhook "w" denied the request: no`)},
 			state: explain.Blocked,
 			says:  []string{"an admission webhook denies it"},
+		},
+		"a quota that still leaves place for one": {
+			facts: explain.Facts{Job: two, Events: refused("exceeded quota: q"), Pods: []corev1.Pod{pod(1, corev1.PodRunning)}},
+			state: explain.Blocked,
+			says:  []string{"headline: The Job has 1 of 2 wanted pods, because the API server refuses to create more"},
+		},
+		"a quota that was raised since": {
+			facts: explain.Facts{Job: two, Events: refused("exceeded quota: q"), Pods: []corev1.Pod{
+				pod(1, corev1.PodRunning), pod(2, corev1.PodSucceeded, func(p *corev1.Pod) { p.CreationTimestamp = before(4 * time.Second) }),
+			}},
+			state:  explain.Starting,
+			says:   []string{"headline: The Job starts: 1 pod is to be created."},
+			silent: []string{"quota"},
 		},
 	})
 }
@@ -443,6 +458,30 @@ func TestAJobThatRuns(t *testing.T) {
 			says:  []string{"note: concurrencyPolicy: The Job is a run of the CronJob nightly."},
 		},
 	})
+}
+
+// A time.Duration has 292 years at most.
+func TestADeadlineInManyYears(t *testing.T) {
+	for name, tc := range map[string]struct {
+		seconds int64
+		place   int // among the ends
+		want    string
+	}{
+		"292 years":      {seconds: math.MaxInt64 / int64(time.Second), place: 0, want: "Failed (DeadlineExceeded) at 2318-"},
+		"more":           {seconds: math.MaxInt64/int64(time.Second) + 1, place: 2, want: "Failed (DeadlineExceeded) when it has been active for 9223372037s"},
+		"as many as fit": {seconds: math.MaxInt64, place: 2, want: "Failed (DeadlineExceeded) when it has been active for 9223372036854775807s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			facts := explain.Facts{Job: job(func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = &tc.seconds }), Pods: []corev1.Pod{pod(1, corev1.PodRunning)}, Now: now}
+			r, err := explain.Explain(facts, engine.DecideJob)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(r.Ends) != 3 || !strings.HasPrefix(r.Ends[tc.place], tc.want) {
+				t.Errorf("ends %q, want %q at %d", r.Ends, tc.want, tc.place)
+			}
+		})
+	}
 }
 
 // flat writes a report as lines of "field: text".

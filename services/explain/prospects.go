@@ -162,13 +162,20 @@ func (w *work) backoffEnding() []ending {
 	return []ending{{share(left+1, limit+1), text}}
 }
 
+// longestDuration is the longest time.Duration, in seconds: 292 years.
+const longestDuration = int64(math.MaxInt64 / time.Second)
+
 func (w *work) deadlineEnding() []ending {
 	seconds, start := w.Job.Spec.ActiveDeadlineSeconds, w.Job.Status.StartTime
 	if seconds == nil {
 		return nil
 	}
-	if start == nil {
-		return []ending{{1, fmt.Sprintf("Failed (DeadlineExceeded) when it has been active for %ds", *seconds)}}
+	undated := fmt.Sprintf("Failed (DeadlineExceeded) when it has been active for %ds", *seconds)
+	switch {
+	case *seconds > longestDuration:
+		return []ending{{math.Inf(1), undated}}
+	case start == nil:
+		return []ending{{1, undated}}
 	}
 	at := start.Add(time.Duration(*seconds) * time.Second)
 	near := at.Sub(w.Now).Seconds() / float64(max(*seconds, 1))

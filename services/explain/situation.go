@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -168,13 +169,14 @@ func ruleAnswer(e *jobpolicyv1.Explanation) string {
 	return ""
 }
 
-// blocked: pods are to be created, and the API server refuses them.
+// blocked: pods are to be created, and the API server refuses them. A pod that was created after
+// the last refusal shows that it refuses them no more.
 func (w *work) blocked() bool {
 	if w.resp.GetCreate() == nil {
 		return false
 	}
 	e := latest(w.Events, "FailedCreate")
-	if e == nil {
+	if e == nil || w.createdAfter(Seen(e)) {
 		return false
 	}
 	why, change := whyNotCreated(e.Message)
@@ -182,6 +184,11 @@ func (w *work) blocked() bool {
 	w.advise("%s", change)
 	return w.say(Blocked, "The Job has %s of %d wanted pods, because the API server refuses to create more: %s. Last tried %s.",
 		number(w.Counts.Active), ptr.Deref(w.Counts.Wanted, 0), why, w.ago(Seen(e)))
+}
+
+// createdAfter reports whether a pod of the Job was created after a time.
+func (w *work) createdAfter(at time.Time) bool {
+	return slices.ContainsFunc(w.Facts.Pods, func(p corev1.Pod) bool { return p.CreationTimestamp.After(at) })
 }
 
 // whyNotCreated reads the API server's refusal.

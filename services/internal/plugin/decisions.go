@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -39,13 +41,17 @@ const maxDecisions = 5000
 // decisionsEvery is how often --watch asks.
 const decisionsEvery = time.Second
 
+// decisionsTimeout is how long the executor may send nothing of an answer; a variable for tests.
+var decisionsTimeout = 10 * time.Second
+
 type decisionsCommand struct {
 	executorPod
 	output *cli.Output
 	watch  bool
 	url    string
 	only   func() string // a namespace; empty: all
-	told   map[string]news
+	// told holds, by the UID of a Job, what was printed last.
+	told map[string]news
 	// cutTold: the user knows that the executor may have left decisions out.
 	cutTold bool
 }
@@ -167,6 +173,7 @@ func (c *decisionsCommand) tell(ctx context.Context, address string) error {
 		c.cutTold = true
 		fmt.Fprintf(c.Err, "The executor lists only the newest %d decisions; -n selects those of one namespace.\n", maxDecisions)
 	}
+	c.forget(all)
 	slices.SortStableFunc(all, func(a, b decision) int { return a.Time.Compare(b.Time) })
 	for _, d := range all {
 		if c.told[d.UID] == d.news() || c.only() != "" && c.only() != d.Namespace {
@@ -178,6 +185,19 @@ func (c *decisionsCommand) tell(ctx context.Context, address string) error {
 		}
 	}
 	return nil
+}
+
+// forget forgets the Jobs that the executor no longer lists. A list that may be cut does not
+// say which ones these are.
+func (c *decisionsCommand) forget(all []decision) {
+	if len(all) >= maxDecisions {
+		return
+	}
+	listed := map[string]bool{}
+	for _, d := range all {
+		listed[d.UID] = true
+	}
+	maps.DeleteFunc(c.told, func(uid string, _ news) bool { return !listed[uid] })
 }
 
 // print prints a decision as a line, or as a YAML document.
@@ -208,7 +228,12 @@ func (c *decisionsCommand) print(d decision) error {
 	return err
 }
 
+// readDecisions asks for the list. It waits for a long list while parts of it keep arriving.
 func readDecisions(ctx context.Context, address string) ([]decision, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silence := time.AfterFunc(decisionsTimeout, func() { cancel(fmt.Errorf("the executor sent nothing for %s", decisionsTimeout)) })
+	defer silence.Stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, cli.UsageError{Err: err}
@@ -223,8 +248,19 @@ func readDecisions(ctx context.Context, address string) ([]decision, error) {
 		return nil, fmt.Errorf("%s: %s", address, resp.Status)
 	}
 	var all []decision
-	if err := json.NewDecoder(resp.Body).Decode(&all); err != nil {
+	if err := json.NewDecoder(timedReader{resp.Body, silence}).Decode(&all); err != nil {
 		return nil, fmt.Errorf("%s: %w", address, err)
 	}
 	return all, nil
+}
+
+// A timedReader starts a timer anew before each read.
+type timedReader struct {
+	io.Reader
+	timer *time.Timer
+}
+
+func (r timedReader) Read(p []byte) (int, error) {
+	r.timer.Reset(decisionsTimeout)
+	return r.Reader.Read(p)
 }

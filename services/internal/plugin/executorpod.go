@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -62,7 +63,7 @@ func (e *executorPod) pass(f *pflag.Flag) {
 }
 
 // forward finds the pod, and forwards a port of this machine to it until the context is
-// done. Port 0 stands for any free port. It calls ready with the URL.
+// done. Port 0 stands for any free port. It calls ready with the URL, and waits for it.
 func (e *executorPod) forward(ctx context.Context, port int, ready func(base string)) error {
 	for flag, port := range map[string]int{"--pod-port": e.podPort, "--port": port} {
 		if port < 0 || port > 65535 {
@@ -123,12 +124,15 @@ func (e *executorPod) findLeader(ctx context.Context) error {
 
 var forwarding = regexp.MustCompile(`^Forwarding from 127\.0\.0\.1:(\d+) `)
 
-// announce waits until kubectl says that the port is forwarded, and calls ready. It reads
-// on, so that kubectl never waits for a reader.
+// announce calls ready when kubectl says that the port is forwarded, and returns when kubectl
+// has ended and ready has returned. kubectl prints a line for each connection, and forwards
+// nothing while nobody reads them, so announce goes on reading while ready runs.
 func announce(out io.Reader, ready func(base string)) {
+	var running sync.WaitGroup
+	defer running.Wait()
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if m := forwarding.FindStringSubmatch(lines.Text()); m != nil {
-			ready("http://" + net.JoinHostPort("127.0.0.1", m[1]))
+			running.Go(func() { ready("http://" + net.JoinHostPort("127.0.0.1", m[1])) })
 		}
 	}
 }

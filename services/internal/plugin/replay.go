@@ -133,12 +133,12 @@ func (c *replayCommand) open(name string) (io.ReadCloser, error) {
 	return os.Open(name)
 }
 
-func (c *replayCommand) readSettings() (*jobpolicyv1.Settings, error) {
+func (c *replayCommand) readSettings() (*replay.Settings, error) {
 	if c.settings == "" {
 		return nil, nil
 	}
-	settings := &jobpolicyv1.Settings{}
-	if err := protojson.Unmarshal([]byte(c.settings), settings); err != nil {
+	settings, err := replay.ParseSettings(c.settings)
+	if err != nil {
 		// The library varies the space after its prefix on purpose.
 		text := strings.TrimLeft(strings.TrimPrefix(err.Error(), "proto:"), " \u00a0")
 		return nil, cli.Usagef("--settings: expected JSON of jobpolicy.v1.Settings, such as {\"podFailureBackoff\": \"5s\"}: %s", text)

@@ -22,8 +22,8 @@ import (
 type Engine struct {
 	Job     func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
 	CronJob func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error)
-	// Settings replace those of each request about a Job, field by field. nil: none do.
-	Settings *jobpolicyv1.Settings
+	// Settings replace those of each request about a Job. nil: none do.
+	Settings *Settings
 }
 
 // A Difference is a record whose request has another answer now.
@@ -149,11 +149,7 @@ func (e Engine) Decide(record *jobpolicyv1.DecisionRecord) (proto.Message, error
 	}
 	req := record.GetJob().GetRequest()
 	if e.Settings != nil {
-		req = proto.CloneOf(req)
-		if req.Settings == nil {
-			req.Settings = &jobpolicyv1.Settings{}
-		}
-		proto.Merge(req.Settings, e.Settings)
+		req = e.Settings.in(req)
 	}
 	answer, err := e.Job(req)
 	return orNil(answer), err

@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/codes"
 	grpcstatus "google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -122,13 +124,67 @@ func TestDifferencesAreFound(t *testing.T) {
 		t.Errorf("no Job goes on that had too many failures: %v", got.Differences)
 	}
 	patient := ours
-	patient.Settings = &jobpolicyv1.Settings{PodFailureBackoff: durationpb.New(5 * time.Minute)}
+	patient.Settings = settings(t, `{"podFailureBackoff": "300s"}`)
 	got, err = replay.Run(sequence(scenarios(t)), patient)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !slices.ContainsFunc(got.Differences, func(d replay.Difference) bool { return slices.Contains(d.Fields, "requeue_time") }) {
 		t.Errorf("no requeue time differs with another delay: %v", got.Differences)
+	}
+}
+
+func settings(t *testing.T, text string) *replay.Settings {
+	t.Helper()
+	s, err := replay.ParseSettings(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Each field that is given replaces that of the request as a whole, also with its default.
+func TestSettingsReplaceThoseOfARequest(t *testing.T) {
+	recorded := &jobpolicyv1.Settings{PodFailureBackoff: durationpb.New(10 * time.Second), MaxPodChanges: 7, KeepStartTimeOnSuspend: true}
+	cases := map[string]struct {
+		given    string
+		recorded *jobpolicyv1.Settings
+		want     *jobpolicyv1.Settings
+	}{
+		"less than a second": {
+			given: `{"podFailureBackoff": "0.5s"}`, recorded: recorded,
+			want: &jobpolicyv1.Settings{PodFailureBackoff: durationpb.New(500 * time.Millisecond), MaxPodChanges: 7, KeepStartTimeOnSuspend: true},
+		},
+		"false, and 0 by the name in the contract": {
+			given: `{"keepStartTimeOnSuspend": false, "max_pod_changes": 0}`, recorded: recorded,
+			want: &jobpolicyv1.Settings{PodFailureBackoff: durationpb.New(10 * time.Second)},
+		},
+		"the default": {
+			given: `{"podFailureBackoff": null}`, recorded: recorded,
+			want: &jobpolicyv1.Settings{MaxPodChanges: 7, KeepStartTimeOnSuspend: true},
+		},
+		"none":                       {given: `{}`, recorded: recorded, want: recorded},
+		"a request without settings": {given: `{"podNoun": "task"}`, want: &jobpolicyv1.Settings{PodNoun: "task"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got *jobpolicyv1.Settings
+			e := replay.Engine{Settings: settings(t, tc.given), Job: func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+				got = req.GetSettings()
+				return &jobpolicyv1.DecideJobResponse{}, nil
+			}}
+			before := proto.CloneOf(tc.recorded)
+			exchange := &jobpolicyv1.JobExchange{Request: &jobpolicyv1.DecideJobRequest{Settings: tc.recorded}}
+			if _, err := e.Decide(&jobpolicyv1.DecisionRecord{Exchange: &jobpolicyv1.DecisionRecord_Job{Job: exchange}}); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got, protocmp.Transform()); diff != "" {
+				t.Errorf("settings (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(before, tc.recorded, protocmp.Transform()); diff != "" {
+				t.Errorf("the record has changed (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

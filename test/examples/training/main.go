@@ -71,18 +71,19 @@ func (c *controller) reconcile(ctx context.Context) (next time.Time, err error) 
 	}
 	owned := podjob.ByOwner(pods.Items, kind)
 	for _, object := range trainings.Items {
-		t := &Training{}
-		check(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, t))
-		if t.Status.Groups == nil {
-			t.Status.Groups = map[string]batchv1.JobStatus{}
+		pods := owned[object.GetUID()]
+		delete(owned, object.GetUID())
+		t, err := read(&object)
+		if err != nil { // Its pods stay as they are until somebody mends it.
+			log.Println(object.GetNamespace(), object.GetName(), "cannot be read:", err)
+			continue
 		}
-		again, err := c.advance(ctx, t, owned[t.UID])
+		again, err := c.advance(ctx, t, pods)
 		if err != nil {
 			log.Println(t.Namespace, t.Name, err)
 			again = time.Now().Add(time.Second)
 		}
 		next = answer.Earlier(next, again)
-		delete(owned, t.UID)
 	}
 	for _, pods := range owned { // Their Training is gone.
 		err = cmp.Or(c.groups.Remove(ctx, pods), err)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
@@ -219,6 +220,28 @@ func TestKilled(t *testing.T) {
 	})
 	eventually(t, "the pods of the deleted Training are gone", func() (bool, string) {
 		n := len(list(t, "is-deleted"))
+		return n == 0, fmt.Sprint(n, " are left")
+	})
+}
+
+// A Training that cannot be read keeps its pods, and does not stop the others. The API server
+// checks neither the pod template nor the status.
+func TestATrainingThatCannotBeRead(t *testing.T) {
+	start(t)
+	create(t, "bad-spec", "  groups:\n  - {name: workers, job: {completions: 1, template: none}}\n")
+	create(t, "bad-status", "  groups:\n"+group("workers", 1, once, "exec sleep 1000"))
+	await(t, "bad-status", "runs", func(got *Training) bool { return got.Status.Groups["workers"].Active == 1 })
+	if _, err := trainings.Patch(t.Context(), "bad-status", types.MergePatchType, []byte(`{"status":{"restarts":"many"}}`), metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+	create(t, "beside-bad-ones", "  groups:\n"+group("workers", 1, once, "true"))
+	await(t, "beside-bad-ones", "Complete", func(got *Training) bool { return got.Status.Phase == "Complete" })
+	if kept := list(t, "bad-status"); len(kept) != 1 || kept[0].DeletionTimestamp != nil {
+		t.Errorf("the Training that cannot be read has %d pods, want the one that runs", len(kept))
+	}
+	deleteAll(t)
+	eventually(t, "the pods of the deleted Training are gone", func() (bool, string) {
+		n := len(list(t, "bad-status"))
 		return n == 0, fmt.Sprint(n, " are left")
 	})
 }
