@@ -214,7 +214,7 @@ func TestAClockSetForwardIsNoticed(t *testing.T) {
 	cfg := testConfig(newServer(testJob()), decider)
 	cfg.Now = clock.now
 	inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute - lookStep/2) // Not in the moment of a look.
 		clock.set(time.Hour)
 		time.Sleep(time.Minute)
 		clock.set(-2 * time.Hour)

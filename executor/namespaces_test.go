@@ -85,6 +85,9 @@ func TestANamespaceThatHangsKeepsNoOtherWaiting(t *testing.T) {
 			for i := range n {
 				_, err := server.BatchV1().Jobs(namespace).Create(ctx, job(namespace, first+i), metav1.CreateOptions{})
 				must(err)
+				if i%50 == 49 {
+					synctest.Wait() // The fake watch panics if nobody has read 100 events.
+				}
 			}
 		}
 		time.Sleep(time.Second)

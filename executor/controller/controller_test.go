@@ -579,7 +579,9 @@ func TestKeysAreReconciledAtOnceWhenTheEngineIsBack(t *testing.T) {
 		var c *Controller
 		e := &engine{err: status.Error(codes.Unavailable, "away")}
 		var q *Queue[string]
-		c, q = start(t, testConfig(), Options[string]{EventsWait: true, Reconcile: func(ctx context.Context, key string) (Result, error) {
+		cfg := testConfig()
+		cfg.Workers = 1 // So b ends before a begins.
+		c, q = start(t, cfg, Options[string]{EventsWait: true, Reconcile: func(ctx context.Context, key string) (Result, error) {
 			if key == "odd" {
 				l.add(ctx, key)
 				return Result{}, errors.New("another reason")

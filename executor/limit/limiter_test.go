@@ -105,11 +105,16 @@ type counted struct {
 	seen           map[int]int
 }
 
-func (c *counted) write(ctx context.Context, i int) error {
+// begin counts a write that begins. Call end when it ends.
+func (c *counted) begin() (end func()) {
 	n := c.inFlight.Add(1)
-	defer c.inFlight.Add(-1)
 	for most := c.most.Load(); n > most && !c.most.CompareAndSwap(most, n); most = c.most.Load() {
 	}
+	return func() { c.inFlight.Add(-1) }
+}
+
+func (c *counted) write(ctx context.Context, i int) error {
+	defer c.begin()()
 	if trace := httptrace.ContextClientTrace(ctx); trace != nil {
 		trace.GotConn(httptrace.GotConnInfo{})
 		time.Sleep(100 * time.Microsecond)
@@ -190,9 +195,7 @@ func TestAJobThatIsAloneHasMoreWritesInFlight(t *testing.T) {
 		most := func() int64 {
 			var c counted
 			if err := l.Do(t.Context(), 100, func(ctx context.Context, _ int) error {
-				n := c.inFlight.Add(1)
-				defer c.inFlight.Add(-1)
-				c.most.Store(max(n, c.most.Load()))
+				defer c.begin()()
 				time.Sleep(time.Millisecond)
 				return nil
 			}); err != nil {
@@ -316,6 +319,10 @@ func TestWhatAWriteTakes(t *testing.T) {
 			t.Errorf("the server speaks %s", resp.Proto)
 		}
 		return resp.Body.Close()
+	}
+	// The connection is there before the cases: to make it may take longer than their timeouts.
+	if err := get(t.Context(), "/"); err != nil {
+		t.Fatal(err)
 	}
 	cases := map[string]struct {
 		write    func(ctx context.Context) error

@@ -84,18 +84,23 @@ func (c *Comparer) Compare(ctx context.Context, o Object, ask func(context.Conte
 	if err != nil {
 		return controller.Result{}, err
 	}
+	return controller.Result{RequeueAfter: c.answered(ctx, o, answer)}, nil
+}
+
+// answered reports an answer if it is sure, and returns when to ask again. It holds the lock for
+// as long as that takes: Gone must come before or after it.
+func (c *Comparer) answered(ctx context.Context, o Object, answer Answer) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	wait, exists := c.untilSure(o.UID, answer)
-	switch {
-	case !exists:
-		return controller.Result{}, nil
-	case wait > 0:
-		return controller.Result{RequeueAfter: wait}, nil
+	if !exists || wait > 0 {
+		return max(wait, 0)
 	}
 	c.report.asked(ctx, o, answer.Differences)
 	if len(answer.Differences) > 0 {
-		return controller.Result{RequeueAfter: compareAgain}, nil
+		return compareAgain
 	}
-	return controller.Result{RequeueAfter: answer.Next}, nil
+	return answer.Next
 }
 
 // Gone forgets an object that exists no longer, or that nobody has to decide on any more.
@@ -128,10 +133,8 @@ func (c *Comparer) untilRest(ctx context.Context, uid types.UID) time.Duration {
 
 // untilSure is how much longer the engine must give an answer with the same kinds of differences
 // before it is reported; 0 or less: report it now. An answer without differences is reported at
-// once. exists is false if Gone was called meanwhile.
+// once. exists is false if Gone was called meanwhile. c.mu must be held.
 func (c *Comparer) untilSure(uid types.UID, answer Answer) (wait time.Duration, exists bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	r := c.rests[uid]
 	if r == nil {
 		return 0, false
