@@ -25,7 +25,7 @@ func TestCronJobsRunOnTheMinute(t *testing.T) {
 	untilMinute(15 * time.Second)
 	w.create(t, jittery)
 	w.create(t, forbidding)
-	w.create(t, cron("plain", everyMinute, "sleep 1"))
+	w.create(t, cron("plain", everyMinute, "sleep 10")) // The test sees it run.
 	long := w.waitMade(t, "forbidding", 1)[0]
 	eventually(t, "the page tells the next run of all", func() (bool, string) {
 		asked := time.Now()
@@ -151,15 +151,16 @@ func TestARunAskedForKeepsToTheConcurrencyPolicy(t *testing.T) {
 	forbidding.Spec.ConcurrencyPolicy = batchv1.ForbidConcurrent
 	replacing := cron("replacing", onceAYear, "sleep 300")
 	replacing.Spec.ConcurrencyPolicy = batchv1.ReplaceConcurrent
+	first := map[string]*batchv1.Job{}
 	for _, c := range []*batchv1.CronJob{forbidding, replacing} {
 		w.create(t, c)
 		w.ask(t, c.Name, "one")
-		w.waitMade(t, c.Name, 1)
+		first[c.Name] = w.waitMade(t, c.Name, 1)[0]
 		w.waitAnswered(t, c.Name)
 		w.ask(t, c.Name, "two")
 	}
 
-	before := w.madeFor("forbidding")[0]
+	before := first["forbidding"]
 	w.waitMade(t, "forbidding", 2)
 	w.waitAnswered(t, "forbidding")
 	for _, job := range w.madeFor("forbidding") {

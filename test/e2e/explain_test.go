@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -35,9 +36,10 @@ type explanation struct {
 	Pods     []struct{ Kind, Why string }
 }
 
-// explained waits until explain says that a Job is in a state, and returns the
-// answer for people.
-func explained(t *testing.T, job *batchv1.Job, state string) string {
+// waitExplained waits until explain says that a Job is in a state, and then until its
+// answer for people contains the texts. A Job that backs off may leave that state between
+// the two answers, and comes back to it.
+func waitExplained(t *testing.T, job *batchv1.Job, state string, texts ...string) {
 	t.Helper()
 	eventually(t, "explain says "+state+" of "+job.Name, func() (bool, string) {
 		out, err := kubectlJobpolicy(t, job.Namespace, "explain", "job/"+job.Name, "-o", "json")
@@ -47,12 +49,19 @@ func explained(t *testing.T, job *batchv1.Job, state string) string {
 		}
 		return e.State == state, out
 	})
-	out, err := kubectlJobpolicy(t, job.Namespace, "explain", "job/"+job.Name, "-o", "wide")
-	if err != nil {
-		t.Fatalf("explain: %v\n%s", err, out)
-	}
-	t.Log(out)
-	return out
+	eventually(t, "explain -o wide of "+job.Name, func() (bool, string) {
+		out, err := kubectlJobpolicy(t, job.Namespace, "explain", "job/"+job.Name, "-o", "wide")
+		if err != nil {
+			return false, fmt.Sprintf("%v\n%s", err, out)
+		}
+		for _, text := range texts {
+			if !strings.Contains(out, text) {
+				return false, fmt.Sprintf("the answer lacks %q:\n%s", text, out)
+			}
+		}
+		t.Log(out)
+		return true, ""
+	})
 }
 
 // Explain says what goes on with Jobs of a real control plane, as their own
@@ -116,12 +125,7 @@ func TestExplain(t *testing.T) {
 			if tc.settled != nil {
 				tc.settled(t, job)
 			}
-			out := explained(t, job, tc.state)
-			for _, want := range tc.want {
-				if !strings.Contains(out, want) {
-					t.Errorf("the answer lacks %q:\n%s", want, out)
-				}
-			}
+			waitExplained(t, job, tc.state, tc.want...)
 		})
 	}
 }
@@ -142,9 +146,7 @@ func TestExplainNamesTheQuota(t *testing.T) {
 		return err == nil && len(q.Status.Hard) > 0, ""
 	})
 	job := createJob(t, namespace, "blocked", batchv1.JobSpec{Template: shell("true", corev1.RestartPolicyNever)})
-	if out := explained(t, job, "Blocked"); !strings.Contains(out, "exceeded quota: no-pods") || !strings.Contains(out, "Raise the quota") {
-		t.Errorf("the answer does not name the quota:\n%s", out)
-	}
+	waitExplained(t, job, "Blocked", "exceeded quota: no-pods", "Raise the quota")
 }
 
 // A mistake on the command line, and a Job that is not there, have exit codes of

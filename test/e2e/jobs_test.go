@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -153,21 +154,26 @@ func ptrOr(p *int32, absent int32) int32 {
 func TestSuspendAndResume(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
+	// Its pods run until the Job is resumed.
+	release := t.TempDir() + "/go"
 	createJob(t, namespace, "paused", batchv1.JobSpec{
 		Parallelism: ptr[int32](2), Completions: ptr[int32](2), ActiveDeadlineSeconds: ptr[int64](600),
-		Template: shell("sleep 4", corev1.RestartPolicyNever),
+		Template: shell("until [ -e "+release+" ]; do sleep 0.2; done", corev1.RestartPolicyNever),
 	})
 	running := waitJob(t, namespace, "paused", "two pods ready", func(job *batchv1.Job) bool { return ptrOr(job.Status.Ready, 0) == 2 })
 	first := running.Status.StartTime
 	patchJob(t, namespace, "paused", `{"spec":{"suspend":true}}`)
 	suspended := waitJob(t, namespace, "paused", "suspended", func(job *batchv1.Job) bool {
-		return conditionReason(job, batchv1.JobSuspended) == "JobSuspended" && job.Status.Active == 0
+		return conditionReason(job, batchv1.JobSuspended) == "JobSuspended" && job.Status.Active == 0 && ptrOr(job.Status.Terminating, -1) == 0
 	})
 	if suspended.Status.StartTime != nil {
 		t.Errorf("a suspended Job has start time %v", suspended.Status.StartTime)
 	}
 	time.Sleep(1100 * time.Millisecond) // so that a later start time can be told from the first
 	patchJob(t, namespace, "paused", `{"spec":{"suspend":false}}`)
+	if err := os.WriteFile(release, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	job := waitFinished(t, namespace, "paused")
 	if !first.Before(job.Status.StartTime) {
 		t.Errorf("start time after resuming is %v, at first it was %v", job.Status.StartTime, first)

@@ -37,6 +37,11 @@ type metered struct {
 // while its deletion is being accounted for.
 const hard = "trap '' TERM; sleep 600"
 
+// measuredGrace is the grace period of all measured pods, in seconds. It is long enough for a
+// slow machine to account for a deletion. So is the time before a pod is deleted: hard must
+// have set its trap by then.
+const measuredGrace = 15
+
 // measuredJobs raise every counter of the Job controller whose increase does
 // not depend on timing, with every label value that it may have.
 func measuredJobs() map[string]batchv1.JobSpec {
@@ -59,7 +64,7 @@ func measuredJobs() map[string]batchv1.JobSpec {
 		"retried-when-ended": {
 			BackoffLimit: ptr[int32](1), PodReplacementPolicy: ptr(batchv1.Failed), Template: never("exit 1"),
 		},
-		"too-long": {ActiveDeadlineSeconds: ptr[int64](3), Template: never(hard)},
+		"too-long": {ActiveDeadlineSeconds: ptr[int64](15), Template: never(hard)},
 		"policy-fails-job": {
 			PodFailurePolicy: onExit(42, batchv1.PodFailurePolicyActionFailJob), Template: never("exit 42"),
 		},
@@ -84,7 +89,7 @@ func measuredJobs() map[string]batchv1.JobSpec {
 		"one-index-is-enough": {
 			Completions: ptr[int32](2), Parallelism: ptr[int32](2), CompletionMode: indexed,
 			SuccessPolicy: &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: ptr("0")}}},
-			Template:      never(`test "$JOB_COMPLETION_INDEX" = 0 && exec sleep 2; ` + hard),
+			Template:      never(`test "$JOB_COMPLETION_INDEX" = 0 && exec sleep 10; ` + hard),
 		},
 		"of-another-manager": {ManagedBy: ptr("example.com/measured"), Template: never("true")},
 	}
@@ -199,7 +204,7 @@ func builtInMetered(t *testing.T) *metered {
 func (m *metered) createMeasured(t *testing.T) {
 	t.Helper()
 	for name, spec := range measuredJobs() {
-		spec.Template.Spec.TerminationGracePeriodSeconds = ptr[int64](3)
+		spec.Template.Spec.TerminationGracePeriodSeconds = ptr[int64](measuredGrace)
 		m.create(t, name, spec)
 	}
 	_, err := m.client.CoreV1().Pods(m.namespace).Create(t.Context(), &corev1.Pod{

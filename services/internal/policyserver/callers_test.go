@@ -225,24 +225,33 @@ func TestANoisyCallerLeavesOthersTheirPart(t *testing.T) {
 	}
 }
 
+// receiveTimeout is long enough for requests to arrive on a slow machine. The tests that wait
+// for it run in parallel.
+const receiveTimeout = 2 * time.Second
+
 func TestARequestThatDoesNotArriveIsGivenUp(t *testing.T) {
-	srv := testengine.Start(t, testengine.Config{ReceiveTimeout: 50 * time.Millisecond})
-	conn := srv.Dial(t)
-	stream, err := conn.NewStream(patient(t), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true},
-		jobpolicyv1grpc.PolicyService_DecideJob_FullMethodName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = stream.RecvMsg(&jobpolicyv1.DecideJobResponse{}) // without a request
-	if status.Code(err) != codes.DeadlineExceeded || jobpolicyv1grpc.ReasonOf(err) != jobpolicyv1.ErrorReason_ERROR_REASON_REQUEST_TOO_SLOW {
-		t.Errorf("error = %v, want DEADLINE_EXCEEDED for REQUEST_TOO_SLOW", err)
-	}
-	for _, method := range []string{healthv1.Health_Check_FullMethodName, healthv1.Health_Watch_FullMethodName} {
-		ctx := patient(t)
+	t.Parallel()
+	conn := testengine.Start(t, testengine.Config{ReceiveTimeout: receiveTimeout}).Dial(t)
+	ctx := patient(t)
+	// The calls wait for their requests at the same time.
+	open := func(method string) grpc.ClientStream {
+		t.Helper()
 		stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method)
 		if err != nil {
 			t.Fatal(err)
 		}
+		return stream
+	}
+	decision := open(jobpolicyv1grpc.PolicyService_DecideJob_FullMethodName)
+	health := map[string]grpc.ClientStream{}
+	for _, method := range []string{healthv1.Health_Check_FullMethodName, healthv1.Health_Watch_FullMethodName} {
+		health[method] = open(method)
+	}
+	err := decision.RecvMsg(&jobpolicyv1.DecideJobResponse{})
+	if status.Code(err) != codes.DeadlineExceeded || jobpolicyv1grpc.ReasonOf(err) != jobpolicyv1.ErrorReason_ERROR_REASON_REQUEST_TOO_SLOW {
+		t.Errorf("error = %v, want DEADLINE_EXCEEDED for REQUEST_TOO_SLOW", err)
+	}
+	for method, stream := range health {
 		if err := stream.RecvMsg(&healthv1.HealthCheckResponse{}); err == nil || ctx.Err() != nil {
 			t.Errorf("%s without a request: %v, want an error of the server", method, err)
 		}
@@ -254,7 +263,8 @@ func TestARequestThatDoesNotArriveIsGivenUp(t *testing.T) {
 
 // A watch of health has no end, once its request has arrived.
 func TestAWatchOfHealthOutlivesTheReceiveTimeout(t *testing.T) {
-	srv := testengine.Start(t, testengine.Config{ReceiveTimeout: 50 * time.Millisecond})
+	t.Parallel()
+	srv := testengine.Start(t, testengine.Config{ReceiveTimeout: receiveTimeout})
 	watch, err := healthv1.NewHealthClient(srv.Dial(t)).Watch(patient(t), &healthv1.HealthCheckRequest{})
 	if err != nil {
 		t.Fatal(err)
@@ -270,7 +280,7 @@ func TestAWatchOfHealthOutlivesTheReceiveTimeout(t *testing.T) {
 	select {
 	case err := <-ended:
 		t.Errorf("the watch ended: %v", err)
-	case <-time.After(200 * time.Millisecond):
+	case <-time.After(receiveTimeout + time.Second):
 	}
 }
 

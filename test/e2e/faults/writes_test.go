@@ -91,16 +91,17 @@ func TestIgnoredFailuresAreRetriedNoFasterThanTheDelay(t *testing.T) {
 		OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{1}},
 	}}}
 	job := l.create("ignoring", s)
-	l.fail(l.active(job, 1)...)
+	pods := l.active(job, 1)
 	for n := range 3 {
 		failed := time.Now()
-		next := l.active(job, 1)
+		l.fail(pods...)
+		pods = l.active(job, 1)
 		// The API keeps the time of the failure in whole seconds.
 		if waited, least := time.Since(failed), delay<<n-time.Second; waited < least {
 			t.Errorf("failure %d was retried after %s, want at least %s", n+1, waited, least)
 		}
-		l.fail(next...)
 	}
+	l.fail(pods...)
 	l.delete("ignoring", metav1.DeletePropagationBackground)
 }
 

@@ -86,8 +86,11 @@ func onChange[T any](saw func(object T, exists bool)) cache.ResourceEventHandler
 }
 
 // listen asks the executor for the last decision on each Job. If the executor does not know
-// a Job any more, the last decision that it returned stays.
+// a Job any more, the last decision that it returned stays. It
+// gives up after a second, because the scripts wait for it; the next call asks again.
 func (o *observer) listen(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
 	page, err := o.page(ctx, "/debug/decisions")
 	if err != nil {
 		return
@@ -108,9 +111,13 @@ func (o *observer) listen(ctx context.Context) {
 	}
 }
 
+// pageTimeout is how long the executor may take to answer with a page. It is long, because
+// a page that cannot be read fails the demo.
+const pageTimeout = 30 * time.Second
+
 // page reads a page of the executor.
 func (o *observer) page(ctx context.Context, path string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, o.url+path, nil)
 	if err != nil {
