@@ -24,10 +24,17 @@
 //     exist. Say in retry when pods last succeeded and failed, whether they are
 //     accounted for or not: the retry delay is computed from these times and from the
 //     rows. Package snapshot does all of this from the list of pods.
-//  3. Call DecideJob. On DISPOSITION_INCOMPLETE, add the data that the answer lists in
-//     requirements and call again; the second answer never requires the same again.
+//  3. Call DecideJob. The disposition says what kind of answer it is:
+//     DISPOSITION_APPLY: go to step 4.
+//     DISPOSITION_SETTLED: only events are to be recorded; go to step 5.
+//     DISPOSITION_WAIT: carry nothing out. Read the objects that requirements names
+//     again, then ask again.
+//     DISPOSITION_INCOMPLETE: add the data that requirements names and call again; the
+//     second answer never requires the same again.
+//     Refuse any other disposition.
 //  4. Carry the decision out in the order of DecideJobResponse: make the gang, create
-//     and delete pods, then write the status, then release finalizers, then delete
+//     and delete pods (remove the finalizer of a pod with release_first before you
+//     delete that pod), then write the status, then release finalizers, then delete
 //     the Job if delete_job says so, then record events. If a step fails in part,
 //     stop there and ask again. A creation or write is in flight as long as you do
 //     not know whether it took effect. One that was refused is not in flight. After a

@@ -32,8 +32,8 @@
 //  5. The applier says when the Job is due again if no event comes (requeue.go), and the
 //     reconciler returns that to the queue.
 //
-// config.go has the settings, and executor.go makes these parts. report.go, syncaction.go and
-// metrics.go record in metrics, log and events what was done. observe.go shows the Jobs and
+// config.go has the settings, and executor.go makes these parts. report.go, syncaction.go,
+// describe.go and metrics.go record in metrics, log, spans and events what was done. observe.go shows the Jobs and
 // their last decisions to people. safety.go looks for Jobs whose event was missed. podwatch.go
 // fills the pod cache, if need be before this process leads. shadow.go only compares decisions
 // with what the built-in controller does. ARCHITECTURE.md explains the words and the invariants
