@@ -169,6 +169,9 @@ func TestAnyNameAndNamespace(t *testing.T) {
 				t.Errorf("release %s: %s is in namespace %v", name, key, ns)
 			}
 			text := fmt.Sprint(object)
+			if lease := fmt.Sprintf("absent(leader_election_master_status{job=%q,name=%q})", "jobpolicy", prefix+"-executor"); object["kind"] == "PrometheusRule" && !strings.Contains(text, lease) {
+				t.Errorf("release %s: %s does not ask for %s", name, key, lease)
+			}
 			if name == "batch" && strings.Contains(text, "jobpolicy-system") {
 				t.Errorf("%s names the namespace of another release: %s", key, text)
 			}
@@ -266,6 +269,19 @@ func TestBadValuesAreRefusedByName(t *testing.T) {
 		"no certificates":            {map[string]any{"certificates": map[string]any{"mode": "none"}}, "at '/certificates/mode': value must be one of"},
 		"a number in env":            {map[string]any{"env": []any{map[string]any{"name": "A", "value": 4317}}}, "at '/env/0/value': got number, want string"},
 		"a client without a name":    {map[string]any{"certificates": map[string]any{"clients": []any{map[string]any{"namespace": "x"}}}}, "missing property 'name'"},
+		"an issuer without a name":   {map[string]any{"certificates": map[string]any{"mode": "certManager", "issuerRef": map[string]any{"kind": "ClusterIssuer"}}}, "at '/certificates/issuerRef': properties 'name' required, if 'kind' exists"},
+		"a method that is not there": {map[string]any{"engine": map[string]any{"callers": []any{map[string]any{"identity": "cn:a", "methods": []any{"Decidejob"}}}}}, "at '/engine/callers/0/methods/0': value must be one of '*', 'DecideJob'"},
+		"a label that selects pods":  {map[string]any{"podLabels": map[string]any{"app.kubernetes.io/component": "x"}}, "at '/podLabels/app.kubernetes.io~1component': false schema"},
+		"a label that objects have":  {map[string]any{"monitoring": map[string]any{"labels": map[string]any{"app.kubernetes.io/version": "x"}}}, "at '/monitoring/labels/app.kubernetes.io~1version': false schema"},
+		"no leader election":         {map[string]any{"executor": map[string]any{"replicas": 1, "extraArgs": []any{"--leader-elect=false"}}}, "executor.extraArgs: --leader-elect=false is not possible"},
+		"clients with one Secret": {
+			map[string]any{"certificates": map[string]any{"clients": []any{map[string]any{"name": "a"}, map[string]any{"name": "a", "namespace": releaseNamespace}}}},
+			"certificates.clients: two named a would have the same Secret jobpolicy-client-a in namespace " + releaseNamespace,
+		},
+		"clients of one name, with cert-manager": {
+			map[string]any{"certificates": map[string]any{"mode": "certManager", "clients": []any{map[string]any{"name": "a", "namespace": "b"}, map[string]any{"name": "a", "namespace": "c"}}}},
+			"certificates.clients: two named a would have the same Secret jobpolicy-client-a in namespace " + releaseNamespace,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -274,6 +290,43 @@ func TestBadValuesAreRefusedByName(t *testing.T) {
 				t.Errorf("error %v, want one with %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// The engine refuses a list that names a method it does not have, so the values name no other one.
+func TestMethodsOfCallersAreThoseOfTheContract(t *testing.T) {
+	contract, err := os.ReadFile("../../proto/jobpolicy/v1/policy_service.proto")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"*"}
+	for _, match := range regexp.MustCompile(`(?m)^  rpc (\w+)\(`).FindAllStringSubmatch(string(contract), -1) {
+		want = append(want, match[1])
+	}
+	text, err := os.ReadFile(filepath.Join(chartDir, "values.schema.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema struct {
+		Definitions struct{ Method struct{ Enum []string } }
+	}
+	if err := yaml.Unmarshal(text, &schema); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, schema.Definitions.Method.Enum); diff != "" {
+		t.Errorf("methods (-policy_service.proto +values.schema.json):\n%s", diff)
+	}
+}
+
+// What certManager keeps in one Secret, selfManaged keeps in one for each namespace.
+func TestClientsOfOneNameInTwoNamespaces(t *testing.T) {
+	clients := []any{map[string]any{"name": "a", "namespace": "b"}, map[string]any{"name": "a", "namespace": "c"}}
+	values := map[string]any{"certificates": map[string]any{"clients": clients}}
+	objects := byKey(t)(Helm(chartDir, Release{Name: releaseName, Namespace: releaseNamespace, Values: values}))
+	for _, key := range []string{"Secret b/jobpolicy-client-a", "Secret c/jobpolicy-client-a"} {
+		if objects[key] == nil {
+			t.Errorf("there is no %s", key)
+		}
 	}
 }
 
@@ -302,6 +355,20 @@ func TestGangRightsComeWithTheGate(t *testing.T) {
 		if has := strings.Contains(fmt.Sprint(objects["ClusterRole /jobpolicy-executor"]), "podgroups"); has != on {
 			t.Errorf("with the gate %v, rights on podgroups: %v", on, has)
 		}
+	}
+}
+
+// The shadow takes the values of the release that it precedes. It does not start with the gate of gangs.
+func TestTheShadowLeavesTheGateOfGangsOut(t *testing.T) {
+	gates := map[string]any{"WorkloadWithJob": true, "MutableSchedulingDirectivesForSuspendedJobs": false}
+	values := map[string]any{"mode": "shadow", "executor": map[string]any{"featureGates": gates}}
+	objects := byKey(t)(Helm(chartDir, Release{Name: releaseName, Namespace: releaseNamespace, Values: values}))
+	executor := fmt.Sprint(objects["Deployment "+releaseNamespace+"/jobpolicy-executor"])
+	if strings.Contains(executor, "WorkloadWithJob") {
+		t.Errorf("the shadow has the gate: %s", executor)
+	}
+	if !strings.Contains(executor, "--feature-gates=MutableSchedulingDirectivesForSuspendedJobs=false") {
+		t.Errorf("the shadow lacks the other gate: %s", executor)
 	}
 }
 

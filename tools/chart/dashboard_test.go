@@ -182,6 +182,33 @@ func TestAlertQueries(t *testing.T) {
 	}
 }
 
+// The job that alerts and dashboard select is the one that the PodMonitor gives, also where the chart is a subchart
+// with an alias, which then is its name.
+func TestPodMonitorNamesTheJob(t *testing.T) {
+	aliased := t.TempDir()
+	if err := os.CopyFS(aliased, os.DirFS(chartDir)); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(aliased, "Chart.yaml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = regexp.MustCompile(`(?m)^name: .*$`).ReplaceAll(text, []byte("name: batch"))
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := []any{map[string]any{"port": "http", "relabelings": []any{map[string]any{"targetLabel": "job", "replacement": "jobpolicy"}}}}
+	for dir, name := range map[string]string{chartDir: "jobpolicy", aliased: "jobpolicy-batch"} {
+		values := map[string]any{"monitoring": map[string]any{"podMonitor": true}}
+		objects := byKey(t)(Helm(dir, Release{Name: releaseName, Namespace: releaseNamespace, Values: values}))
+		spec, _ := objects["PodMonitor "+releaseNamespace+"/"+name]["spec"].(map[string]any)
+		if diff := cmp.Diff(want, spec["podMetricsEndpoints"]); diff != "" {
+			t.Errorf("endpoints of the PodMonitor %s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 // parse reads a query as Grafana sends it: with an interval in place of its variable.
 func parse(t *testing.T, at, query string) parser.Expr {
 	t.Helper()

@@ -52,11 +52,21 @@ app.kubernetes.io/version: {{ include "jobpolicy.tag" (index . 0) | trunc 63 | t
 {{- if and (include "jobpolicy.remote" .) (eq .Values.certificates.mode "certManager") -}}true{{- end -}}
 {{- end }}
 
-{{/* Other callers of the engine: a list of name, namespace and secret, as YAML. */}}
+{{/* Other callers of the engine: a list of name, namespace and secret, as YAML. No two have the same Secret. */}}
 {{- define "jobpolicy.clients" -}}
+{{- $taken := list }}
 {{- range .Values.certificates.clients }}
+{{- $namespace := .namespace | default $.Release.Namespace }}
+{{- if include "jobpolicy.certManager" $ }}
+{{- $namespace = $.Release.Namespace }}
+{{- end }}
+{{- $secret := printf "%s-client-%s" (include "jobpolicy.fullname" $) .name }}
+{{- if has (list $namespace $secret) $taken }}
+{{- fail (printf "certificates.clients: two named %s would have the same Secret %s in namespace %s" .name $secret $namespace) }}
+{{- end }}
+{{- $taken = append $taken (list $namespace $secret) }}
 - name: {{ .name | toYaml }}
-  namespace: {{ .namespace | default $.Release.Namespace | toYaml }}
-  secret: {{ include "jobpolicy.fullname" $ }}-client-{{ .name }}
+  namespace: {{ $namespace | toYaml }}
+  secret: {{ $secret }}
 {{- end }}
 {{- end }}
