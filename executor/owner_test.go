@@ -66,3 +66,24 @@ func TestAPodOfAnotherNamespaceIsNotTheJobs(t *testing.T) {
 		})
 	}
 }
+
+// The API server does not check that the name and the UID of an owner reference belong together.
+// So that there is no Job of the name says nothing about the Job of the UID.
+func TestAPodWithAWrongOwnerNameHidesNoJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		decider := &script{Otherwise: resting(0)}
+		cfg := testConfig(s, decider)
+		cfg.ReplaceBuiltin = true
+		start(t, cfg)
+		time.Sleep(time.Second)
+		must(s.Tracker().Create(podResource, testPod(2, func(p *corev1.Pod) { p.OwnerReferences[0].Name = "mistaken" }), "ns"))
+		time.Sleep(time.Minute)
+		must(s.Tracker().Create(jobResource, testJob(), "ns"))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(decider.Requests()) == 0 {
+			t.Error("the engine is not asked about the Job")
+		}
+	})
+}

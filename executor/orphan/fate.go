@@ -41,7 +41,7 @@ func (r *Releaser) fate(ctx context.Context, pod *podcache.Pod, wasManaged bool)
 	}
 	s, ok := r.cfg.Jobs.Find(state.KeyOfOwner(pod, ref))
 	if !ok {
-		return r.askForJob(ctx, pod, ref, nil)
+		return r.askForJob(ctx, pod, ref)
 	}
 	job := s.Version.Current()
 	switch lifecycle := s.Version.Lifecycle(); {
@@ -50,7 +50,7 @@ func (r *Releaser) fate(ctx context.Context, pod *podcache.Pod, wasManaged bool)
 	case job != nil, lifecycle == state.Gone:
 		return mayRelease, nil
 	default:
-		return r.askForJob(ctx, pod, ref, s)
+		return r.askForJob(ctx, pod, ref)
 	}
 }
 
@@ -83,16 +83,26 @@ func (r *Releaser) uncontrolled(pod *podcache.Pod, wasManaged bool) fate {
 	return leaveAlone
 }
 
-// askForJob asks the API server whether a Job exists that is not in the cache.
-func (r *Releaser) askForJob(ctx context.Context, pod *podcache.Pod, ref *podcache.Owner, s *state.Job) (fate, error) {
-	job, err := r.cfg.API.Job(ctx, pod.Namespace(), ref.Name, ref.UID)
+// A reference is a Job as an owner reference names it. The API server does not check that the
+// name and the UID belong together.
+type reference struct {
+	state.Key
+	name string
+}
+
+// askForJob asks the API server whether a Job exists that is not in the cache. If not, that says
+// nothing about a Job of the same UID and another name, so the state of the Job stays as it is.
+func (r *Releaser) askForJob(ctx context.Context, pod *podcache.Pod, owner *podcache.Owner) (fate, error) {
+	ref := reference{state.KeyOfOwner(pod, owner), owner.Name}
+	var job *batchv1.Job
+	err := api.ErrGone
+	if _, absent := r.absent.Get(ref); !absent {
+		job, err = r.cfg.API.Job(ctx, ref.Namespace, ref.name, ref.UID)
+	}
 	switch {
 	case errors.Is(err, api.ErrGone):
-		releases := r.releasesPodsOf(state.KeyOfOwner(pod, ref))
-		if s != nil {
-			s.Gone(nil, releases)
-		}
-		if releases {
+		r.absent.Add(ref, nil)
+		if r.releasesPodsOf(ref.Key) {
 			return mayRelease, nil
 		}
 		return leaveAlone, nil

@@ -31,9 +31,9 @@ const (
 	// retryAfter is when a pod with an unknown Job is looked at again: the event about
 	// the Job may be on the way.
 	retryAfter = time.Second
-	// maxManaged bounds how many managed Jobs are remembered. A pod of a forgotten Job counts
-	// as a pod of an unknown Job.
-	maxManaged = 10_000
+	// maxRemembered bounds how many Jobs are remembered that are managed, or absent. A pod of a
+	// forgotten Job counts as a pod of an unknown Job.
+	maxRemembered = 10_000
 )
 
 // causePod: a pod was seen that may be an orphan.
@@ -54,6 +54,9 @@ type Config struct {
 type Releaser struct {
 	cfg   Config
 	queue *controller.Queue[podKey]
+	// absent has the Jobs, as owner references name them, of which the API server has said that
+	// they do not exist. No later Job has the same UID.
+	absent *lru.Cache
 	// managed has the keys of managed Jobs that have finished or are gone. A pod may appear
 	// after everything else about its Job was dropped.
 	managed *lru.Cache
@@ -73,10 +76,12 @@ func (k podKey) describe() []slog.Attr {
 
 // New returns a Releaser. The Controller runs it.
 func New(base *controller.Controller, cfg Config) *Releaser {
-	r := &Releaser{cfg: cfg, managed: lru.New(maxManaged)}
+	r := &Releaser{cfg: cfg, absent: lru.New(maxRemembered), managed: lru.New(maxRemembered)}
 	r.queue = controller.NewQueue(base, controller.Options[podKey]{
 		Name: metrics.OrphanPodQueue, Reconcile: r.Reconcile, Describe: podKey.describe, MaxInProgress: workers,
 		Namespace: func(key podKey) string { return key.namespace },
+		// A webhook that puts a finalizer back may change the pod each time, which is an event.
+		EventsWait: true,
 	})
 	return r
 }

@@ -185,7 +185,7 @@ func TestAPodOfAJobThatHasJustGoneWasManaged(t *testing.T) {
 	for name, managed := range map[string]bool{"a managed Job": true, "another controller's Job": false} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
-			b.job.Gone(nil, managed)
+			b.job.Gone(b.job.Version.Current(), managed)
 			if got := b.wasManaged(podcache.From(b.pod)); got != managed {
 				t.Errorf("the pod was managed: %t, want %t", got, managed)
 			}

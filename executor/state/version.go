@@ -169,12 +169,12 @@ func (v *Version) FirstSeen() time.Time {
 	return v.firstSeen
 }
 
-// Gone records that the Job does not exist any more. final is its last version; nil if
-// that is not known. managed says whether this executor releases its pods.
+// Gone records that the Job does not exist any more. final is its last version. managed says
+// whether this executor releases its pods.
 func (s *Job) Gone(final *batchv1.Job, managed bool) {
 	v := &s.Version
 	v.mu.Lock()
-	if v.expected != nil && final != nil {
+	if v.expected != nil {
 		v.final = final
 	}
 	v.job, v.lifecycle = nil, Gone
