@@ -22,24 +22,33 @@ import (
 // decision on a Job would do something, the Job's pods are listed, and the decision is made
 // again. This is not needed in two cases:
 //
-//   - The cache has shown a version that is not older than the list of Jobs, which is read
-//     when Run begins.
+//   - The watcher has got everything that happened before the list of Jobs, which is read when
+//     Run begins.
 //   - The Job is at rest. The watch will show what the Job waits for.
 type podWatch struct {
 	pods    podinformer.Informer
 	jobs    *informer.Set
 	log     *slog.Logger
 	standby atomic.Bool // StandBy was called.
-	seen    atomic.Pointer[cache.InformerSynced]
+	handled atomic.Pointer[cache.InformerSynced]
 
-	mu sync.Mutex
-	// Both are keyed by informer.Set.Key. jobsListed is the version of the list of Jobs,
-	// newestPod the newest version of a pod that the watcher got.
-	jobsListed, newestPod map[string]uint64
+	mu   sync.Mutex
+	seen map[string]*progress // by informer.Set.Key
+}
+
+// progress says how far the watcher has got with the pods of a pod cache. The watcher is behind
+// the cache, and after a new list it gets pods in the order of their names. But it gets all of
+// that before anything that happened later.
+type progress struct {
+	jobsListed uint64 // The version of the list of Jobs.
+	// cached is a version of the cache that is not older than that; 0: there was none yet.
+	cached uint64
+	// caughtUp: the watcher has got a pod with a later version than cached.
+	caughtUp bool
 }
 
 func newPodWatch(pods podinformer.Informer, jobs *informer.Set, log *slog.Logger) *podWatch {
-	return &podWatch{pods: pods, jobs: jobs, log: log, jobsListed: map[string]uint64{}, newestPod: map[string]uint64{}}
+	return &podWatch{pods: pods, jobs: jobs, log: log, seen: map[string]*progress{}}
 }
 
 // StandBy fills the pod cache and keeps it up to date until ctx ends, in goroutines that it
@@ -60,15 +69,15 @@ func (e *Executor) StandBy(ctx context.Context, start func(func())) {
 func (w *podWatch) run(ctx context.Context, handler cache.ResourceEventHandler) {
 	w.mu.Lock()
 	for key, version := range w.jobs.Versions() {
-		w.jobsListed[key] = wire.ResourceVersion(version)
+		w.seen[key] = &progress{jobsListed: wire.ResourceVersion(version)}
 	}
 	w.mu.Unlock()
-	seen, err := w.pods.AddEventHandler(handler)
+	handled, err := w.pods.AddEventHandler(handler)
 	if err != nil {
 		w.log.ErrorContext(ctx, "pods cannot be watched: the pod informer has stopped", slog.Any("error", err))
 		return
 	}
-	w.seen.Store(&seen)
+	w.handled.Store(&handled)
 	if !w.standby.Load() {
 		w.pods.Run(ctx)
 	}
@@ -76,15 +85,14 @@ func (w *podWatch) run(ctx context.Context, handler cache.ResourceEventHandler) 
 
 // synced reports whether the watcher has got all pods that were known.
 func (w *podWatch) synced() bool {
-	seen := w.seen.Load()
-	return seen != nil && (*seen)()
+	handled := w.handled.Load()
+	return handled != nil && (*handled)()
 }
 
 // sweep drops the pods that are certainly gone or that the Job has certainly lost. If it may
 // adopt one of them again, it claims pods next. See tracker.Tracker.Sweep.
 func (w *podWatch) sweep(s *state.Job) (awaiting bool) {
-	watched := wire.ResourceVersion(w.pods.In(s.Namespace).GetStore().LastStoreSyncResourceVersion())
-	awaiting, adoptable := s.Tracker.Sweep(watched, func(pod *podcache.Pod) *podcache.Pod {
+	awaiting, adoptable := s.Tracker.Sweep(w.cached(s.Namespace), func(pod *podcache.Pod) *podcache.Pod {
 		if stored, ok := w.pods.Pod(pod.Namespace(), pod.Name); ok && stored.UID == pod.UID {
 			return stored
 		}
@@ -96,15 +104,28 @@ func (w *podWatch) sweep(s *state.Job) (awaiting bool) {
 	return awaiting
 }
 
-// recordVersion records the version of a pod that the watcher got.
+// cached is the version of the pod cache of a namespace.
+func (w *podWatch) cached(namespace string) uint64 {
+	return wire.ResourceVersion(w.pods.In(namespace).GetStore().LastStoreSyncResourceVersion())
+}
+
+// recordVersion records that the watcher got a pod.
 func (w *podWatch) recordVersion(pod *podcache.Pod) {
 	if !w.standby.Load() {
 		return
 	}
-	key := w.pods.Key(pod.Namespace())
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.newestPod[key] = max(w.newestPod[key], wire.ResourceVersion(pod.ResourceVersion))
+	p := w.seen[w.pods.Key(pod.Namespace())]
+	switch {
+	case p == nil || p.caughtUp:
+	case p.cached > 0:
+		p.caughtUp = wire.ResourceVersion(pod.ResourceVersion) > p.cached
+	default:
+		if cached := w.cached(pod.Namespace()); cached >= p.jobsListed {
+			p.cached = cached
+		}
+	}
 }
 
 // jobListed marks a Job of the first list if the pod cache was filled earlier.
@@ -119,8 +140,8 @@ func (w *podWatch) mustList(s *state.Job, d *jobpolicyv1.DecideJobResponse) bool
 	if d.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_SETTLED || !s.Version.ClearStale(state.UnverifiedPods) {
 		return false
 	}
-	key := w.pods.Key(s.Namespace)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.newestPod[key] < w.jobsListed[key]
+	p := w.seen[w.pods.Key(s.Namespace)]
+	return p == nil || !p.caughtUp
 }

@@ -8,11 +8,13 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	clienttesting "k8s.io/client-go/testing"
 
+	"jobpolicy.dev/executor/state"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -90,6 +92,48 @@ func TestAWarmStandbyListsTheJobsPodsBeforeItActs(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The cache is newer than the list of Jobs, and the watcher is in the middle of a new list, whose
+// pods come in the order of their names. What it got says nothing about the others.
+func TestANewListDoesNotVerifyTheCacheBeforeItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(testJob(), testPod(2))
+		list := func(resource, version string) {
+			s.PrependReactor("list", resource, func(a clienttesting.Action) (bool, runtime.Object, error) {
+				if resource == "jobs" {
+					return true, &batchv1.JobList{ListMeta: metav1.ListMeta{ResourceVersion: version}, Items: []batchv1.Job{*testJob()}}, nil
+				}
+				return true, &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: version}, Items: []corev1.Pod{*testPod(2)}}, nil
+			})
+		}
+		list("jobs", "900")
+		list("pods", "1000")
+		e, err := New(testConfig(s, &script{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		standing, stop := context.WithCancel(t.Context())
+		var warm sync.WaitGroup
+		defer warm.Wait()
+		defer stop()
+		e.StandBy(standing, warm.Go)
+		time.Sleep(time.Minute)
+		run(t, e)
+		time.Sleep(time.Second)
+		st := e.jobs.With(testKey, func(*state.Job) {})
+		for _, step := range []struct {
+			version  string
+			mustList bool
+		}{{"950", true}, {"1000", true}, {"1001", false}, {"990", false}} {
+			e.podWatch.recordVersion(cachedPod(3, func(p *corev1.Pod) { p.ResourceVersion = step.version }))
+			st.Version.MarkStale(state.UnverifiedPods)
+			d := &jobpolicyv1.DecideJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY}
+			if got := e.podWatch.mustList(st, d); got != step.mustList {
+				t.Errorf("after a pod of version %s: the pods must be listed: %v, want %v", step.version, got, step.mustList)
+			}
+		}
+	})
 }
 
 type counter struct {
