@@ -106,6 +106,37 @@ func TestEventsOfAKeyAreOneReconcile(t *testing.T) {
 	})
 }
 
+// A key is in the queue for two reasons, and the first reconcile settles both. Or a reconcile is
+// planned for later than the key was queued for.
+func TestAKeyIsNotReconciledWithoutAReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, release := newLog(), make(chan struct{})
+		requeue := map[string]time.Duration{"planned": 20 * time.Second}
+		_, q := start(t, testConfig(), Options[string]{MinInterval: time.Second, Reconcile: func(ctx context.Context, key string) (Result, error) {
+			l.add(ctx, key)
+			if key == "held" {
+				<-release
+			}
+			return Result{RequeueAfter: requeue[key]}, nil
+		}, Namespace: func(key string) string { return "ns" }, MaxInProgress: 1})
+		for _, key := range []string{"a", "planned"} {
+			q.EnqueueAfter(key, "detail", PriorityNormal, 10*time.Second)
+			q.Enqueue(key, "event", PriorityNormal)
+			synctest.Wait()
+		}
+		q.Enqueue("held", "event", PriorityNormal)
+		synctest.Wait()
+		q.Enqueue("b", "first", PriorityNormal) // It waits for a slot.
+		synctest.Wait()
+		q.Enqueue("b", "second", PriorityNormal)
+		synctest.Wait()
+		close(release)
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		l.want(t, "a detail 0", "planned detail 0", "held event 0", "b first 0", "planned timer 20")
+	})
+}
+
 // Profiles and requests tell for which queue something is done.
 func TestAReconcileHasTheNameOfItsQueue(t *testing.T) {
 	for name, namespace := range map[string]func(string) string{"in order": nil, "by namespace": strings.ToUpper} {

@@ -47,6 +47,9 @@ type entry struct {
 
 func (e *entry) pending() bool { return e.cause != "" }
 
+// hasReason reports whether there is a reason for a reconcile, now or later.
+func (e *entry) hasReason() bool { return e.pending() || e.backoff.Failing() || !e.planned.IsZero() }
+
 // event records an event.
 func (e *entry) event(cause Cause, priority Priority, now time.Time) {
 	if e.pending() {
@@ -61,6 +64,9 @@ func (e *entry) wait(now time.Time, minInterval time.Duration, eventsWait bool) 
 	var at time.Time
 	if eventsWait || !e.pending() {
 		at = e.backoff.Until()
+	}
+	if !e.pending() && e.planned.After(at) {
+		at = e.planned
 	}
 	if spaced := e.last.Add(minInterval); e.priority < PriorityHigh && spaced.After(at) {
 		at = spaced

@@ -269,9 +269,8 @@ func (q *Queue[K]) serve(ctx context.Context, stopping <-chan struct{}, key K) {
 	}
 }
 
-// begin begins a reconcile, or says how long the key has to wait for one. A key without an
-// entry needs no reconcile: it was forgotten, or an earlier reconcile has done what the key was
-// queued for.
+// begin begins a reconcile, or says how long the key has to wait for one. wait is 0 if it needs
+// none: it was forgotten, or an earlier reconcile has done what the key was queued for.
 func (q *Queue[K]) begin(key K) (t Trigger, wait time.Duration, due bool) {
 	now := time.Now()
 	busy := q.Low.Busy != nil && q.Low.Busy()
@@ -279,6 +278,9 @@ func (q *Queue[K]) begin(key K) (t Trigger, wait time.Duration, due bool) {
 	defer q.mu.Unlock()
 	e := q.entries[key]
 	if e == nil {
+		return Trigger{}, 0, false
+	}
+	if !e.hasReason() {
 		return Trigger{}, 0, false
 	}
 	wait = e.wait(now, q.MinInterval, q.EventsWait)
