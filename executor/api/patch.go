@@ -131,24 +131,24 @@ func (p *Pods) Disown(ctx context.Context, pod *podcache.Pod, wanted func(*podca
 }
 
 // releaseRunning removes the finalizer from a pod that is about to be deleted and is
-// not to be counted. gone: the pod does not exist any more, or the Job does not control it any
-// more (invariant I9). ErrPodEnded: it has ended meanwhile and is to be counted after all
-// (invariant I1).
-func (p *Pods) releaseRunning(ctx context.Context, pod *podcache.Pod) (gone bool, err error) {
+// not to be counted. It returns the pod as it is then; nil: it does not exist any more, or the
+// Job does not control it any more (invariant I9). ErrPodEnded: it has ended meanwhile and is to
+// be counted after all (invariant I1).
+func (p *Pods) releaseRunning(ctx context.Context, pod *podcache.Pod) (released *podcache.Pod, err error) {
 	after, err := p.patchAsSeen(ctx, pod, func(pod *podcache.Pod) (podPatch, bool) {
 		return podPatch{DeleteFinalizers: []string{batchv1.JobTrackingFinalizer}}, p.owns(pod) && !pod.Ended()
 	})
 	switch {
 	case err != nil:
-		return false, fmt.Errorf("pod %s: %w", pod.Name, err)
+		return nil, fmt.Errorf("pod %s: %w", pod.Name, err)
 	case after == nil || !p.owns(after):
-		return true, nil
+		return nil, nil
 	case after.Ended():
-		return false, fmt.Errorf("pod %s: %w", pod.Name, ErrPodEnded)
+		return nil, fmt.Errorf("pod %s: %w", pod.Name, ErrPodEnded)
 	case after.HasTrackingFinalizer:
-		return false, fmt.Errorf("pod %s: %w", pod.Name, ErrPutBack)
+		return nil, fmt.Errorf("pod %s: %w", pod.Name, ErrPutBack)
 	}
-	return false, nil
+	return after, nil
 }
 
 // patchAsSeen patches a pod only if it is as it was seen. If the pod has changed, it is

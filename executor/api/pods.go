@@ -82,7 +82,8 @@ func (p *Pods) Create(ctx context.Context, job *batchv1.Job, pod *corev1.Pod, in
 }
 
 // Delete deletes a pod, and releases it first if it is not to be counted. A pod that does
-// not exist any more counts as deleted.
+// not exist any more counts as deleted. After the release nothing keeps another Job from
+// adopting the pod, so the deletion then requires the pod as it was released.
 func (p *Pods) Delete(ctx context.Context, job *batchv1.Job, uid types.UID, releaseFirst bool) (err error) {
 	pod, known := p.tracker.Pod(uid)
 	if !known {
@@ -90,21 +91,21 @@ func (p *Pods) Delete(ctx context.Context, job *batchv1.Job, uid types.UID, rele
 	}
 	ctx, end := p.client.Tracer.Span(ctx, telemetry.SpanPodDeleted, podAttrs(pod)...)
 	defer func() { end(err) }()
-	if releaseFirst && pod.HasTrackingFinalizer {
-		gone, err := p.releaseRunning(ctx, pod)
-		if err != nil {
-			return fmt.Errorf("releasing before deletion: %w", err)
-		}
-		if gone {
-			return nil
-		}
+	if !releaseFirst || !pod.HasTrackingFinalizer {
+		return p.delete(ctx, job, pod, metav1.Preconditions{UID: &uid})
 	}
-	return p.delete(ctx, job, pod, metav1.Preconditions{UID: &uid})
+	released, err := p.releaseRunning(ctx, pod)
+	switch {
+	case err != nil:
+		return fmt.Errorf("releasing before deletion: %w", err)
+	case released == nil:
+		return nil
+	}
+	return p.deleteAsSeen(ctx, job, released, p.owns)
 }
 
-// DeleteRunning deletes a pod of the Job unless it has ended or is being deleted. It requires
-// the pod as it was seen, because what is known of it may be old: the logs of a pod that has
-// ended stay. If the pod has changed, it is read again.
+// DeleteRunning deletes a pod of the Job unless it has ended or is being deleted. What is known
+// of the pod may be old, and the logs of a pod that has ended stay.
 func (p *Pods) DeleteRunning(ctx context.Context, job *batchv1.Job, uid types.UID) (err error) {
 	pod, known := p.tracker.Pod(uid)
 	if !known {
@@ -112,17 +113,25 @@ func (p *Pods) DeleteRunning(ctx context.Context, job *batchv1.Job, uid types.UI
 	}
 	ctx, end := p.client.Tracer.Span(ctx, telemetry.SpanPodDeleted, podAttrs(pod)...)
 	defer func() { end(err) }()
+	return p.deleteAsSeen(ctx, job, pod, func(pod *podcache.Pod) bool {
+		return !pod.Ended() && !pod.Deleting && p.owns(pod)
+	})
+}
+
+// deleteAsSeen deletes a pod only if it is as it was seen, as long as wanted returns true. If the
+// pod has changed, it is read again.
+func (p *Pods) deleteAsSeen(ctx context.Context, job *batchv1.Job, pod *podcache.Pod, wanted func(*podcache.Pod) bool) error {
 	var conflict error
 	for range asSeenTries {
-		if pod.Ended() || pod.Deleting || !p.owns(pod) {
+		if !wanted(pod) {
 			return nil
 		}
-		err := p.delete(ctx, job, pod, metav1.Preconditions{UID: &uid, ResourceVersion: &pod.ResourceVersion})
+		err := p.delete(ctx, job, pod, metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})
 		if !apierrors.IsConflict(err) {
 			return err
 		}
 		live, readErr := p.read(ctx, pod)
-		if readErr != nil || live.UID != uid {
+		if readErr != nil || live.UID != pod.UID {
 			return err
 		}
 		pod, conflict = live, err

@@ -99,3 +99,54 @@ func TestAPodThatWasTakenFromTheJobIsNotDeleted(t *testing.T) {
 		})
 	}
 }
+
+// A pod is released before it is deleted. In between, somebody takes it from the Job, or its
+// kubelet writes its status.
+func TestAPodThatIsTakenAfterItsReleaseIsNotDeleted(t *testing.T) {
+	yes := true
+	job := []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: "1", Controller: &yes}}
+	for name, tc := range map[string]struct {
+		change  func(*corev1.Pod) // after the release
+		deletes int               // tries
+		deleted bool
+	}{
+		"nothing happens":    {func(*corev1.Pod) {}, 1, true},
+		"its kubelet writes": {func(p *corev1.Pod) { p.ResourceVersion, p.Status.Phase = "12", corev1.PodRunning }, 2, true},
+		"another Job has adopted it": {func(p *corev1.Pod) {
+			p.ResourceVersion = "12"
+			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "other", UID: "9", Controller: &yes}}
+		}, 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Name: "p", Namespace: "ns", UID: "2", ResourceVersion: "10", Finalizers: []string{batchv1.JobTrackingFinalizer}, OwnerReferences: job,
+			}}
+			known := tracker.New()
+			known.Observe(podcache.From(live.DeepCopy()), tracker.Watch)
+			client, deletes, deleted := fake.NewClientset(), 0, false
+			client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+				live.ResourceVersion, live.Finalizers = "11", nil
+				released := live.DeepCopy()
+				tc.change(live)
+				return true, released, nil
+			})
+			client.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, live.DeepCopy(), nil })
+			client.PrependReactor("delete", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+				deletes++
+				wanted := a.(clienttesting.DeleteActionImpl).GetDeleteOptions().Preconditions.ResourceVersion
+				if wanted != nil && *wanted != live.ResourceVersion {
+					return true, nil, apierrors.NewConflict(corev1.Resource("pods"), "p", errors.New("it has changed"))
+				}
+				deleted = true
+				return true, nil, nil
+			})
+			calls := (&Client{Kubernetes: client, Tracer: telemetry.NewTracer(noop.NewTracerProvider(), "test")}).Pods("1", known, record.NewFakeRecorder(1))
+			if err := calls.Delete(t.Context(), &batchv1.Job{}, "2", true); err != nil {
+				t.Error(err)
+			}
+			if deletes != tc.deletes || deleted != tc.deleted {
+				t.Errorf("deleted %v after %d tries, want %v after %d", deleted, deletes, tc.deleted, tc.deletes)
+			}
+		})
+	}
+}
