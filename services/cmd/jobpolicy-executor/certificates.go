@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/services/internal/issuer"
@@ -44,9 +46,12 @@ func (o *certificateOptions) validate() error {
 		}
 		return nil
 	}
-	_, err := parseSecret("--certificate-authority-secret", o.authority)
+	authority, err := parseSecret("--certificate-authority-secret", o.authority)
 	leaves, leavesErr := o.leaves()
 	errs := []error{err, leavesErr}
+	if err == nil && leavesErr == nil {
+		errs = append(errs, distinct(authority, leaves))
+	}
 	if leavesErr == nil && len(leaves) == 0 {
 		errs = append(errs, errors.New("--certificate-authority-secret needs --issue-server-certificate or --issue-client-certificate"))
 	}
@@ -58,6 +63,19 @@ func (o *certificateOptions) validate() error {
 	}
 	if o.authorityDuration < 3*o.leafDuration {
 		errs = append(errs, fmt.Errorf("--certificate-authority-duration must be at least three times --certificate-duration (%s), is %s", o.leafDuration, o.authorityDuration))
+	}
+	return errors.Join(errs...)
+}
+
+// distinct checks that each Secret has one use.
+func distinct(authority types.NamespacedName, leaves []issuer.Leaf) error {
+	var errs []error
+	used := map[types.NamespacedName]bool{authority: true}
+	for _, leaf := range leaves {
+		if used[leaf.Secret] {
+			errs = append(errs, fmt.Errorf("--certificate-authority-secret, --issue-server-certificate and --issue-client-certificate must name different Secrets, %s is named twice", leaf.Secret))
+		}
+		used[leaf.Secret] = true
 	}
 	return errors.Join(errs...)
 }
@@ -76,6 +94,7 @@ func (o *certificateOptions) leaves() ([]issuer.Leaf, error) {
 		leaf := issuer.Leaf{Secret: at, CommonName: name}
 		if server {
 			leaf.DNSNames = strings.Split(name, ",")
+			errs = append(errs, checkDNSNames(flag, leaf.DNSNames))
 			// The field has room for only 64 bytes. With DNS names nobody reads it.
 			leaf.CommonName = ""
 		}
@@ -88,6 +107,17 @@ func (o *certificateOptions) leaves() ([]issuer.Leaf, error) {
 		add("--issue-client-certificate", text, false)
 	}
 	return leaves, errors.Join(errs...)
+}
+
+func checkDNSNames(flag string, names []string) error {
+	for _, name := range names {
+		// An address of IPv4 has the form of a DNS name. Clients do not look for it there.
+		isName := len(validation.IsDNS1123Subdomain(strings.TrimPrefix(name, "*."))) == 0
+		if !isName || net.ParseIP(name) != nil {
+			return fmt.Errorf("%s must have DNS names, has %q", flag, name)
+		}
+	}
+	return nil
 }
 
 func parseSecret(flag, text string) (types.NamespacedName, error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -58,9 +59,13 @@ func (o *engineOptions) newEngine(needs []need, client kubernetes.Interface, tra
 		return nil, err
 	}
 	info.read = remote.ServerInfo
+	check := answersAndSupports(remote, info)
+	if o.fallback == embedded {
+		check = unlessAway(check)
+	}
 	e := &engine{
 		decider:     remote,
-		check:       probes.Cached(probes.Check{Name: "engine", Run: answersAndSupports(remote, info)}, engineCheckTTL, engineCheckTimeout),
+		check:       probes.Cached(probes.Check{Name: "engine", Run: check}, engineCheckTTL, engineCheckTimeout),
 		certificate: certificate,
 		close:       func() { _ = remote.Close() }, // only fails when closed twice
 		follow:      follow,
@@ -82,6 +87,17 @@ func answersAndSupports(remote *decider.Remote, info *serverInfo) func(context.C
 	}
 }
 
+// unlessAway passes while the engine does not answer, because this process decides then. An
+// engine that is too old answers, so this process does not decide instead of it.
+func unlessAway(check func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := check(ctx); errors.Is(err, errTooOld) {
+			return err
+		}
+		return nil
+	}
+}
+
 // credentials returns credentials from a Secret or from files, and a function that keeps
 // them up to date.
 func (o *engineOptions) credentials(client kubernetes.Interface, log *slog.Logger) (credentials.TransportCredentials, func(context.Context), error) {
@@ -97,14 +113,12 @@ func (o *engineOptions) credentials(client kubernetes.Interface, log *slog.Logge
 	return o.tls.SecretCredentials(secret.Read, log), secret.Run, nil
 }
 
-// fallBack makes this process answer while the engine cannot be reached, so that the check
-// always passes.
+// fallBack makes this process answer while the engine cannot be reached.
 func (e *engine) fallBack(tracing trace.TracerProvider, r prometheus.Registerer, log *slog.Logger) error {
 	local, err := instrumented.New(instrumented.Config{TracerProvider: tracing, Registerer: r, Logger: log})
 	if err != nil {
 		return err
 	}
-	e.check = alwaysThere()
 	e.decider, err = decider.NewFallback(e.decider, local, r, log)
 	return err
 }

@@ -124,7 +124,7 @@ func TestCommandLinesThatAreRefused(t *testing.T) {
 			want: []string{`--mode must be manage or shadow, is "watch"`, "--shadow-rest must be above 0s, is 0s"},
 		},
 		"a shadow that would write": {
-			args: []string{"--engine=e:1", "--mode=shadow", "--replace-builtin", "--feature-gates=WorkloadWithJob=true", "--certificate-authority-secret=a/b", "--issue-client-certificate=a/b=c"},
+			args: []string{"--engine=e:1", "--mode=shadow", "--replace-builtin", "--feature-gates=WorkloadWithJob=true", "--certificate-authority-secret=a/a", "--issue-client-certificate=a/b=c"},
 			want: []string{"--mode=shadow excludes --replace-builtin", "--mode=shadow excludes the feature gate WorkloadWithJob", "--mode=shadow excludes --certificate-authority-secret"},
 		},
 	}
@@ -160,8 +160,28 @@ func TestFlagsOfCertificatesThatAreRefused(t *testing.T) {
 			args: []string{"--engine=e:1", "--certificate-authority-secret=a/b"},
 			want: []string{"--certificate-authority-secret needs --issue-server-certificate"},
 		},
+		"one Secret for two certificates": {
+			args: []string{"--engine=e:1", "--certificate-authority-secret=a/b", "--issue-server-certificate=a/c=d", "--issue-client-certificate=a/c=d"},
+			want: []string{"--issue-client-certificate must name different Secrets, a/c is named twice"},
+		},
+		"one Secret for the authority and a certificate": {
+			args: []string{"--engine=e:1", "--certificate-authority-secret=a/b", "--issue-client-certificate=a/b=c"},
+			want: []string{"must name different Secrets, a/b is named twice"},
+		},
+		"an empty DNS name": {
+			args: []string{"--engine=e:1", "--certificate-authority-secret=a/b", "--issue-server-certificate=a/c=x,,y"},
+			want: []string{`--issue-server-certificate must have DNS names, has ""`},
+		},
+		"a DNS name with a space": {
+			args: []string{"--engine=e:1", "--certificate-authority-secret=a/b", "--issue-server-certificate=a/c=x, y"},
+			want: []string{`--issue-server-certificate must have DNS names, has " y"`},
+		},
+		"an address as a DNS name": {
+			args: []string{"--engine=e:1", "--certificate-authority-secret=a/b", "--issue-server-certificate=a/c=10.0.0.1"},
+			want: []string{`--issue-server-certificate must have DNS names, has "10.0.0.1"`},
+		},
 		"certificates that end too soon": {
-			args: []string{"--engine=e:1", "--certificate-authority-secret=a/b", "--issue-client-certificate=a/b=c", "--certificate-duration=20m"},
+			args: []string{"--engine=e:1", "--certificate-authority-secret=a/a", "--issue-client-certificate=a/b=c", "--certificate-duration=20m"},
 			want: []string{"--certificate-duration must be at least three times --certificate-propagation (10m0s), is 20m0s"},
 		},
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -64,6 +65,9 @@ func newServerInfo(needs []need, log *slog.Logger) *serverInfo {
 	return &serverInfo{needs: needs, log: log, met: map[string]bool{}, builds: map[jobpolicyv1grpc.Build]bool{}}
 }
 
+// errTooOld says that the engine lacks something, and what to do.
+var errTooOld = errors.New("upgrade the engine first")
+
 // check returns an error if the engine lacks what this executor needs. Then the executor is
 // not ready, so that a rollout stops; it still manages the objects that the engine can
 // decide on. An engine that does not say what it supports causes no error: it refuses what
@@ -79,7 +83,7 @@ func (s *serverInfo) check(ctx context.Context) error {
 		return fmt.Errorf("asking the engine what it supports: %w", err)
 	}
 	if missing := s.missing(info); missing != nil {
-		err := fmt.Errorf("engine %s lacks %s: upgrade the engine first", info.GetVersion(), strings.Join(missing, ", "))
+		err := fmt.Errorf("engine %s lacks %s: %w", info.GetVersion(), strings.Join(missing, ", "), errTooOld)
 		s.say(slog.LevelError, "the policy engine is too old for this executor", slog.Any("error", err))
 		return err
 	}

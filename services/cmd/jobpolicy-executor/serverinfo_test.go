@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace/noop"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -13,6 +16,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/services/internal/flaggroup"
+	"jobpolicy.dev/services/internal/testengine"
 	"jobpolicy.dev/services/internal/testenv"
 )
 
@@ -87,6 +91,23 @@ func TestAnEngineThatLacksSomething(t *testing.T) {
 			}
 		})
 	}
+}
+
+// With an engine to fall back to, one that is away does not matter. One that is too old does.
+func TestAFallbackDoesNotHideAnEngineThatIsTooOld(t *testing.T) {
+	remote := testengine.Start(t, testengine.Config{})
+	o := parsed(t, "--engine="+remote.Address, "--engine-insecure", "--engine-fallback=embedded")
+	unknown := need{jobpolicyv1.Capability(9999), "this test"}
+	e, err := o.engine.newEngine([]need{unknown}, nil, noop.NewTracerProvider(), prometheus.NewRegistry(), (&testenv.Log{}).Logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.close()
+	if err := e.check.Run(t.Context()); !errors.Is(err, errTooOld) {
+		t.Errorf("error %v, want %v", err, errTooOld)
+	}
+	remote.Shutdown(0)
+	testenv.Eventually(t, func() error { return e.check.Run(t.Context()) })
 }
 
 // Two engines answer in turn, as in an upgrade, and one that is too old to say which it is.

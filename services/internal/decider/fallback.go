@@ -40,7 +40,8 @@ func NewFallback(first, second Decider, r prometheus.Registerer, log *slog.Logge
 }
 
 // DecideJob asks the first decider, and the second after UNAVAILABLE or
-// DEADLINE_EXCEEDED. Any other error is an answer, which the second would give too.
+// DEADLINE_EXCEEDED. Any other error is an answer, also UNIMPLEMENTED: an older first
+// decider may refuse what the second knows, and is to be upgraded.
 func (f *Fallback) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 	return fallBack(ctx, f, req, f.first.DecideJob, f.second.DecideJob)
 }

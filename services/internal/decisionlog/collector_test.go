@@ -5,19 +5,26 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.opentelemetry.io/otel/trace"
 	logsv1 "go.opentelemetry.io/proto/otlp/collector/logs/v1"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/telemetry"
 )
 
 // collector keeps what it is sent.
 type collector struct {
 	logsv1.UnimplementedLogsServiceServer
+	refuses  bool
+	delay    time.Duration // of each answer
 	mu       sync.Mutex
 	requests []*logsv1.ExportLogsServiceRequest
 }
@@ -26,21 +33,51 @@ func (c *collector) Export(_ context.Context, req *logsv1.ExportLogsServiceReque
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.requests = append(c.requests, req)
+	time.Sleep(c.delay)
+	if c.refuses {
+		return nil, status.Error(codes.InvalidArgument, "too large")
+	}
 	return &logsv1.ExportLogsServiceResponse{}, nil
 }
 
-// A log record holds the decision, and is linked to the trace in which it was made.
-func TestRecordsReachACollector(t *testing.T) {
+// serve starts the collector, and makes logs go to it.
+func (c *collector) serve(t *testing.T) {
+	t.Helper()
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, c := grpc.NewServer(), &collector{}
+	server := grpc.NewServer()
 	logsv1.RegisterLogsServiceServer(server, c)
 	go func() { _ = server.Serve(lis) }() // Stop ends it.
-	defer server.Stop()
+	t.Cleanup(server.Stop)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+lis.Addr().String())
 	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
+}
+
+// More records than may wait are recorded. Each is counted by what became of it.
+func TestRecordsForACollectorAreCountedWhenTheyAreSent(t *testing.T) {
+	const records = telemetry.MaxWaitingLogs + 1000
+	for result, refuses := range map[string]bool{resultWritten: false, resultFailed: true} {
+		t.Run(result, func(t *testing.T) {
+			c := &collector{refuses: refuses, delay: 100 * time.Millisecond}
+			c.serve(t)
+			log, _ := open(t, options(toCollector))
+			for n := range records {
+				log.Record(t.Context(), jobRecord(1, n))
+			}
+			_ = log.Close(t.Context()) // The error is of the records that are refused.
+			if got := testutil.ToFloat64(log.count.WithLabelValues(result)); got != records {
+				t.Errorf("%v are counted as %s, want %d", got, result, records)
+			}
+		})
+	}
+}
+
+// A log record holds the decision, and is linked to the trace in which it was made.
+func TestRecordsReachACollector(t *testing.T) {
+	c := &collector{}
+	c.serve(t)
 	log, end := open(t, options(toCollector))
 	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled})
 	want := jobRecord(1, 1)

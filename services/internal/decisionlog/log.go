@@ -17,11 +17,14 @@ import (
 // queueLength is how many records may wait to be written.
 const queueLength = 4096
 
-// A sink is where a log goes.
+// A sink is where a log goes. It counts what became of each record.
 type sink interface {
 	write(ctx context.Context, record *jobpolicyv1.DecisionRecord) error
 	close(ctx context.Context) error
 }
+
+// A counter counts records that were written, or that are lost if there is an error.
+type counter func(records int, err error)
 
 // Log is a decision log. It implements controller.DecisionLog.
 type Log struct {
@@ -50,10 +53,10 @@ const (
 	resultFailed  = "failed"
 )
 
-// start returns a Log that writes to the sink.
-func start(to sink, o *Options, registerer prometheus.Registerer, logger *slog.Logger) (*Log, error) {
+// newLog returns a Log that keeps records until it is started.
+func newLog(o *Options, registerer prometheus.Registerer, logger *slog.Logger) (*Log, error) {
 	l := &Log{
-		sink: to, share: uint64(o.Sample * math.MaxUint32), logger: logger,
+		share: uint64(o.Sample * math.MaxUint32), logger: logger,
 		queue: make(chan entry, queueLength), ended: make(chan struct{}),
 		count: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "jobpolicy_decision_log_records_total",
@@ -69,8 +72,21 @@ func start(to sink, o *Options, registerer prometheus.Registerer, logger *slog.L
 	if o.Redact {
 		l.redact = newRedactor()
 	}
-	go l.run()
 	return l, nil
+}
+
+// start writes the records to the sink.
+func (l *Log) start(to sink) {
+	l.sink = to
+	go l.run()
+}
+
+func (l *Log) counted(records int, err error) {
+	result := resultWritten
+	if err != nil {
+		result = resultFailed
+	}
+	l.count.WithLabelValues(result).Add(float64(records))
 }
 
 // Record implements controller.DecisionLog.
@@ -110,16 +126,10 @@ func (l *Log) run() {
 			e.record = l.redact.record(e.record)
 		}
 		err := l.sink.write(e.ctx, e.record)
-		if err == nil {
-			l.count.WithLabelValues(resultWritten).Inc()
-			healthy = true
-			continue
-		}
-		l.count.WithLabelValues(resultFailed).Inc()
-		if healthy { // Failures in a row are logged once.
+		if err != nil && healthy { // Failures in a row are logged once.
 			l.logger.ErrorContext(e.ctx, "decision log cannot be written", slog.Any("error", err))
 		}
-		healthy = false
+		healthy = err == nil
 	}
 }
 

@@ -1,6 +1,7 @@
 package decisionlog
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
+	"gopkg.in/natefinch/lumberjack.v2"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/telemetry"
@@ -124,6 +126,167 @@ func TestATruncatedLogIsReadUpToItsEnd(t *testing.T) {
 	}
 }
 
+// ids are the request ids in all files of the folder. Each file is read up to its end,
+// which may be a part of a record.
+func ids(t *testing.T, dir string) (found []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "decisions*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		file, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		for record, err := range Read(file) {
+			if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if err == nil {
+				found = append(found, record.GetJob().GetRequest().GetRequestId())
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// A log is written, changed as the case says, and appended to.
+func TestALogThatIsAppendedToIsRead(t *testing.T) {
+	half := func(log []byte) []byte { return log[:len(log)-5] }
+	as := func(log []byte) []byte { return log }
+	cases := map[string]struct {
+		formats   [2]string
+		change    func([]byte) []byte
+		want      []string
+		wantFiles int
+	}{
+		"JSON":                     {[2]string{formatJSON, formatJSON}, as, []string{"1", "2", "3"}, 1},
+		"protobuf":                 {[2]string{formatBinary, formatBinary}, as, []string{"1", "2", "3"}, 1},
+		"JSON that is cut":         {[2]string{formatJSON, formatJSON}, half, []string{"1", "3"}, 2},
+		"protobuf that is cut":     {[2]string{formatBinary, formatBinary}, half, []string{"1", "3"}, 2},
+		"first JSON, now protobuf": {[2]string{formatJSON, formatBinary}, as, []string{"1", "2", "3"}, 2},
+		"first protobuf, now JSON": {[2]string{formatBinary, formatJSON}, as, []string{"1", "2", "3"}, 2},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			o := options(filepath.Join(dir, "decisions.log"))
+			o.Format = tc.formats[0]
+			log, end := open(t, o)
+			log.Record(t.Context(), jobRecord(1, 1))
+			log.Record(t.Context(), jobRecord(1, 2))
+			end()
+			written, err := os.ReadFile(o.To)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(o.To, tc.change(written), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			o.Format = tc.formats[1]
+			log, end = open(t, o)
+			log.Record(t.Context(), jobRecord(1, 3))
+			end()
+			if diff := cmp.Diff(tc.want, ids(t, dir)); diff != "" {
+				t.Errorf("records (-want +got):\n%s", diff)
+			}
+			if files, err := os.ReadDir(dir); err != nil || len(files) != tc.wantFiles {
+				t.Errorf("%d files, %v; want %d", len(files), err, tc.wantFiles)
+			}
+		})
+	}
+}
+
+// full is a disk that has room for so many more bytes.
+type full struct {
+	io.Writer
+	room int
+}
+
+var errFull = errors.New("no space left on device")
+
+func (f *full) Write(p []byte) (int, error) {
+	if len(p) <= f.room {
+		f.room -= len(p)
+		return f.Writer.Write(p)
+	}
+	n, err := f.Writer.Write(p[:f.room])
+	f.room = 0
+	return n, errors.Join(errFull, err)
+}
+
+func TestALogThatMetAFullDiskIsRead(t *testing.T) {
+	for _, format := range []string{formatJSON, formatBinary} {
+		t.Run(format, func(t *testing.T) {
+			dir := t.TempDir()
+			file := &lumberjack.Logger{Filename: filepath.Join(dir, "decisions.log")}
+			disk := &full{file, 1000}
+			to := &fileSink{w: disk, encode: encoders[format], file: file, count: func(int, error) {}}
+			failed := 0
+			for n := range 20 {
+				if to.write(t.Context(), jobRecord(1, n)) != nil {
+					failed++
+				}
+			}
+			disk.room = 1 << 20
+			if err := to.write(t.Context(), jobRecord(1, 99)); err != nil {
+				t.Error(err)
+			}
+			if err := to.close(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if got := ids(t, dir); len(got) != 21-failed || !slices.Contains(got, "99") {
+				t.Errorf("%d of 21 failed, and %q are read", failed, got)
+			}
+			if files, err := os.ReadDir(dir); err != nil || len(files) != 2 {
+				t.Errorf("%d files, %v; want 2: the one that was cut, and the next", len(files), err)
+			}
+		})
+	}
+}
+
+// kubectl logs has what a container writes to standard error and to standard output.
+func TestOtherLinesBetweenRecordsAreSkipped(t *testing.T) {
+	span := `{"Name":"job.reconciled","SpanContext":{}}`
+	inJSON := `{"time":"2026-03-01T12:00:00.1Z","level":"INFO","msg":"service started"}`
+	others := []string{"time=2026-03-01T12:00:00.1Z level=INFO msg=started", "W0301 12:00:00.1 1 reflector.go:1] watch ended", inJSON, span, "", "{", "a", "goroutine 1 [running]:", "\tmain.go:1"}
+	var log bytes.Buffer
+	for n, other := range others {
+		fmt.Fprintln(&log, other)
+		if err := encodeLine(&log, jobRecord(1, n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log.WriteString("the last line")
+	read := 0
+	for record, err := range Read(&log) {
+		if want := fmt.Sprint(read); err != nil || record.GetJob().GetRequest().GetRequestId() != want {
+			t.Fatalf("record %v, %v; want that of request %s", record, err, want)
+		}
+		read++
+	}
+	if read != len(others) {
+		t.Errorf("%d records, want %d", read, len(others))
+	}
+}
+
+func TestALogWithoutAnyRecordIsAnError(t *testing.T) {
+	for _, text := range []string{"kind: Job\n", "a\n\nb\n", "{\n}\n", "\x00\x01\x02\x03"} {
+		var got error
+		for _, got = range Read(strings.NewReader(text)) {
+		}
+		if !errors.Is(got, errNoRecord) {
+			t.Errorf("%q: error %v, want %v", text, got, errNoRecord)
+		}
+	}
+	for range Read(strings.NewReader("")) {
+		t.Error("an empty log has something")
+	}
+}
+
 func TestFilesAreRotated(t *testing.T) {
 	dir := t.TempDir()
 	o := options(filepath.Join(dir, "decisions.log"))
@@ -136,37 +299,35 @@ func TestFilesAreRotated(t *testing.T) {
 		log.Record(t.Context(), record)
 	}
 	end()
-	files, err := filepath.Glob(filepath.Join(dir, "decisions*"))
+	files, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var ids []string
-	for _, name := range files {
-		for _, record := range readFile(t, name) {
-			ids = append(ids, record.GetJob().GetRequest().GetRequestId())
-		}
-	}
-	slices.Sort(ids)
-	if got := len(slices.Compact(ids)); len(files) < 3 || got != records {
+	if got := len(slices.Compact(ids(t, dir))); len(files) < 3 || got != records {
 		t.Errorf("%d files with %d different records, want several with %d", len(files), got, records)
 	}
 }
 
 // hanging is a sink that waits.
-type hanging struct{ release chan struct{} }
+type hanging struct {
+	release chan struct{}
+	count   counter
+}
 
 func (h hanging) write(context.Context, *jobpolicyv1.DecisionRecord) error {
 	<-h.release
-	return errors.New("the disk is full")
+	h.count(1, errFull)
+	return errFull
 }
 func (h hanging) close(context.Context) error { return nil }
 
 func TestASlowSinkDelaysNobody(t *testing.T) {
-	to := hanging{make(chan struct{})}
-	log, err := start(to, options("x"), prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	log, err := newLog(options("x"), prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
+	to := hanging{make(chan struct{}), log.counted}
+	log.start(to)
 	const more = 100
 	for n := range queueLength + 1 + more {
 		log.Record(t.Context(), jobRecord(1, n)) // It would hang here.
@@ -321,7 +482,7 @@ func TestOptionsNameWhatIsWrong(t *testing.T) {
 func BenchmarkRecord(b *testing.B) {
 	for _, format := range []string{formatJSON, formatBinary} {
 		b.Run(format, func(b *testing.B) {
-			to := &fileSink{w: io.Discard, encode: encoders[format]}
+			to := &fileSink{w: io.Discard, encode: encoders[format], count: func(int, error) {}}
 			record := jobRecord(1, 1)
 			for b.Loop() {
 				if err := to.write(b.Context(), record); err != nil {

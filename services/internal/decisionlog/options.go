@@ -72,30 +72,35 @@ func (o *Options) Start(ctx context.Context, service telemetry.Service, register
 	if o.To == "" {
 		return nil, nil
 	}
-	to, err := o.open(ctx, service, logger)
+	log, err := newLog(o, registerer, logger)
+	if err != nil {
+		return nil, err
+	}
+	to, err := o.open(ctx, service, log.counted, logger)
 	if err != nil {
 		return nil, fmt.Errorf("--decision-log: %w", err)
 	}
-	return start(to, o, registerer, logger)
+	log.start(to)
+	return log, nil
 }
 
-func (o *Options) open(ctx context.Context, service telemetry.Service, logger *slog.Logger) (sink, error) {
+func (o *Options) open(ctx context.Context, service telemetry.Service, count counter, logger *slog.Logger) (sink, error) {
 	switch o.To {
 	case toStdout:
-		return &fileSink{w: os.Stdout, encode: encoders[o.Format]}, nil
+		return &fileSink{w: os.Stdout, encode: encoders[o.Format], count: count}, nil
 	case toCollector:
-		logs, err := telemetry.StartLogs(ctx, service, logger)
-		if err != nil {
-			return nil, err
-		}
-		return newCollectorSink(logs), nil
+		return newCollectorSink(ctx, service, count, logger)
 	}
 	// The file is opened for the first record. This shows errors at the start.
 	if err := writable(o.To); err != nil {
 		return nil, err
 	}
+	goesOn, err := canGoOn(o.To, o.Format)
+	if err != nil {
+		return nil, err
+	}
 	file := &lumberjack.Logger{Filename: o.To, MaxSize: o.MaxSize, MaxBackups: o.MaxFiles}
-	return &fileSink{w: file, encode: encoders[o.Format], closer: file}, nil
+	return &fileSink{w: file, encode: encoders[o.Format], file: file, cut: !goesOn, count: count}, nil
 }
 
 // writable makes the file if there is none.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"log/slog"
 
 	"go.opentelemetry.io/otel/attribute"
 	otellog "go.opentelemetry.io/otel/log"
@@ -39,24 +40,52 @@ func encodeDelimited(to *bytes.Buffer, record *jobpolicyv1.DecisionRecord) error
 type fileSink struct {
 	w      io.Writer
 	encode encoder
-	closer io.Closer // nil: w stays open.
-	buf    bytes.Buffer
+	file   rotated // nil: w is standard output, and stays open.
+	// cut says that w ends with a part of a record. What follows that could not be read.
+	cut   bool
+	count counter
+	buf   bytes.Buffer
+}
+
+// rotated is a file that can be renamed, so that another one is begun.
+type rotated interface {
+	io.Closer
+	Rotate() error
 }
 
 func (s *fileSink) write(_ context.Context, record *jobpolicyv1.DecisionRecord) error {
+	err := s.append(record)
+	s.count(1, err)
+	return err
+}
+
+func (s *fileSink) append(record *jobpolicyv1.DecisionRecord) error {
 	s.buf.Reset()
 	if err := s.encode(&s.buf, record); err != nil {
 		return err
 	}
-	_, err := s.w.Write(s.buf.Bytes())
+	if err := s.leaveCutFile(); err != nil {
+		return err
+	}
+	n, err := s.w.Write(s.buf.Bytes())
+	// A full disk may take no byte at all. A new file for each record would then push out
+	// the older files.
+	s.cut = err != nil && n > 0
 	return err
 }
 
-func (s *fileSink) close(context.Context) error {
-	if s.closer == nil {
+func (s *fileSink) leaveCutFile() error {
+	if !s.cut || s.file == nil {
 		return nil
 	}
-	return s.closer.Close()
+	return s.file.Rotate()
+}
+
+func (s *fileSink) close(context.Context) error {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
 }
 
 // eventDecision is the event name of a log record.
@@ -67,15 +96,34 @@ const eventDecision = "jobpolicy.decision"
 type collectorSink struct {
 	logs   *services.Logs
 	logger otellog.Logger
+	// waiting has an element for each record that was not sent yet. While it is full, write
+	// waits.
+	waiting chan struct{}
+	count   counter
 }
 
-func newCollectorSink(logs *services.Logs) *collectorSink {
-	return &collectorSink{logs, logs.Provider.Logger(telemetry.TracerName)}
+func newCollectorSink(ctx context.Context, service services.Service, count counter, log *slog.Logger) (*collectorSink, error) {
+	s := &collectorSink{waiting: make(chan struct{}, services.MaxWaitingLogs), count: count}
+	logs, err := services.StartLogs(ctx, service, s.sent, log)
+	if err != nil {
+		return nil, err
+	}
+	s.logs, s.logger = logs, logs.Provider.Logger(telemetry.TracerName)
+	return s, nil
+}
+
+// sent counts records when it is known what became of them.
+func (s *collectorSink) sent(records int, err error) {
+	s.count(records, err)
+	for range records {
+		<-s.waiting
+	}
 }
 
 func (s *collectorSink) write(ctx context.Context, record *jobpolicyv1.DecisionRecord) error {
 	body, err := protojson.Marshal(record)
 	if err != nil {
+		s.count(1, err)
 		return err
 	}
 	var r otellog.Record
@@ -87,6 +135,7 @@ func (s *collectorSink) write(ctx context.Context, record *jobpolicyv1.DecisionR
 	}
 	r.SetBody(attribute.StringValue(string(body)))
 	r.AddAttributes(attributes(record)...)
+	s.waiting <- struct{}{}
 	s.logger.Emit(ctx, r)
 	return nil
 }

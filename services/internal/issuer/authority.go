@@ -102,10 +102,31 @@ type rotation struct {
 	lifetime, leaf, propagation time.Duration
 }
 
-func (r rotation) valid(p *pair) bool { return p != nil && r.now.Before(p.cert.NotAfter) }
+// valid reports whether the authority may sign. A clock that is a bit behind does not make
+// it invalid, because others trust it already.
+func (r rotation) valid(p *pair) bool {
+	return p != nil && r.now.Before(p.cert.NotAfter) && !r.now.Before(p.cert.NotBefore.Add(-backdate(r.lifetime)))
+}
+
+// corrected repairs what a damaged Secret or a clock that was ahead has left behind.
+func (a authority) corrected(r rotation) authority {
+	if a.next != nil && !r.valid(a.next) {
+		a.next = nil
+	}
+	if a.next == nil || a.announced.After(r.now) {
+		a.announced = time.Time{}
+	}
+	// An authority whose key cannot be read has become an earlier one just now.
+	latest := r.now.Add(r.leaf)
+	if a.current == nil || a.earlierUntil.IsZero() || a.earlierUntil.After(latest) {
+		a.earlierUntil = latest
+	}
+	return a
+}
 
 // advance takes the next step that is due, if any.
 func (a authority) advance(r rotation) (authority, error) {
+	a = a.corrected(r)
 	if len(a.earlier) > 0 && !r.now.Before(a.earlierUntil) {
 		a.earlier, a.earlierUntil = nil, time.Time{}
 	}

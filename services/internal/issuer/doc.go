@@ -15,6 +15,16 @@
 //     certificate that it signed has expired, because there may be copies of that
 //     certificate elsewhere.
 //
+// # Clocks and damage
+//
+// A clock that is far ahead for a moment makes certificates that are not valid yet, and
+// times in the future. With the right clock, the next check replaces these certificates,
+// and shortens these times. An authority that becomes valid within the next hour is
+// kept, so that a clock that is an hour behind does not replace a good one.
+//
+// If the authority's key cannot be read, another authority signs at once. The certificate
+// without a key stays in every ca.crt, as an earlier authority does.
+//
 // All state is in the authority's Secret. So the next leader goes on where the last one
 // stopped, and the next check makes up for a write that was lost.
 package issuer

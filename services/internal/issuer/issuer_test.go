@@ -292,6 +292,113 @@ func TestTheAnnouncedAuthoritySignsWhenTheCurrentOneHasEnded(t *testing.T) {
 	}
 }
 
+// While the clock is wrong, anything may become of the Secrets. One check with the right
+// clock makes everybody accept everybody again, and that lasts.
+func TestAClockThatWasWrongLeavesNothingBehind(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newCluster(t, allSecrets()...)
+		sync := func() {
+			if err := c.issuer.Sync(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sync()
+		c.now = c.now.Add(time.Duration(rapid.IntRange(0, 900).Draw(t, "age")) * time.Hour)
+		sync()
+		off := time.Duration(rapid.OneOf(rapid.IntRange(3, 2500), rapid.IntRange(-2500, -3)).Draw(t, "clock off by")) * time.Hour
+		c.now = c.now.Add(off)
+		for range rapid.IntRange(1, 6).Draw(t, "checks") {
+			sync()
+			c.now = c.now.Add(propagation)
+		}
+		c.now = c.now.Add(-off)
+		for end := c.now.Add(leafLife + 10*time.Hour); c.now.Before(end); c.now = c.now.Add(20 * time.Hour) {
+			sync()
+			if err := handshake(c.data(t, server.Secret), c.data(t, client.Secret), c.now); err != nil {
+				t.Fatalf("at %s: %v", c.now, err)
+			}
+			if a := readAuthority(c.data(t, authoritySecret)); a.announced.After(c.now) || a.earlierUntil.After(c.now.Add(leafLife)) {
+				t.Fatalf("at %s: announced at %s, earlier ones trusted until %s", c.now, a.announced, a.earlierUntil)
+			}
+		}
+	})
+}
+
+func TestAClockThatIsAnHourBehindReplacesNoAuthority(t *testing.T) {
+	c := newCluster(t, allSecrets()...)
+	c.sync(t)
+	before := readAuthority(c.data(t, authoritySecret)).current.cert
+	c.now = c.now.Add(-time.Hour - time.Minute)
+	c.sync(t)
+	if !readAuthority(c.data(t, authoritySecret)).current.is(before) {
+		t.Error("replaced")
+	}
+}
+
+// Whichever value is damaged, those who have seen the damaged Secret's successor still accept
+// the certificates of before.
+func TestADamagedAuthorityStaysTrusted(t *testing.T) {
+	stages := map[string]func(*testing.T, *cluster){
+		"at rest":   func(*testing.T, *cluster) {},
+		"announced": func(t *testing.T, c *cluster) { c.annotate(t, "now"); c.sync(t) },
+		"in force": func(t *testing.T, c *cluster) {
+			c.annotate(t, "now")
+			for range 3 {
+				c.sync(t)
+				c.now = c.now.Add(propagation)
+			}
+		},
+	}
+	keys := []string{certKey, keyKey, bundleKey, nextCertKey, nextKeyKey, announcedKey, trustUntilKey, rotatedKey}
+	for stage, reach := range stages {
+		for _, key := range keys {
+			t.Run(stage+", "+key, func(t *testing.T) {
+				c := newCluster(t, allSecrets()...)
+				c.sync(t)
+				reach(t, c)
+				before, earlier := c.data(t, client.Secret), len(readAuthority(c.data(t, authoritySecret)).earlier)
+				c.damage(t, key)
+				for range 3 {
+					c.sync(t)
+					if err := accepts(c.data(t, server.Secret), before, x509.ExtKeyUsageClientAuth, "", c.now); err != nil {
+						t.Errorf("the caller's certificate of before: %v", err)
+					}
+					if err := handshake(c.data(t, server.Secret), c.data(t, client.Secret), c.now); err != nil {
+						t.Error(err)
+					}
+					c.now = c.now.Add(time.Minute)
+				}
+				if now := len(readAuthority(c.data(t, authoritySecret)).earlier); now < earlier && key != bundleKey {
+					t.Errorf("%d earlier authorities, want at least %d", now, earlier)
+				}
+				for range 5 { // A change of the authority may have to end first.
+					c.now = c.now.Add(leafLife)
+					c.sync(t)
+				}
+				if now := len(readAuthority(c.data(t, authoritySecret)).earlier); now != 0 {
+					t.Errorf("%d earlier authorities are never forgotten", now)
+				}
+			})
+		}
+	}
+}
+
+// damage changes a value of the authority's Secret, if it is there.
+func (c *cluster) damage(t *testing.T, key string) {
+	t.Helper()
+	secret, err := c.CoreV1().Secrets(authoritySecret.Namespace).Get(t.Context(), authoritySecret.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := secret.Data[key]; !ok {
+		return
+	}
+	secret.Data[key] = []byte("damaged")
+	if err := c.Tracker().Update(corev1.SchemeGroupVersion.WithResource("secrets"), secret, authoritySecret.Namespace); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Whatever happens in which order, everybody who sees what a Secret said at any
 // time within the propagation period accepts everybody else who does.
 func TestEverybodyIsAlwaysAccepted(t *testing.T) {

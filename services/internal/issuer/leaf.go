@@ -38,10 +38,10 @@ func (l Leaf) renew(data map[string][]byte, by authority, now time.Time, lifetim
 	return map[string][]byte{certKey: have.certPEM, keyKey: have.keyPEM, bundleKey: by.bundle()}, nil
 }
 
-// good reports whether the pair has the leaf's names, is signed by the authority, and
-// need not be renewed yet.
+// good reports whether the pair has the leaf's names, is signed by the authority, is valid
+// already, and need not be renewed yet.
 func (l Leaf) good(have, by *pair, now time.Time) bool {
-	return have != nil && now.Before(renewalTime(have.cert)) &&
+	return have != nil && !now.Before(have.cert.NotBefore) && now.Before(renewalTime(have.cert)) &&
 		have.cert.CheckSignatureFrom(by.cert) == nil &&
 		have.cert.Subject.CommonName == l.CommonName &&
 		slices.Equal(have.cert.DNSNames, l.DNSNames) &&

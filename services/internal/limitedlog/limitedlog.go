@@ -1,4 +1,4 @@
-// Package limitedlog limits how many log lines strangers can cause.
+// Package limitedlog limits how many log lines strangers, and servers that are away, can cause.
 package limitedlog
 
 import (
@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// period is the least time between two lines of one logger.
-const period = 10 * time.Second
+// New is Every with 10 s.
+func New(log *slog.Logger) *slog.Logger { return Every(10*time.Second, log) }
 
-// New returns a logger that writes the first line at once, and then at most one line in
-// 10 s. The attribute notLogged says how many lines were left out before.
-func New(log *slog.Logger) *slog.Logger {
-	return slog.New(limited{log.Handler(), &limit{}})
+// Every returns a logger that writes the first line at once, and then at most one line in
+// the period. The attribute notLogged says how many lines were left out before.
+func Every(period time.Duration, log *slog.Logger) *slog.Logger {
+	return slog.New(limited{log.Handler(), &limit{period: period}})
 }
 
 type limited struct {
@@ -23,6 +23,7 @@ type limited struct {
 }
 
 type limit struct {
+	period  time.Duration
 	mu      sync.Mutex
 	written time.Time
 	leftOut int
@@ -53,7 +54,7 @@ func (h limited) WithGroup(name string) slog.Handler {
 func (l *limit) take(now time.Time) (leftOut int, write bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.written.IsZero() && now.Sub(l.written) < period {
+	if !l.written.IsZero() && now.Sub(l.written) < l.period {
 		l.leftOut++
 		return 0, false
 	}

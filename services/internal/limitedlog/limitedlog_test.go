@@ -25,3 +25,17 @@ func TestLinesThatStrangersCauseAreFew(t *testing.T) {
 		}
 	})
 }
+
+func TestThePeriodMayBeLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out testenv.Log
+		log := limitedlog.Every(time.Minute, out.Logger())
+		for range 121 {
+			log.Warn("away")
+			time.Sleep(time.Second)
+		}
+		if n := out.Count("msg=away"); n != 3 {
+			t.Errorf("%d lines in two minutes, want 3:\n%s", n, out.String())
+		}
+	})
+}

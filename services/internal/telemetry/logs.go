@@ -27,9 +27,14 @@ type Logs struct {
 	shutdown func(context.Context) error
 }
 
+// MaxWaitingLogs is how many log records may wait to be sent. More would push out the
+// oldest, which nobody is told.
+const MaxWaitingLogs = 2048
+
 // StartLogs sets up the sending of log records to the endpoint in the OTEL_* variables.
-// Without one it returns ErrNoLogsEndpoint.
-func StartLogs(ctx context.Context, s Service, log *slog.Logger) (*Logs, error) {
+// Without one it returns ErrNoLogsEndpoint. sent is called with the number of records that
+// were sent, or with those that are lost and the error.
+func StartLogs(ctx context.Context, s Service, sent func(records int, err error), log *slog.Logger) (*Logs, error) {
 	if os.Getenv(envEndpoint) == "" && os.Getenv(envLogsEndpoint) == "" {
 		return nil, ErrNoLogsEndpoint
 	}
@@ -42,8 +47,22 @@ func StartLogs(ctx context.Context, s Service, log *slog.Logger) (*Logs, error) 
 		return nil, errors.Join(err, exporter.Shutdown(ctx))
 	}
 	reportErrors(log)
-	provider := sdklog.NewLoggerProvider(sdklog.WithProcessor(sdklog.NewBatchProcessor(exporter)), sdklog.WithResource(res))
+	batch := sdklog.NewBatchProcessor(reporting{exporter, sent}, sdklog.WithMaxQueueSize(MaxWaitingLogs))
+	provider := sdklog.NewLoggerProvider(sdklog.WithProcessor(batch), sdklog.WithResource(res))
 	return &Logs{Provider: provider, shutdown: provider.Shutdown}, nil
+}
+
+// reporting tells what becomes of records.
+type reporting struct {
+	sdklog.Exporter
+	sent func(records int, err error)
+}
+
+// Export implements sdklog.Exporter.
+func (r reporting) Export(ctx context.Context, records []sdklog.Record) error {
+	err := r.Exporter.Export(ctx, records)
+	r.sent(len(records), err)
+	return err
 }
 
 // Shutdown sends the remaining records, until the context ends.

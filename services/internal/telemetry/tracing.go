@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel"
@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"jobpolicy.dev/services/internal/limitedlog"
 	"jobpolicy.dev/services/internal/tracecontext"
 )
 
@@ -105,7 +106,8 @@ func newExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
 	case exporterNone:
 		return nil, nil
 	case exporterConsole:
-		return stdouttrace.New()
+		// Standard output may hold the decision log.
+		return stdouttrace.New(stdouttrace.WithWriter(os.Stderr))
 	case exporterOTLP:
 		return newOTLPExporter(ctx)
 	default:
@@ -175,19 +177,15 @@ func newResource(ctx context.Context, s Service) (*resource.Resource, error) {
 	return res, nil
 }
 
+// errorPeriod is the least time between two logged errors of the SDK.
+const errorPeriod = 10 * time.Minute
+
 // reportErrors logs the errors that the SDK cannot return to a caller. If a collector is
-// down, the same error comes every few seconds. It is logged once.
+// down, one comes every few seconds, often with another text.
 func reportErrors(log *slog.Logger) {
-	var mu sync.Mutex
-	var last string
+	limited := limitedlog.Every(errorPeriod, log)
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
-		mu.Lock()
-		repeated := err.Error() == last
-		last = err.Error()
-		mu.Unlock()
-		if !repeated {
-			log.Warn("telemetry cannot be exported", "error", err)
-		}
+		limited.Warn("telemetry cannot be exported", "error", err)
 	}))
 	otel.SetLogger(logr.FromSlogHandler(log.Handler()))
 }

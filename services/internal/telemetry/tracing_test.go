@@ -1,9 +1,11 @@
 package telemetry_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -129,11 +131,39 @@ func TestCollectorThatIsAwayIsLoggedOnce(t *testing.T) {
 	if _, err := telemetry.StartTracing(t.Context(), service, log.Logger()); err != nil {
 		t.Fatal(err)
 	}
-	for range 3 {
-		otel.Handle(io.ErrUnexpectedEOF)
+	for n := range 3 {
+		otel.Handle(fmt.Errorf("read tcp 127.0.0.1:%d: %w", 40000+n, io.ErrUnexpectedEOF))
 	}
-	otel.Handle(io.ErrClosedPipe)
-	if got := log.Count("telemetry cannot be exported"); got != 2 {
-		t.Errorf("logged %d times, want once for each of two errors:\n%s", got, log.String())
+	if got := log.Count("telemetry cannot be exported"); got != 1 {
+		t.Errorf("logged %d times, want once:\n%s", got, log.String())
+	}
+}
+
+// Standard output may hold the decision log, which must stay readable.
+func TestSpansOnTheConsoleGoToStandardError(t *testing.T) {
+	setenv(t, map[string]string{"OTEL_TRACES_EXPORTER": "console"})
+	stdout, stderr := redirect(t, &os.Stdout), redirect(t, &os.Stderr)
+	traceOnce(t)
+	if out, err := stdout(), stderr(); out != "" || !strings.Contains(err, `"Name":"span"`) {
+		t.Errorf("standard output %q, standard error %q; want the span in the second", out, err)
+	}
+}
+
+// redirect makes *stream a file until the test ends, and returns what reads it.
+func redirect(t *testing.T, stream **os.File) (read func() string) {
+	t.Helper()
+	file, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := *stream
+	*stream = file
+	t.Cleanup(func() { *stream = before; _ = file.Close() })
+	return func() string {
+		text, err := os.ReadFile(file.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
 	}
 }
