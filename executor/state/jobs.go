@@ -24,7 +24,9 @@ type Key struct {
 func KeyOf(job *batchv1.Job) Key { return Key{job.Namespace, job.UID} }
 
 // KeyOfOwner returns the key of the Job that a pod's owner reference names.
-func KeyOfOwner(pod *podcache.Pod, owner *podcache.Owner) Key { return Key{pod.Namespace(), owner.UID} }
+func KeyOfOwner(pod *podcache.Pod, owner *podcache.Owner) Key {
+	return Key{pod.Namespace(), owner.UID}
+}
 
 // Jobs are the known Jobs.
 type Jobs struct {

@@ -36,6 +36,7 @@ func (d *drawer) rare() {
 		{1, true, d.unseenSuccesses},
 		{2, true, d.guard},
 		{15, true, d.askForRuns},
+		{6, true, d.strangers},
 	} {
 		d.begin(uint64(100 + i))
 		if d.chance(r.percent) && (!r.fault || !d.faultless) {
@@ -322,4 +323,25 @@ func (d *drawer) lateSuccess() {
 	}
 	f := &fault{kind: pick(d, unavailable, serverError, putBack), percent: 100, verb: "PATCH", resource: "pods", to: d.p.calm}
 	d.p.faults = append(d.p.faults, f)
+}
+
+// strangers lets somebody without rights here make pods and Jobs in another namespace whose owner
+// references have the UID of a Job or a CronJob of this one. They are nobody's.
+func (d *drawer) strangers() {
+	p := d.p
+	for range d.among(1, 4) {
+		s := step{at: d.moment(), who: "stranger", d: d.within(time.Second, 3*time.Minute)}
+		switch {
+		case len(p.crons) > 0:
+			c := pick(d, p.crons...)
+			s.verb, s.on, s.d = "forge a run", c.namespace+"/"+c.name, d.within(time.Minute, 5*time.Minute) // Until a run is due.
+		case len(p.jobs) > 0:
+			j := pick(d, p.jobs...)
+			s.verb, s.on = "forge a pod", j.namespace+"/"+j.name
+		default:
+			return
+		}
+		d.add(s)
+		p.calm = max(p.calm, s.at+s.d+time.Minute)
+	}
 }

@@ -13,6 +13,9 @@ import (
 
 const namespace = "default"
 
+// elsewhere is the namespace of strangers. It has no Job and no CronJob that anything belongs to.
+const elsewhere = "elsewhere"
+
 // hungNamespace is where webhooks hang.
 const hungNamespace = "hung"
 

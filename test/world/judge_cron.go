@@ -127,7 +127,7 @@ func cronOf(job *batchv1.Job) types.UID {
 	if ref == nil || ref.Kind != "CronJob" {
 		return ""
 	}
-	return ref.UID
+	return referredUID(job, ref)
 }
 
 // scheduled is the time for which a Job was started; zero if it names none.

@@ -28,7 +28,7 @@ func (j *judge) judgeOwnership(w apiserver.Write, old, next *corev1.Pod) {
 	case ref.Kind != "Job":
 		j.breach("I9", w.Key, w.UID, "%s wrote a pod that %s %s controls, and must leave it alone", w.By, ref.Kind, ref.Name)
 	default:
-		j.judgeOwned(w, j.jobs[ref.UID], old, next)
+		j.judgeOwned(w, j.jobs[controllerUID(old)], old, next)
 	}
 }
 

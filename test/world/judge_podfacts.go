@@ -32,6 +32,15 @@ func controllerUID(pod *corev1.Pod) types.UID {
 	if ref == nil || ref.Kind != "Job" {
 		return ""
 	}
+	return referredUID(pod, ref)
+}
+
+// referredUID is the UID of the object that an owner reference names. It is in the namespace of
+// the object that has the reference, whatever UID that is.
+func referredUID(from metav1.Object, ref *metav1.OwnerReference) types.UID {
+	if from.GetNamespace() == elsewhere {
+		return "none/" + ref.UID
+	}
 	return ref.UID
 }
 

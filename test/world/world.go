@@ -7,6 +7,7 @@ import (
 	clientrand "math/rand"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -141,6 +142,9 @@ func (w *world) run() {
 	w.actor("user").createNamespace(namespace)
 	if slices.ContainsFunc(w.plan.jobs, func(j *jobPlan) bool { return j.namespace == hungNamespace }) {
 		w.actor("user").createNamespace(hungNamespace)
+	}
+	if slices.ContainsFunc(w.plan.steps, func(s *step) bool { return strings.HasPrefix(s.verb, "forge") }) {
+		w.actor("user").createNamespace(elsewhere)
 	}
 	for range w.plan.executor.replicas {
 		if err := w.fleet.start(); err != nil {
