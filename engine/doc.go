@@ -36,7 +36,7 @@
 //     and delete pods (remove the finalizer of a pod with release_first before you
 //     delete that pod), then write the status, then release finalizers, then delete
 //     the Job if delete_job says so, then record events. If a step fails in part,
-//     stop there and ask again. A creation or write is in flight as long as you do
+//     stop there and ask again (once the status is written, the events still go out). A creation or write is in flight as long as you do
 //     not know whether it took effect. One that was refused is not in flight. After a
 //     refusal of pods (quota, admission), or of deletions, ask in deferrals to leave
 //     that step for later.

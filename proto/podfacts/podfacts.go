@@ -30,7 +30,8 @@ type Pod struct {
 	Scheduled bool
 	// Ready: the pod's condition Ready is true.
 	Ready bool
-	// Index is the pod's completion index; nil: none, or not a number.
+	// Index is the pod's completion index, 0 to 2147483646; nil: none, or not such a number.
+	// Package snapshot drops any other number.
 	Index *int32
 
 	// Created is when the pod was created.

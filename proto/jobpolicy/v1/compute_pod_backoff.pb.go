@@ -36,8 +36,8 @@ type ComputePodBackoffRequest struct {
 	// Set by the caller; spec.podFailurePolicy. A disruption that it ignores does not
 	// delay the next pod. Absent: every failure delays the next pod.
 	Policy *PodFailurePolicy `protobuf:"bytes,3,opt,name=policy,proto3" json:"policy,omitempty"`
-	// Set by the caller; only pod_failure_backoff and max_pod_failure_backoff are
-	// read. Absent: their defaults.
+	// Set by the caller; only pod_failure_backoff and max_pod_failure_backoff are used,
+	// and the others must still be valid. Absent: their defaults.
 	Settings      *Settings `protobuf:"bytes,4,opt,name=settings,proto3" json:"settings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

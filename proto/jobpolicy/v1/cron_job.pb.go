@@ -142,7 +142,8 @@ type CronJobRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Set by the caller; the 16 bytes of the CronJob's metadata.uid.
 	Uid []byte `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
-	// Set by the caller; metadata.namespace, 1 to 253 bytes. Used only in messages.
+	// Set by the caller; metadata.namespace, 1 to 253 bytes. Used only in
+	// the server's log and traces.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// Set by the caller; metadata.name, 1 to 52 bytes: the names of its Jobs are
 	// made from it.
@@ -215,12 +216,13 @@ func (x *CronJobRef) GetGeneration() int64 {
 // CronJobSpec holds those fields of a CronJob that the engine reads. The Job template
 // is not one of them: the caller keeps it and creates Jobs from it.
 //
-// The engine accepts whatever a person wrote (schedule, time zone, limits, options).
-// If it makes no sense, the answer is a decision with an event that says so, never an
-// error.
+// The engine accepts whatever a person wrote (schedule, time zone, limits, options),
+// within the limits of length below. If it makes no sense, the answer is a decision
+// with an event that says so, never an error.
 type CronJobSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Set by the caller; spec.schedule as written. At most 4096 bytes.
+	// Set by the caller; spec.schedule as written. At most 4096 bytes. A longer one is
+	// refused with INVALID_REQUEST: say so on the CronJob, and do not truncate it.
 	Schedule string `protobuf:"bytes,1,opt,name=schedule,proto3" json:"schedule,omitempty"`
 	// Set by the caller; spec.timeZone as written, at most 256 bytes. Absent: the
 	// schedule is read in local_time_zone.
@@ -230,7 +232,8 @@ type CronJobSpec struct {
 	StartingDeadlineSeconds *int64 `protobuf:"varint,3,opt,name=starting_deadline_seconds,json=startingDeadlineSeconds,proto3,oneof" json:"starting_deadline_seconds,omitempty"`
 	// Set by the caller; absent means ALLOW.
 	ConcurrencyPolicy ConcurrencyPolicy `protobuf:"varint,4,opt,name=concurrency_policy,json=concurrencyPolicy,proto3,enum=jobpolicy.v1.ConcurrencyPolicy" json:"concurrency_policy,omitempty"`
-	// Set by the caller; true: start no runs. To hand a CronJob over to the caller, its
+	// Set by the caller; true: start no runs of the schedule. A run that
+	// jobpolicy.dev/run-now asks for is started all the same. To hand a CronJob over to the caller, its
 	// user may set spec.suspend, so that the built-in controller leaves it alone. Then
 	// this field holds what the user wants, not the value of spec.suspend.
 	Suspend bool `protobuf:"varint,5,opt,name=suspend,proto3" json:"suspend,omitempty"`
@@ -244,7 +247,8 @@ type CronJobSpec struct {
 	// Set by the caller; metadata.creationTimestamp. Required: runs before it were
 	// never due.
 	CreationTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=creation_time,json=creationTime,proto3" json:"creation_time,omitempty"`
-	// Set by the caller; the time zone of schedules that name none; an IANA name.
+	// Set by the caller; the time zone of schedules that name none: an IANA name that the
+	// engine knows. Another one is refused with INVALID_REQUEST, and so is "Local".
 	// Absent: UTC.
 	LocalTimeZone string `protobuf:"bytes,10,opt,name=local_time_zone,json=localTimeZone,proto3" json:"local_time_zone,omitempty"`
 	// Set by the caller; the CronJob's annotations whose names begin with
@@ -271,8 +275,10 @@ type CronJobSpec struct {
 	//	jobpolicy.dev/suspend-after-failures   a whole number, 1 to 100: after so many
 	//	                                       failed runs in a row the CronJob is
 	//	                                       suspended
-	//	jobpolicy.dev/run-now                  any text: one run starts now, once for
-	//	                                       each text
+	//	jobpolicy.dev/run-now                  any text but the empty one: one run starts
+	//	                                       now, once for each text, also while the
+	//	                                       CronJob is suspended; with FORBID when the
+	//	                                       active runs have ended
 	//	jobpolicy.dev/observed-schedule        set by CronJobEdits only
 	//	jobpolicy.dev/failures-counted-until   set by CronJobEdits only
 	//
@@ -462,7 +468,7 @@ type ActiveJob struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The 16 bytes of the Job's metadata.uid.
 	Uid []byte `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
-	// metadata.name of the Job; its namespace is the CronJob's.
+	// metadata.name of the Job, 1 to 253 bytes; its namespace is the CronJob's.
 	Name          string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

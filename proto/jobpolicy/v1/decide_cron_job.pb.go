@@ -186,7 +186,8 @@ type DecideCronJobRequest struct {
 	AbsentJobs [][]byte `protobuf:"bytes,7,rep,name=absent_jobs,json=absentJobs,proto3" json:"absent_jobs,omitempty"`
 	// Set by the caller; names that CreateJob asked for, but that belong to Jobs which
 	// this CronJob does not control. At most 10, each of 1 to 253 bytes. Forget a name
-	// after a minute or so: its Job may be gone, and then the run is started.
+	// after a minute or so: its Job may be gone, and then the run is started. A run that
+	// jobpolicy.dev/run-now asked for is given up instead: edits removes the annotation.
 	NamesTaken []string `protobuf:"bytes,8,rep,name=names_taken,json=namesTaken,proto3" json:"names_taken,omitempty"`
 	// Set by the caller; the steps that the engine is to leave for later, each at most
 	// once, and at most 100. Only STEP_CREATE_JOB and STEP_CREATE_ASKED_JOB have an
@@ -403,10 +404,11 @@ func (x *CronJobFreshness) GetJobsWritten() string {
 // that creates a Job has no status: the new Job is part of the next snapshot, and the
 // next decision has the status that lists it. So a restart in between loses nothing.
 //
-// A decision is one of these: a creation, with the deletions that make room for it; a
-// status; edits; deletions by the history limits. If more is due, the next decisions
-// follow in this order, so that a step that keeps failing does not hold up the steps
-// before it.
+// A decision is one of these: a creation, with the deletions that make room for it and
+// the edits that belong to it; a status; edits; deletions by the history limits. If
+// more is due, the next decisions follow in this order, so that a step that keeps
+// failing does not hold up the steps before it. One status comes before a creation:
+// the one that saves last_schedule_time, if only Jobs that the run replaces have it.
 type DecideCronJobResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The request's id.

@@ -436,7 +436,8 @@ type DecideJobRequest struct {
 	// Set by the caller; the annotations of the Job's namespace whose names begin with
 	// jobpolicy.dev/, with the rules of spec.annotations.
 	//
-	//	jobpolicy.dev/default-ttl-seconds-after-finished   whole seconds, 0 or more: how
+	//	jobpolicy.dev/default-ttl-seconds-after-finished   whole seconds, 0 to
+	//	                                                   2147483647: how
 	//	                                                   long a finished Job is kept
 	//	                                                   that has no time to live of its own
 	NamespaceAnnotations map[string]string `protobuf:"bytes,17,rep,name=namespace_annotations,json=namespaceAnnotations,proto3" json:"namespace_annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -599,7 +600,8 @@ type Settings struct {
 	// Delay after the first failed pod in a row; doubled with each further one.
 	// Absent: 10 s. 1 ms to 24 h.
 	PodFailureBackoff *durationpb.Duration `protobuf:"bytes,1,opt,name=pod_failure_backoff,json=podFailureBackoff,proto3" json:"pod_failure_backoff,omitempty"`
-	// The longest delay. Absent: 10 min. pod_failure_backoff to 24 h.
+	// The longest delay. pod_failure_backoff (or its default) to 24 h. Absent: 10 min,
+	// or pod_failure_backoff if that is longer.
 	MaxPodFailureBackoff *durationpb.Duration `protobuf:"bytes,2,opt,name=max_pod_failure_backoff,json=maxPodFailureBackoff,proto3" json:"max_pod_failure_backoff,omitempty"`
 	// How many pods may stand in status.uncounted (plus newly completed indexes)
 	// at once; keeps the status small. Those that finished first come first.
@@ -737,8 +739,10 @@ func (x *Settings) GetExplain() Explain {
 //  6. events.
 //
 // When a step fails in part, the caller stops there, and asks again with a
-// snapshot that holds what did succeed. When every step succeeded, follow_up and
-// requeue_time say when to ask again.
+// snapshot that holds what did succeed. There is one exception: once the status is
+// written, record the events and count pod_failure_actions even if a later step
+// fails, because no later decision repeats them. When every step succeeded, follow_up
+// and requeue_time say when to ask again.
 //
 // The engine may be newer than the caller. A field or an enum value that the caller
 // does not know may be a step that comes before others, so the caller carries out
@@ -764,7 +768,7 @@ type DecideJobResponse struct {
 	// When to ask again even if nothing happens. Later than the request's now
 	// (invariant I11). Absent: only when something changes.
 	RequeueTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=requeue_time,json=requeueTime,proto3" json:"requeue_time,omitempty"`
-	// Kubernetes events on the Job. AFTER status.
+	// Kubernetes events on the Job. AFTER status, even if release or delete_job fails.
 	Events []*JobEvent `protobuf:"bytes,8,rep,name=events,proto3" json:"events,omitempty"`
 	// What the next request must hold. Only with DISPOSITION_INCOMPLETE and
 	// DISPOSITION_WAIT.

@@ -26,23 +26,28 @@ const (
 type Step int32
 
 const (
-	// Not allowed in a request. An engine ignores a step that it does not know. The
-	// caller must refuse a decision that takes such a step although it was deferred.
+	// Not allowed in a request. An engine ignores a step that it does not know. So the
+	// caller refuses a decision that takes a step whose until is later than now: create
+	// with STEP_CREATE_PODS, delete with STEP_DELETE_PODS, any create with
+	// STEP_CREATE_JOB, and a create without scheduled_time with STEP_CREATE_ASKED_JOB. A
+	// status is never a reason to refuse: one that is not routine comes at any time.
 	Step_STEP_UNSPECIFIED Step = 0
 	// Pods are created. A caller defers this after a creation failed (quota, admission,
 	// a failing API server). Finished pods are still counted and released.
 	Step_STEP_CREATE_PODS Step = 1
 	// Pods are deleted. A caller defers this after a deletion failed (admission, a
-	// failing API server). Everything else goes on.
+	// failing API server). Everything else goes on, but no pods are created while some
+	// are to be deleted.
 	Step_STEP_DELETE_PODS Step = 2
 	// A routine status is written. A caller defers this to write fewer statuses of a
 	// busy Job. A status is routine if it only brings counts up to date or records
-	// finished pods, while other pods are still active. Pods are created and deleted
-	// meanwhile.
+	// finished pods, while more pods stay active than it releases. Pods are created and
+	// deleted meanwhile.
 	//
 	// A status is not routine, and never waits, if it says that the Job begins, ends,
-	// is suspended or is resumed, or that all its pods are ready for the first time, or
-	// if status.uncounted holds as many pods as max_uncounted_pods allows. There is one
+	// is suspended or is resumed, or that all its pods are ready for the first time. Nor
+	// does it wait if more pods have finished than max_uncounted_pods allows to record, if
+	// finished pods are unlisted, or if its succeeded is lower than before. There is one
 	// exception: "suspended" for a Job that never ran does wait, because the client
 	// that created the Job may update it at once.
 	//
@@ -58,8 +63,9 @@ const (
 	// deferred until later than STEP_WRITE_ROUTINE_STATUS, the time of
 	// STEP_WRITE_ROUTINE_STATUS applies.
 	Step_STEP_RECORD_PODS Step = 4
-	// The Job of a run is created (CronJobs only). A caller defers this after the
-	// creation of a scheduled run failed. Everything else goes on.
+	// The Job of any run is created, scheduled or asked for (CronJobs only). A caller
+	// defers this after the creation of a scheduled run failed. Jobs that the run would
+	// replace are not deleted either. Everything else goes on.
 	Step_STEP_CREATE_JOB Step = 5
 	// The Job of a run that was asked for by jobpolicy.dev/run-now is created (CronJobs
 	// only). A caller defers this after the creation of such a run failed, because an

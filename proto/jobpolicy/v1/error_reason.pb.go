@@ -37,7 +37,8 @@ const (
 	// Never sent.
 	ErrorReason_ERROR_REASON_UNSPECIFIED ErrorReason = 0
 	// The request breaks a rule of this contract. google.rpc.BadRequest names the
-	// fields; if it names none, the message as a whole is wrong.
+	// fields; if it names none, the message as a whole is wrong. The list may be cut: the
+	// status message says how many more there are.
 	ErrorReason_ERROR_REASON_INVALID_REQUEST ErrorReason = 1
 	// The request has a field or a value that this engine does not know and that could
 	// change the decision. Metadata: field, the full path; a field whose name the

@@ -136,7 +136,8 @@ const (
 	// Absent: FAILED if the Job has a pod failure policy, else
 	// TERMINATING_OR_FAILED.
 	PodReplacementPolicy_POD_REPLACEMENT_POLICY_UNSPECIFIED PodReplacementPolicy = 0
-	// As soon as the pod has a deletion timestamp or has failed.
+	// As soon as the pod has a deletion timestamp or has failed. Not allowed with a pod
+	// failure policy.
 	PodReplacementPolicy_POD_REPLACEMENT_POLICY_TERMINATING_OR_FAILED PodReplacementPolicy = 1
 	// Only when the pod has reached a terminal phase.
 	PodReplacementPolicy_POD_REPLACEMENT_POLICY_FAILED PodReplacementPolicy = 2
@@ -361,7 +362,8 @@ type JobRef struct {
 	// Set by the caller; metadata.namespace, at most 253 bytes. Used only in messages.
 	// Absent: Jobs have no namespace.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// Set by the caller; metadata.name, 1 to 253 bytes. Used only in messages.
+	// Set by the caller; metadata.name, 1 to 253 bytes. Used in messages and
+	// returned in DeleteJob.name.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// Set by the caller; metadata.generation, 0 or more. 0 means unknown. Echoed in
 	// Explanation.generation, so that a reader knows which spec the decision is about.
@@ -434,14 +436,15 @@ type JobSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Set by the caller; absent means NON_INDEXED.
 	CompletionMode CompletionMode `protobuf:"varint,1,opt,name=completion_mode,json=completionMode,proto3,enum=jobpolicy.v1.CompletionMode" json:"completion_mode,omitempty"`
-	// Set by the caller; spec.parallelism, 0 or more. 0 pauses the Job.
+	// Set by the caller; spec.parallelism, 0 or more. Absent or 0: the Job is paused.
 	Parallelism int32 `protobuf:"varint,2,opt,name=parallelism,proto3" json:"parallelism,omitempty"`
 	// Set by the caller; spec.completions, 0 or more. Absent: the Job is a work queue,
 	// which is complete when at least one pod has succeeded and no pod is left.
 	// Required for INDEXED.
 	Completions *int32 `protobuf:"varint,3,opt,name=completions,proto3,oneof" json:"completions,omitempty"`
-	// Set by the caller; spec.backoffLimit, 0 or more (the API server's default
-	// is 6, and 2147483647 with backoff_limit_per_index).
+	// Set by the caller; spec.backoffLimit, 0 or more. Absent is 0: the first failure
+	// fails the Job. The engine has no default; that of the API server is 6, and
+	// 2147483647 with backoff_limit_per_index.
 	BackoffLimit int32 `protobuf:"varint,4,opt,name=backoff_limit,json=backoffLimit,proto3" json:"backoff_limit,omitempty"`
 	// Set by the caller; spec.backoffLimitPerIndex, 0 or more. INDEXED only. Absent:
 	// failures are not limited per index.
@@ -458,13 +461,15 @@ type JobSpec struct {
 	RestartPolicy RestartPolicy `protobuf:"varint,9,opt,name=restart_policy,json=restartPolicy,proto3,enum=jobpolicy.v1.RestartPolicy" json:"restart_policy,omitempty"`
 	// Set by the caller; absent means the default described at the enum.
 	PodReplacementPolicy PodReplacementPolicy `protobuf:"varint,10,opt,name=pod_replacement_policy,json=podReplacementPolicy,proto3,enum=jobpolicy.v1.PodReplacementPolicy" json:"pod_replacement_policy,omitempty"`
-	// Set by the caller; spec.podFailurePolicy. Absent: every failure counts.
+	// Set by the caller; spec.podFailurePolicy; only with restart policy NEVER, and not
+	// with pod replacement policy TERMINATING_OR_FAILED. Absent: every failure counts.
 	PodFailurePolicy *PodFailurePolicy `protobuf:"bytes,11,opt,name=pod_failure_policy,json=podFailurePolicy,proto3" json:"pod_failure_policy,omitempty"`
 	// Set by the caller; spec.successPolicy; INDEXED only. Absent: the Job
 	// succeeds by its completions.
 	SuccessPolicy *SuccessPolicy `protobuf:"bytes,12,opt,name=success_policy,json=successPolicy,proto3" json:"success_policy,omitempty"`
-	// Set by the caller; spec.ttlSecondsAfterFinished in seconds, 0 or more. Absent:
-	// the Job is kept. Ignored by an engine that does not list
+	// Set by the caller; spec.ttlSecondsAfterFinished in seconds, 0 or more. Absent: the
+	// annotations below or DecideJobRequest.namespace_annotations may set a time to live;
+	// without any, the Job is kept. Ignored by an engine that does not list
 	// CAPABILITY_TTL_AFTER_FINISHED.
 	TtlSecondsAfterFinished *int32 `protobuf:"varint,13,opt,name=ttl_seconds_after_finished,json=ttlSecondsAfterFinished,proto3,oneof" json:"ttl_seconds_after_finished,omitempty"`
 	// Set by the caller; true when the Job itself has a deletion timestamp. Then no
@@ -481,8 +486,8 @@ type JobSpec struct {
 	// annotation and what was expected: here once the Job has finished, and only for the
 	// annotation of its outcome.
 	//
-	//	jobpolicy.dev/ttl-seconds-after-complete   whole seconds, 0 or more: how long the
-	//	jobpolicy.dev/ttl-seconds-after-failed     Job is kept after it is Complete or
+	//	jobpolicy.dev/ttl-seconds-after-complete   whole seconds, 0 to 2147483647: how
+	//	jobpolicy.dev/ttl-seconds-after-failed     long the Job is kept after it is Complete or
 	//	                                           Failed; instead of
 	//	                                           ttl_seconds_after_finished
 	//
@@ -916,9 +921,11 @@ func (x *SuccessPolicy) GetRules() []*SuccessPolicyRule {
 // SuccessPolicyRule is met when as many of its indexes have succeeded as it requires.
 type SuccessPolicyRule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Absent: any indexes. One of the two fields must be set.
+	// Indexes that are not below completions are ignored; if none is left, the rule is
+	// never met. Absent: any indexes. At least one of the two fields must be set.
 	SucceededIndexes *IndexSet `protobuf:"bytes,1,opt,name=succeeded_indexes,json=succeededIndexes,proto3" json:"succeeded_indexes,omitempty"`
-	// How many (of succeeded_indexes, if set) must have succeeded. Absent: all.
+	// How many (of succeeded_indexes, if set) must have succeeded; all of
+	// succeeded_indexes is always enough. Absent: all.
 	SucceededCount *int32 `protobuf:"varint,2,opt,name=succeeded_count,json=succeededCount,proto3,oneof" json:"succeeded_count,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache

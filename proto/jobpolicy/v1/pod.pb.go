@@ -91,7 +91,8 @@ type PodSummary struct {
 	Active int32 `protobuf:"varint,1,opt,name=active,proto3" json:"active,omitempty"`
 	// Active pods whose Ready condition is true. Not more than active.
 	Ready int32 `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"`
-	// Pods in a non-terminal phase with a deletion timestamp.
+	// Pods in a non-terminal phase with a deletion timestamp. Not fewer than the rows in
+	// unaccounted_pods whose phase is not terminal.
 	Terminating int32 `protobuf:"varint,3,opt,name=terminating,proto3" json:"terminating,omitempty"`
 	// Active pods that hold the tracking finalizer. Not more than active.
 	TrackedActive int32 `protobuf:"varint,4,opt,name=tracked_active,json=trackedActive,proto3" json:"tracked_active,omitempty"`
@@ -203,7 +204,8 @@ type UnaccountedPod struct {
 	// terminal. Phase and deleting come from the same version of the pod: the answer to
 	// the caller's own deletion is not enough, because the pod may have ended before.
 	Deleting bool `protobuf:"varint,3,opt,name=deleting,proto3" json:"deleting,omitempty"`
-	// The pod's completion index. Absent: the pod has none, or it is not a number.
+	// The pod's completion index, 0 to 2147483646. Absent: the pod has none, or one that
+	// is not such a number.
 	Index *int32 `protobuf:"varint,4,opt,name=index,proto3,oneof" json:"index,omitempty"`
 	// When the pod finished. Required. It is the first of these times that is known:
 	// the latest end of its containers (restartable init containers included), the time
@@ -534,7 +536,8 @@ type ActivePod struct {
 	Uid []byte `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
 	// PENDING, RUNNING or UNKNOWN.
 	Phase PodPhase `protobuf:"varint,2,opt,name=phase,proto3,enum=jobpolicy.v1.PodPhase" json:"phase,omitempty"`
-	// The pod's completion index. Absent: the pod has none, or it is not a number.
+	// The pod's completion index, 0 to 2147483646. Absent: the pod has none, or one that
+	// is not such a number.
 	Index *int32 `protobuf:"varint,3,opt,name=index,proto3,oneof" json:"index,omitempty"`
 	// True when the pod is assigned to a node.
 	Scheduled bool `protobuf:"varint,4,opt,name=scheduled,proto3" json:"scheduled,omitempty"`
@@ -721,7 +724,8 @@ type InFlight struct {
 	// I6). While there are any, the Job does not reach its completions, and it becomes
 	// neither Complete nor Failed.
 	Creates int32 `protobuf:"varint,1,opt,name=creates,proto3" json:"creates,omitempty"`
-	// The indexes of those creations. INDEXED only; not more than creates.
+	// The indexes of all those creations; INDEXED only. An index that is left out may get
+	// a second pod. Not more than creates.
 	CreateIndexes *IndexSet `protobuf:"bytes,2,opt,name=create_indexes,json=createIndexes,proto3" json:"create_indexes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -860,9 +864,14 @@ type RetryFacts struct {
 	// When a pod of the Job last succeeded. Absent: never. A time later than the
 	// request's now is ignored.
 	LastSuccessTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=last_success_time,json=lastSuccessTime,proto3" json:"last_success_time,omitempty"`
-	// The most recent failed pods, at most 64, whether accounted for or not, in
-	// any order. Those at or before last_success_time are ignored. Once there
-	// are 64, the delay has long reached its maximum.
+	// The most recent failed pods, at most 64, whether accounted for or not, in any
+	// order. A pod that is being deleted and holds the finalizer counts as failed, unless
+	// pods count only after they have ended (replacement policy FAILED, or a pod failure
+	// policy). Leave out pods that were released before they were deleted (see
+	// DeletePod.release_first), and those of an INDEXED Job without an index below
+	// completions. Failures at or before last_success_time are ignored. Once there are
+	// 64, the delay has long reached its maximum. With backoff_limit_per_index these
+	// delay no pod: the rows in unaccounted_pods do.
 	RecentFailures []*PodFailureFact `protobuf:"bytes,2,rep,name=recent_failures,json=recentFailures,proto3" json:"recent_failures,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache

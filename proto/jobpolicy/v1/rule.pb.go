@@ -60,7 +60,7 @@ const (
 	Rule_RULE_TOO_MANY_FAILURES Rule = 105
 	// The schedule cannot be read.
 	Rule_RULE_UNPARSABLE_SCHEDULE Rule = 106
-	// No time will ever match the schedule.
+	// No time matches the schedule within five years.
 	Rule_RULE_NEVER_DUE Rule = 107
 	// No time of the schedule has come since the last run.
 	Rule_RULE_NOTHING_DUE Rule = 108
