@@ -57,14 +57,33 @@ func Run(ctx context.Context, client dynamic.Interface, reconcile func(context.C
 	return ctx.Err()
 }
 
-// ByOwner sorts pods by the UID of their controller, and leaves out those that no object
+// Owned are pods by the object that controls them.
+type Owned map[owner][]corev1.Pod
+
+// An owner is an object in the namespace of its pods: an owner reference never means another
+// namespace, whatever UID it has.
+type owner struct {
+	namespace string
+	uid       types.UID
+}
+
+// ByOwner sorts pods by the object that controls them, and leaves out those that no object
 // of the kind controls.
-func ByOwner(pods []corev1.Pod, kind schema.GroupVersionKind) map[types.UID][]corev1.Pod {
-	owned := map[types.UID][]corev1.Pod{}
+func ByOwner(pods []corev1.Pod, kind schema.GroupVersionKind) Owned {
+	owned := Owned{}
 	for _, pod := range pods {
-		if owner := metav1.GetControllerOf(&pod); owner != nil && owner.Kind == kind.Kind && owner.APIVersion == kind.GroupVersion().String() {
-			owned[owner.UID] = append(owned[owner.UID], pod)
+		if ref := metav1.GetControllerOf(&pod); ref != nil && ref.Kind == kind.Kind && ref.APIVersion == kind.GroupVersion().String() {
+			key := owner{pod.Namespace, ref.UID}
+			owned[key] = append(owned[key], pod)
 		}
 	}
 	return owned
+}
+
+// Take returns the pods of an object, and removes them from Owned. What is left in the end belongs
+// to objects that are gone.
+func (o Owned) Take(object metav1.Object) []corev1.Pod {
+	key := owner{object.GetNamespace(), object.GetUID()}
+	defer delete(o, key)
+	return o[key]
 }

@@ -57,7 +57,7 @@ type Group struct {
 	// jobpolicy.dev/group with the name. The spec's time to live is ignored: the owner decides
 	// how long the group stays.
 	Job *batchv1.Job
-	// Pods are all pods of the group, finished ones included.
+	// Pods are all pods of the group, finished ones included. They are in the namespace of Job.
 	Pods []corev1.Pod
 	// WriteStatus writes the group's next status durably. It fails if somebody else has
 	// changed the object since Job was read.

@@ -361,12 +361,17 @@ func TestRemove(t *testing.T) {
 	}
 }
 
+// An owner reference means an object in the same namespace, whatever UID it has.
 func TestByOwner(t *testing.T) {
-	foreign := pod(2, corev1.PodRunning)
-	foreign.OwnerReferences[0].APIVersion = "example.org/v1"
-	owned := ByOwner([]corev1.Pod{pod(1, corev1.PodRunning), foreign, {}}, schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Training"})
-	if len(owned) != 1 || len(owned[uid(100)]) != 1 {
-		t.Errorf("%v, want one pod of one owner", owned)
+	otherKind, otherNamespace := pod(2, corev1.PodRunning), pod(3, corev1.PodRunning)
+	otherKind.OwnerReferences[0].APIVersion, otherNamespace.Namespace = "example.org/v1", "elsewhere"
+	owned := ByOwner([]corev1.Pod{pod(1, corev1.PodRunning), otherKind, otherNamespace, {}}, schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Training"})
+	owner := &metav1.ObjectMeta{Namespace: "default", UID: uid(100)}
+	if pods := owned.Take(owner); len(pods) != 1 || pods[0].Namespace != "default" {
+		t.Errorf("the owner has %v, want one pod of its namespace", pods)
+	}
+	if again := owned.Take(owner); len(again) != 0 || len(owned) != 1 {
+		t.Errorf("then it has %v, and there are %v; want the pod of the other namespace alone", again, owned)
 	}
 }
 

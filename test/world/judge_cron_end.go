@@ -24,6 +24,16 @@ func (j *judge) judgeCronEnd(c *cronRecord) {
 	j.judgeHistory(c)
 }
 
+// looksAgain is how long after a reconcile an executor looks at a CronJob again if nothing happens,
+// and a bit more. So it notices a clock that was set.
+const looksAgain = 11 * time.Minute
+
+// seenByRightClocks reports whether executors have looked at every CronJob since their clocks are
+// right.
+func (j *judge) seenByRightClocks() bool {
+	return j.askew() == 0 || !j.rightSince.IsZero() && j.now.Sub(j.rightSince) > looksAgain
+}
+
 // judgeActive: status.active lists the runs that are not finished, and
 // lastScheduleTime is not before that of any run.
 func (j *judge) judgeActive(c *cronRecord) {
@@ -48,7 +58,7 @@ func (j *judge) judgeActive(c *cronRecord) {
 			newest = latest(newest, at)
 		}
 	}
-	if at := c.cron.Status.LastScheduleTime; !newest.IsZero() && (at == nil || at.Time.Before(newest)) {
+	if at := c.cron.Status.LastScheduleTime; !newest.IsZero() && (at == nil || at.Time.Before(newest)) && j.seenByRightClocks() {
 		j.breach("cron", c.key, c.uid, "status.lastScheduleTime is %v, and there is a run of %s", at, newest)
 	}
 	if at := c.cron.Status.LastScheduleTime; at != nil && at.After(j.now.Add(j.fastest)) {

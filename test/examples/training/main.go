@@ -40,12 +40,8 @@ func main() {
 	objects, pods := dynamic.NewForConfigOrDie(config), kubernetes.NewForConfigOrDie(config).CoreV1()
 	policy := jobpolicyv1grpc.NewPolicyServiceClient(conn)
 	settings := &jobpolicyv1.Settings{PodFailureBackoff: durationpb.New(*retryDelay)}
-	c := &controller{
-		trainings: objects.Resource(resource),
-		pods:      pods,
-		policy:    policy,
-		groups:    &podjob.Controller{Ask: jobpolicyv1grpc.Asker(policy), Pods: pods, Settings: settings, Event: logEvent},
-	}
+	groups := &podjob.Controller{Ask: jobpolicyv1grpc.Asker(policy), Pods: pods, Settings: settings, Event: logEvent}
+	c := &controller{objects.Resource(resource), pods, policy, groups}
 	check(podjob.Run(context.Background(), objects, c.reconcile, resource))
 }
 
@@ -71,12 +67,13 @@ func (c *controller) reconcile(ctx context.Context) (next time.Time, err error) 
 	}
 	owned := podjob.ByOwner(pods.Items, kind)
 	for _, object := range trainings.Items {
-		pods := owned[object.GetUID()]
-		delete(owned, object.GetUID())
-		t, err := read(&object)
-		if err != nil { // Its pods stay as they are until somebody mends it.
-			log.Println(object.GetNamespace(), object.GetName(), "cannot be read:", err)
+		t, pods := &Training{}, owned.Take(&object)
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, t); err != nil {
+			log.Println(object.GetNamespace(), object.GetName(), "cannot be read:", err) // Its pods stay as they are.
 			continue
+		}
+		if t.Status.Groups == nil {
+			t.Status.Groups = map[string]batchv1.JobStatus{}
 		}
 		again, err := c.advance(ctx, t, pods)
 		if err != nil {

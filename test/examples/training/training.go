@@ -7,8 +7,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"jobpolicy.dev/executor/wire"
@@ -53,18 +51,6 @@ type Training struct {
 		Restarts int32                        `json:"restarts"`
 		Groups   map[string]batchv1.JobStatus `json:"groups"` // Of this attempt.
 	} `json:"status"`
-}
-
-// read converts an object of the API to a Training.
-func read(object *unstructured.Unstructured) (*Training, error) {
-	t := &Training{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, t); err != nil {
-		return nil, err
-	}
-	if t.Status.Groups == nil {
-		t.Status.Groups = map[string]batchv1.JobStatus{}
-	}
-	return t, nil
 }
 
 func (t *Training) attempt() string { return strconv.Itoa(int(t.Status.Restarts)) }

@@ -105,11 +105,11 @@ func TestAgentTellsPodsOfOneNameApart(t *testing.T) {
 	old.DeletionGracePeriodSeconds = new(int64(0))
 	a.replace(ctx, old, podObject("p", "u-new", shell("c", "exec sleep 1000")))
 	eventually(t, "the old pod's processes and files are gone", func() bool { return !exists(t, a.runner.layout.pod("u-old")) })
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.workers["u-old"] != nil || a.workers["u-new"] == nil {
-		t.Errorf("workers are %v", a.workers)
-	}
+	eventually(t, "only the new pod has a worker", func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return a.workers["u-old"] == nil && a.workers["u-new"] != nil
+	})
 }
 
 func TestAgentRemovesDirectoriesOfPodsThatWentUnseen(t *testing.T) {
