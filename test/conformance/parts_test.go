@@ -223,6 +223,8 @@ func TestOnlyAnOrphanMayBeAdoptedBeforeTheEnd(t *testing.T) {
 		want          bool
 	}{
 		"an orphan was adopted and deleted": {orphan, adopted, true},
+		"another pod was deleted before":    {append(slices.Clone(orphan), adopted[3]), adopted, true},
+		"nothing was deleted":               {orphan, adopted[:3], false},
 		"the Job has not finished":          {orphan[1:], adopted[1:], false},
 		"it was adopted and runs":           {orphan, append(slices.Clone(end), "pod Running tracked ready: 1"), false},
 		"a pod of the Job was deleted":      {append(slices.Clone(end), "pod Running tracked: 1"), adopted, false},
