@@ -27,6 +27,25 @@ func onePod(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, 
 	return d, nil
 }
 
+// standBy makes an Executor that has filled its pod cache, and keeps it up to date until the test
+// ends.
+func standBy(t *testing.T, cfg Config) *Executor {
+	t.Helper()
+	e, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	standing, stop := context.WithCancel(context.Background())
+	var warm sync.WaitGroup
+	t.Cleanup(func() {
+		stop()
+		warm.Wait()
+	})
+	e.StandBy(standing, warm.Go)
+	time.Sleep(time.Minute)
+	return e
+}
+
 // What the leader before did last has not come to a standby's pod cache yet. The standby
 // must not do it once more (invariant I6).
 func TestAWarmStandbyListsTheJobsPodsBeforeItActs(t *testing.T) {
@@ -67,16 +86,7 @@ func TestAWarmStandbyListsTheJobsPodsBeforeItActs(t *testing.T) {
 				if tc.before {
 					create()
 				}
-				e, err := New(testConfig(s, &script{Otherwise: onePod}))
-				if err != nil {
-					t.Fatal(err)
-				}
-				standing, stop := context.WithCancel(t.Context())
-				var warm sync.WaitGroup
-				defer warm.Wait()
-				defer stop()
-				e.StandBy(standing, warm.Go)
-				time.Sleep(time.Minute)
+				e := standBy(t, testConfig(s, &script{Otherwise: onePod}))
 				if tc.created && !tc.before {
 					create()
 				}
@@ -109,16 +119,7 @@ func TestANewListDoesNotVerifyTheCacheBeforeItsEnd(t *testing.T) {
 		}
 		list("jobs", "900")
 		list("pods", "1000")
-		e, err := New(testConfig(s, &script{}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		standing, stop := context.WithCancel(t.Context())
-		var warm sync.WaitGroup
-		defer warm.Wait()
-		defer stop()
-		e.StandBy(standing, warm.Go)
-		time.Sleep(time.Minute)
+		e := standBy(t, testConfig(s, &script{}))
 		run(t, e)
 		time.Sleep(time.Second)
 		st := e.jobs.With(testKey, func(*state.Job) {})

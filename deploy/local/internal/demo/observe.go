@@ -86,8 +86,8 @@ func onChange[T any](saw func(object T, exists bool)) cache.ResourceEventHandler
 }
 
 // listen asks the executor for the last decision on each Job. If the executor does not know
-// a Job any more, the last decision that it returned stays. It
-// gives up after a second, because the scripts wait for it; the next call asks again.
+// a Job any more, the last decision that it returned stays. listen gives up after a second,
+// because the scripts wait for it; the next call asks again.
 func (o *observer) listen(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
