@@ -109,7 +109,7 @@ func (c *Case) explainedByRest(t *testing.T, seen *transcript) (known []string, 
 	again.moments = append(again.moments[:len(c.Steps)], end)
 	again.shapes = seen.shapes
 	names, differs := c.compare(again, seen)
-	if differs != nil && lateAdoption(differs.builtin, differs.ours) {
+	if differs != nil && differs.at == len(c.Steps) && lateAdoption(differs.builtin, differs.ours) {
 		return []string{adoptsBeforeTheEnd}, true
 	}
 	return nil, differs == nil && len(names) == 0
