@@ -284,6 +284,17 @@ func TestAWatchOfHealthOutlivesTheReceiveTimeout(t *testing.T) {
 	}
 }
 
+// awaitReady waits until the connection says that it is ready. Its first call may
+// start a moment earlier, so a test that waits for the connection's end begins here.
+func awaitReady(t *testing.T, conn *grpc.ClientConn) {
+	t.Helper()
+	for s := conn.GetState(); s != connectivity.Ready; s = conn.GetState() {
+		if !conn.WaitForStateChange(patient(t), s) {
+			t.Fatalf("the connection stays %s", s)
+		}
+	}
+}
+
 // A caller that does not read its answers loses its connection, and their memory
 // is given back.
 func TestAnAnswerThatIsNotReadEndsTheConnection(t *testing.T) {
@@ -296,6 +307,7 @@ func TestAnAnswerThatIsNotReadEndsTheConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	awaitReady(t, conn)
 	if err := stream.SendMsg(testenv.Snapshot()); err != nil {
 		t.Fatal(err)
 	}

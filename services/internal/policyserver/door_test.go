@@ -40,6 +40,7 @@ func TestACallerWithFewConnectionsTakesThePlaceOfOneWithMany(t *testing.T) {
 	if err := decide(patient(t), noisy); err != nil {
 		t.Fatal(err)
 	}
+	awaitReady(t, noisy)
 	for range 2 {
 		if err := decide(patient(t), s.as(t, "noisy")); err != nil {
 			t.Fatal(err)
