@@ -72,7 +72,7 @@ func (j *judge) unknownRevivals(r *jobRecord, by string) (n int64) {
 	}
 	for _, p := range r.ends {
 		if e := r.entries[p.uid]; e != nil && e.as == asSucceeded && !p.revivedAt.IsZero() && (!j.knows(by, p.revivedAt) || r.hasLost(p)) {
-			n += r.claims(p) - int64(e.counted)
+			n += r.claims(p, &r.job.Status) - int64(e.counted)
 		}
 	}
 	return n

@@ -26,9 +26,9 @@ func (r *jobRecord) failJobMissing() string {
 
 // failuresMissing: more pods must have failed than backoffLimit, or the containers
 // have restarted as often.
-func (j *judge) failuresMissing(r *jobRecord, by string) string {
+func (j *judge) failuresMissing(r *jobRecord, by string, next *batchv1.Job) string {
 	limit := int64(valueOr(r.job.Spec.BackoffLimit, 6))
-	failed := r.failures(j.most(r, by), r.mayFail)
+	failed := r.failures(j.most(r, by, next), r.mayFail)
 	if failed > limit {
 		return ""
 	}
@@ -74,7 +74,7 @@ func (r *jobRecord) failures(s sight, fails func(*podRecord) bool) (n int64) {
 		e := r.entries[p.uid]
 		switch {
 		case e != nil && e.as == asFailed:
-			n += r.claims(p)
+			n += r.claims(p, s.status)
 		case e != nil || s.letGo(p) || !inRange(r.job, p.pod):
 		case fails(p):
 			n++

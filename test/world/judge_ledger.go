@@ -167,12 +167,12 @@ func (j *judge) revivals(uid types.UID) int32 {
 	return 0
 }
 
-// claims is how often a pod counts: once, and once more each time it was counted and
-// then looked as if it was not.
-func (r *jobRecord) claims(p *podRecord) (n int64) {
+// claims is how often a pod counts with that status: once, and once more each time it was
+// counted and then looked as if it was not. judgeLedger checks that it did.
+func (r *jobRecord) claims(p *podRecord, status *batchv1.JobStatus) (n int64) {
 	if e := r.entries[p.uid]; e != nil && p.revivals > 0 {
 		n = int64(e.counted)
-		if (!p.gone && holds(p.pod)) || uncounted(&r.job.Status)[p.uid] != "" {
+		if (!p.gone && holds(p.pod)) || uncounted(status)[p.uid] != "" {
 			n++
 		}
 	}

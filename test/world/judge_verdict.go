@@ -155,7 +155,7 @@ func (j *judge) judgeCause(w apiserver.Write, r *jobRecord, next *batchv1.Job, c
 	case !succeeds && c.Reason == reasonFailurePolicy:
 		missing = r.failJobMissing()
 	case !succeeds && c.Reason == reasonBackoffLimit:
-		missing = j.failuresMissing(r, w.By)
+		missing = j.failuresMissing(r, w.By, next)
 	case !succeeds && c.Reason == reasonDeadline:
 		missing = j.deadlineMissing(r)
 	case !succeeds && c.Reason == reasonTooManyIndexes:
@@ -234,7 +234,7 @@ func (j *judge) completionsMissing(w apiserver.Write, r *jobRecord, next *batchv
 			least = n
 		}
 	}
-	if n := max(r.succeeded(j.most(r, w.By)), provenIndexes(next)); n < least {
+	if n := max(r.succeeded(j.most(r, w.By, next)), provenIndexes(next)); n < least {
 		return sprint("%d of %d pods have succeeded", n, least)
 	}
 	for _, uid := range sortedUIDs(r.live) {
