@@ -66,8 +66,8 @@ release-check:
 
 # --- tests ----------------------------------------------------------------------------------------------------------
 
-# The race detector needs cgo. The modules with the Kubernetes servers are tested without it: a build of the servers
-# with it takes long, and nothing of ours races in them.
+# The race detector needs cgo. What contains the Kubernetes servers, and module test, are tested without it: a build of the
+# servers with it takes long.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 HEAVY := deploy/local test
 LIGHT := $(filter-out $(HEAVY),$(MODULES))
@@ -95,7 +95,7 @@ browser: ## install Chromium, in which the tests of pages run: Debian's package 
 
 .PHONY: test
 test: ## run every test: unit, scenarios, properties, fuzz seeds, end to end
-	@echo 'race detector: $(if $(RACE),on for $(LIGHT),off (it needs a C compiler))'
+	@echo 'race detector: $(if $(RACE),on for $(LIGHT) deploy/local,off (it needs a C compiler))'
 	@PATH="$$PATH:$(BIN)" command -v promtool >/dev/null || echo 'tests of the alerts: NOT RUN, promtool is missing (make promtool)'
 	@[ -e $(BIN)/clients/installed ] && /usr/bin/python3 -c 'import grpc' 2>/dev/null || echo 'clients of docs/remote.md in Python or Node: NOT RUN, what they need is missing (make clients)'
 	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo 'tests of pages in a browser: NOT RUN, Chromium is missing (make browser)'
@@ -139,12 +139,14 @@ $(foreach m,$(LIGHT),$(eval $(call light_test,$(m))))
 
 # -count=1: a result also depends on the programs in bin/, which the test cache does not see. -p 2: each of these
 # packages runs whole control planes, which mostly wait. Two at a time keep two cores busy; more would not be faster.
-define heavy_test
-.PHONY: test-$(call slug,$(1))
-test-$(call slug,$(1)): build
-	go -C $(1) test -count=1 -p 2 -timeout 30m ./...
-endef
-$(foreach m,$(filter $(HEAVY),$(MODULES)),$(eval $(call heavy_test,$(m))))
+RUN_HEAVY := test -count=1 -p 2 -timeout 30m
+.PHONY: test-deploy-local test-test
+test-deploy-local: build
+	go -C deploy/local $(RUN_HEAVY) ./cmd/... ./internal/components
+	go -C deploy/local $(RUN_HEAVY) $(RACE) $$(go -C deploy/local list ./... | grep -v -e /cmd/ -e /internal/components)
+
+test-test: build
+	go -C test $(RUN_HEAVY) ./...
 
 .PHONY: cases
 cases: ## write the cases of proto/conformance from the engine's scenarios

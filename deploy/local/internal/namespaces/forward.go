@@ -81,11 +81,12 @@ func (f *Forwarder) pass(outer *net.TCPConn, address string) {
 // dial makes the socket on the thread: a socket stays in the network in which
 // it was made.
 func (f *Forwarder) dial(address string) (conn *net.TCPConn, err error) {
-	f.inside.Do(func() {
-		var c net.Conn
-		if c, err = net.Dial("tcp", address); err == nil {
+	err = f.inside.Do(func() error {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
 			conn = c.(*net.TCPConn)
 		}
+		return err
 	})
 	return conn, err
 }

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -83,4 +84,32 @@ func TestChildOutlivesTheThreadThatAskedForIt(t *testing.T) {
 		t.Fatalf("the child is gone: %v", err)
 	}
 	waitForLine(t, r.p, "alive")
+}
+
+// A connection may ask for a socket while the cluster ends.
+func TestAThreadThatHasEndedRunsNothing(t *testing.T) {
+	thread, err := StartThread(func() error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	var users sync.WaitGroup
+	for range 4 {
+		users.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					_ = thread.Do(func() error { return nil }) // fails once the thread has ended
+				}
+			}
+		})
+	}
+	thread.End()
+	close(stop)
+	users.Wait()
+	if err := thread.Do(func() error { t.Error("it ran"); return nil }); err == nil {
+		t.Error("no error after the end")
+	}
 }

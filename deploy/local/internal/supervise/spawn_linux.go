@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"errors"
 	"os/exec"
 	"runtime"
 	"sync"
@@ -24,12 +25,19 @@ func childAttributes(c Command) *syscall.SysProcAttr {
 // process does (prctl(2)), and a Go thread may end early: when some goroutine
 // returns while locked to it. So children are started from a thread that lasts.
 // A child also inherits the namespaces of the thread that forked it.
-type Thread struct{ work chan func() }
+type Thread struct {
+	work chan func()
+	end  chan struct{}
+	once sync.Once // closes end
+}
+
+// errEnded is what Do returns after End.
+var errEnded = errors.New("the thread has ended")
 
 // StartThread makes a thread and runs prepare on it. When that fails, the
 // thread is gone again.
 func StartThread(prepare func() error) (*Thread, error) {
-	t := &Thread{work: make(chan func())}
+	t := &Thread{work: make(chan func()), end: make(chan struct{})}
 	ready := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // and return locked: the thread ends with the goroutine
@@ -38,22 +46,33 @@ func StartThread(prepare func() error) (*Thread, error) {
 		if err != nil {
 			return
 		}
-		for work := range t.work {
-			work()
+		for {
+			select {
+			case work := <-t.work:
+				work()
+			case <-t.end:
+				return
+			}
 		}
 	}()
 	return t, <-ready
 }
 
-// Do runs work on the thread and waits for it. It must not be called after End.
-func (t *Thread) Do(work func()) {
+// Do runs work on the thread and returns its error. Once the thread has ended, it runs
+// nothing and returns an error, too.
+func (t *Thread) Do(work func() error) (err error) {
 	done := make(chan struct{})
-	t.work <- func() { defer close(done); work() }
-	<-done
+	select {
+	case t.work <- func() { defer close(done); err = work() }:
+		<-done
+		return err
+	case <-t.end:
+		return errEnded
+	}
 }
 
-// End ends the thread.
-func (t *Thread) End() { close(t.work) }
+// End ends the thread, after the work that it does at the moment.
+func (t *Thread) End() { t.once.Do(func() { close(t.end) }) }
 
 // mainThread starts the children that name no thread. It ends with the program.
 var mainThread = sync.OnceValue(func() *Thread {
@@ -61,10 +80,9 @@ var mainThread = sync.OnceValue(func() *Thread {
 	return t
 })
 
-func startOnLastingThread(cmd *exec.Cmd, t *Thread) (err error) {
+func startOnLastingThread(cmd *exec.Cmd, t *Thread) error {
 	if t == nil {
 		t = mainThread()
 	}
-	t.Do(func() { err = cmd.Start() })
-	return err
+	return t.Do(cmd.Start)
 }

@@ -23,7 +23,7 @@ func StartThread(func() error) (*Thread, error) {
 }
 
 // Do runs work.
-func (*Thread) Do(work func()) { work() }
+func (*Thread) Do(work func() error) error { return work() }
 
 // End does nothing.
 func (*Thread) End() {}
