@@ -114,7 +114,7 @@ func TestRevivals(t *testing.T) {
 		"a failure that counts again fails the Job, and lost its finalizer a moment ago": {play: func(tp *tape) {
 			fail(tp, func() { putsBack(tp, "a-0"); tp.release(user, "a-0") })
 		}},
-		"a failure that counts once fails no Job": {want: []string{"I2", "verdict"}, play: func(tp *tape) { fail(tp, func() {}) }},
+		"a failure that counts once fails no Job":               {want: []string{"I2", "verdict"}, play: func(tp *tape) { fail(tp, func() {}) }},
 		"Complete, and the finalizer was put back a moment ago": {play: func(tp *tape) { finish(tp, time.Second) }},
 		"Complete, and the finalizer was put back long ago":     {want: []string{"I4"}, play: func(tp *tape) { finish(tp, time.Hour) }},
 	})
