@@ -33,7 +33,7 @@ type watcher struct {
 	// ready is nil once the caches are filled.
 	ready  func() error
 	second *secondcontroller.Detector
-	// podWatch records the versions of the pods seen.
+	// podWatch records how far the watch of pods has come.
 	podWatch *podWatch
 	comparer *shadow.Comparer
 }

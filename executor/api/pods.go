@@ -82,8 +82,8 @@ func (p *Pods) Create(ctx context.Context, job *batchv1.Job, pod *corev1.Pod, in
 }
 
 // Delete deletes a pod, and releases it first if it is not to be counted. A pod that does
-// not exist any more counts as deleted. After the release nothing keeps another Job from
-// adopting the pod, so the deletion then requires the pod as it was released.
+// not exist any more counts as deleted. Without the finalizer another Job may have adopted
+// the pod, so the deletion then requires the pod as it was seen last.
 func (p *Pods) Delete(ctx context.Context, job *batchv1.Job, uid types.UID, releaseFirst bool) (err error) {
 	pod, known := p.tracker.Pod(uid)
 	if !known {
@@ -91,7 +91,10 @@ func (p *Pods) Delete(ctx context.Context, job *batchv1.Job, uid types.UID, rele
 	}
 	ctx, end := p.client.Tracer.Span(ctx, telemetry.SpanPodDeleted, podAttrs(pod)...)
 	defer func() { end(err) }()
-	if !releaseFirst || !pod.HasTrackingFinalizer {
+	switch {
+	case !pod.HasTrackingFinalizer:
+		return p.deleteAsSeen(ctx, job, pod, p.owns)
+	case !releaseFirst:
 		return p.delete(ctx, job, pod, metav1.Preconditions{UID: &uid})
 	}
 	released, err := p.releaseRunning(ctx, pod)
@@ -136,6 +139,7 @@ func (p *Pods) deleteAsSeen(ctx context.Context, job *batchv1.Job, pod *podcache
 		}
 		pod, conflict = live, err
 	}
+	p.recorder.Eventf(job, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", conflict)
 	return conflict
 }
 

@@ -100,8 +100,8 @@ func TestAPodThatWasTakenFromTheJobIsNotDeleted(t *testing.T) {
 	}
 }
 
-// A pod is released before it is deleted. In between, somebody takes it from the Job, or its
-// kubelet writes its status.
+// A pod is released before it is deleted, or was released by an earlier reconcile whose
+// deletion failed. In between, somebody takes it from the Job, or its kubelet writes its status.
 func TestAPodThatIsTakenAfterItsReleaseIsNotDeleted(t *testing.T) {
 	yes := true
 	job := []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: "1", Controller: &yes}}
@@ -117,12 +117,18 @@ func TestAPodThatIsTakenAfterItsReleaseIsNotDeleted(t *testing.T) {
 			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "other", UID: "9", Controller: &yes}}
 		}, 1, false},
 	} {
-		t.Run(name, func(t *testing.T) {
+		run := func(t *testing.T, releaseFirst bool) {
 			live := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 				Name: "p", Namespace: "ns", UID: "2", ResourceVersion: "10", Finalizers: []string{batchv1.JobTrackingFinalizer}, OwnerReferences: job,
 			}}
+			if !releaseFirst {
+				live.ResourceVersion, live.Finalizers = "11", nil
+			}
 			known := tracker.New()
 			known.Observe(podcache.From(live.DeepCopy()), tracker.Watch)
+			if !releaseFirst {
+				tc.change(live)
+			}
 			client, deletes, deleted := fake.NewClientset(), 0, false
 			client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 				live.ResourceVersion, live.Finalizers = "11", nil
@@ -141,12 +147,14 @@ func TestAPodThatIsTakenAfterItsReleaseIsNotDeleted(t *testing.T) {
 				return true, nil, nil
 			})
 			calls := (&Client{Kubernetes: client, Tracer: telemetry.NewTracer(noop.NewTracerProvider(), "test")}).Pods("1", known, record.NewFakeRecorder(1))
-			if err := calls.Delete(t.Context(), &batchv1.Job{}, "2", true); err != nil {
+			if err := calls.Delete(t.Context(), &batchv1.Job{}, "2", releaseFirst); err != nil {
 				t.Error(err)
 			}
 			if deletes != tc.deletes || deleted != tc.deleted {
 				t.Errorf("deleted %v after %d tries, want %v after %d", deleted, deletes, tc.deleted, tc.deletes)
 			}
-		})
+		}
+		t.Run(name, func(t *testing.T) { run(t, true) })
+		t.Run(name+", released earlier", func(t *testing.T) { run(t, false) })
 	}
 }

@@ -106,30 +106,71 @@ func TestAStartIsToldThoughWhatFollowsIsRefused(t *testing.T) {
 	eventually(t, "the event of the start", func() bool { return slices.Contains(s.events(t), "Started") })
 }
 
-// The answer to the creation of a run is lost, and it took effect. The watch does not show the
-// run before the creation is tried again.
-func TestAStartIsToldThoughItsAnswerIsLost(t *testing.T) {
-	s := newServer(testCron())
-	s.Failures["create jobs"] = func(n int) error {
-		if n > 1 {
-			return apierrors.NewAlreadyExists(schema.GroupResource{Group: "batch", Resource: "jobs"}, "cron-1")
-		}
-		return errors.New("connection reset by peer")
-	}
+// creationsAnswered lets the creations of run cron-1 have these answers, and the last of them
+// those after it. The Job is there all the time; the watch does not show it.
+func (s *server) creationsAnswered(answers ...error) {
+	s.Failures["create jobs"] = func(n int) error { return answers[min(n, len(answers))-1] }
 	s.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, testJob(7, "cron-1", testUID(1)), nil
 	})
-	created := applying(&jobpolicyv1.DecideCronJobResponse{
+}
+
+// triesAgain decides to start cron-1 as long as its creation does not wait for its backoff.
+func triesAgain(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+	if d := req.GetDeferrals(); len(d) > 0 && d[0].GetUntil().AsTime().After(req.GetNow().AsTime()) {
+		return &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, RequeueTime: d[0].GetUntil()}, nil
+	}
+	if len(req.GetJobs()) > 0 {
+		return &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}, nil
+	}
+	return applying(&jobpolicyv1.DecideCronJobResponse{
 		Create: &jobpolicyv1.CreateJob{Name: "cron-1"},
 		Events: []*jobpolicyv1.JobEvent{{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "SuccessfulCreate", Message: "Created job cron-1"}},
-	})
-	later := func(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
-		return &jobpolicyv1.DecideCronJobResponse{
-			Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, RequeueTime: req.GetDeferrals()[0].GetUntil(),
-		}, nil
+	})(req)
+}
+
+var (
+	errNoAnswer = errors.New("connection reset by peer")
+	errTaken    = apierrors.NewAlreadyExists(schema.GroupResource{Group: "batch", Resource: "jobs"}, "cron-1")
+	errQuota    = apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "jobs"}, "cron-1", errors.New("exceeded quota"))
+)
+
+// The answer to the creation of a run is lost, and it took effect. The watch does not show the
+// run before the creation is tried again, and that may be refused before the API server looks
+// at the name.
+func TestAStartIsToldThoughItsAnswerIsLost(t *testing.T) {
+	for name, answers := range map[string][]error{
+		"then the name is taken":              {errNoAnswer, errTaken},
+		"then the quota, then the name":       {errNoAnswer, errQuota, errTaken},
+		"then no answer again, then the name": {errNoAnswer, errNoAnswer, errTaken},
+		"after a refusal, and then the name":  {errQuota, errNoAnswer, errTaken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(testCron())
+			s.creationsAnswered(answers...)
+			start(t, s, &script{Otherwise: triesAgain})
+			eventually(t, "the event of the start", func() bool { return slices.Contains(s.events(t), "SuccessfulCreate") })
+		})
 	}
-	start(t, s, &script{Answers: []reply{created, later, created}})
-	eventually(t, "the event of the start", func() bool { return slices.Contains(s.events(t), "SuccessfulCreate") })
+}
+
+// Somebody else started the run, and told of it. Whose Job has the name is not known at once.
+func TestAStartBySomebodyElseIsNotToldAgain(t *testing.T) {
+	s := newServer(testCron())
+	s.creationsAnswered(errTaken)
+	reads := 0
+	s.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		reads++
+		return reads == 1, nil, errNoAnswer
+	})
+	d := &script{Otherwise: triesAgain}
+	start(t, s, d)
+	for n := 1; len(d.Await(t, n).GetJobs()) == 0; n++ {
+	}
+	time.Sleep(50 * time.Millisecond)
+	if events := s.events(t); slices.Contains(events, "SuccessfulCreate") {
+		t.Errorf("events %v about a run that somebody else started", events)
+	}
 }
 
 // The answer to an edit is lost, and the edit took effect. No later decision tells of it.

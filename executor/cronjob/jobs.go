@@ -44,11 +44,9 @@ func (a *applier) createJob(ctx context.Context, s *cronState, snap snapshot, cr
 	defer func() { end(err) }()
 	again := s.runs.creates(create.GetName())
 	job, err := a.api.CreateJob(ctx, newJob(snap.cron, create))
-	if err == nil || !api.OutcomeUnknown(err) && !apierrors.IsAlreadyExists(err) {
-		s.runs.known(create.GetName())
-	}
 	switch {
 	case err == nil:
+		s.runs.known(create.GetName())
 		a.started(ctx, s, create, job)
 		return nil
 	case apierrors.IsAlreadyExists(err):
@@ -57,7 +55,12 @@ func (a *applier) createJob(ctx context.Context, s *cronState, snap snapshot, cr
 			err = nil // An earlier creation took effect, and got no answer.
 		}
 		return err
-	case api.NamespaceTerminating(err):
+	case api.OutcomeUnknown(err):
+		s.runs.notAnswered()
+	case !again:
+		s.runs.known(create.GetName()) // Refused, and no earlier creation can have taken effect.
+	}
+	if api.NamespaceTerminating(err) {
 		return fmt.Errorf("creating job %s: %w", create.GetName(), err)
 	}
 	a.base.Recorder.Eventf(snap.cron, corev1.EventTypeWarning, "FailedCreate", "Error creating job: %v", err)

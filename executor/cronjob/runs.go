@@ -24,10 +24,12 @@ type runs struct {
 	// value is the resource version of a Job that the watch may not have shown yet, or 0.
 	unmade map[types.UID]uint64
 	// creating is the name of the run whose creation was sent last, as long as it is not known
-	// whether it took effect. The answer may get lost, and the run may be deleted before the
-	// creation is tried again. So a Job of this name that the watch shows counts as one that
-	// this controller has created.
+	// whether a Job of that name exists. The answer may get lost, and the run may be deleted
+	// before the creation is tried again. So a Job of this name that the watch shows counts as
+	// one that this controller has created.
 	creating string
+	// unanswered: a creation of the run creating ended without an answer.
+	unanswered bool
 }
 
 // A madeJob is a Job that was created or found, and that the watch may not have shown yet.
@@ -42,21 +44,29 @@ func newRuns() *runs {
 }
 
 // creates records that a run is about to be created. again says that an earlier creation of
-// this run may have taken effect.
+// this run ended without an answer, so it may have taken effect.
 func (r *runs) creates(name string) (again bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	again = r.creating == name
-	r.creating = name
-	return again
+	if r.creating != name {
+		r.creating, r.unanswered = name, false
+	}
+	return r.unanswered
 }
 
-// known records that it is known whether the creation of a run took effect.
+// notAnswered records that the creation that was sent last ended without an answer.
+func (r *runs) notAnswered() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unanswered = true
+}
+
+// known records that it is known whether a Job of this name exists.
 func (r *runs) known(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.creating == name {
-		r.creating = ""
+		r.creating, r.unanswered = "", false
 	}
 }
 

@@ -88,14 +88,15 @@ func (c *Controller) Step(ctx context.Context, g Group) (next time.Time, err err
 	if err != nil {
 		return next, err
 	}
-	for _, uid := range decision.GetRelease() {
-		if err := c.each(g, uid, func(pod *corev1.Pod) error { return c.release(ctx, pod) }); err != nil {
-			return next, err
-		}
-	}
+	// No later decision has these events: the status is written.
 	for _, event := range decision.GetEvents() {
 		if c.Event != nil {
 			c.Event(g.Job, event)
+		}
+	}
+	for _, uid := range decision.GetRelease() {
+		if err := c.each(g, uid, func(pod *corev1.Pod) error { return c.release(ctx, pod) }); err != nil {
+			return next, err
 		}
 	}
 	changed := written || decision.GetCreate() != nil || len(decision.GetDelete())+len(decision.GetRelease()) > 0

@@ -23,6 +23,7 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/wire"
@@ -112,11 +113,11 @@ func pod(n int, phase corev1.PodPhase) corev1.Pod {
 // Whatever step fails, none after it is done.
 func TestStepsAreDoneInTheContractsOrder(t *testing.T) {
 	whole := map[string]*jobpolicyv1.DecideJobResponse{
-		"create, status, patch, event": {
+		"create, status, event, patch": {
 			Create: &jobpolicyv1.CreatePods{Count: 1}, Status: &jobpolicyv1.JobStatus{Active: 2}, Release: [][]byte{uidBytes(1)},
 			Events: []*jobpolicyv1.JobEvent{{Reason: "Suspended"}},
 		},
-		"delete, status, patch, event": {
+		"delete, status, event, patch": {
 			Delete: []*jobpolicyv1.DeletePod{{Uid: uidBytes(0)}}, Status: &jobpolicyv1.JobStatus{Active: 2}, Release: [][]byte{uidBytes(1)},
 			Events: []*jobpolicyv1.JobEvent{{Reason: "Suspended"}},
 		},
@@ -273,6 +274,43 @@ func TestAPodThatHasEndedSinceIsNotReleasedUncounted(t *testing.T) {
 			left, err := s.client.CoreV1().Pods("default").Get(t.Context(), seen.Name, metav1.GetOptions{})
 			if kept := err == nil && len(left.Finalizers) == 1; kept != (tc.wantErr != nil) {
 				t.Errorf("the pod is kept, with its finalizer: %t; %v", kept, err)
+			}
+		})
+	}
+}
+
+// Without the finalizer nothing keeps another controller from adopting the pod.
+func TestAPodWithoutFinalizerIsDeletedOnlyAsItWasSeen(t *testing.T) {
+	for name, tc := range map[string]struct {
+		finalizers   []string
+		releaseFirst bool
+		want         string // the version that the deletion requires
+	}{
+		"released first":  {[]string{batchv1.JobTrackingFinalizer}, true, "2"},
+		"released before": {nil, false, "1"},
+		"to be counted":   {[]string{batchv1.JobTrackingFinalizer}, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			seen := pod(0, corev1.PodRunning)
+			seen.ResourceVersion, seen.Finalizers = "1", tc.finalizers
+			s := newStand(t, seen)
+			s.client.PrependReactor("patch", "pods", func(k8stesting.Action) (bool, runtime.Object, error) {
+				released := seen.DeepCopy()
+				released.ResourceVersion, released.Finalizers = "2", nil
+				return true, released, nil
+			})
+			var required []string
+			s.client.PrependReactor("delete", "pods", func(a k8stesting.Action) (bool, runtime.Object, error) {
+				version := a.(k8stesting.DeleteActionImpl).GetDeleteOptions().Preconditions.ResourceVersion
+				required = append(required, ptr.Deref(version, ""))
+				return true, nil, nil
+			})
+			s.answer = &jobpolicyv1.DecideJobResponse{Delete: []*jobpolicyv1.DeletePod{{Uid: uidBytes(0), ReleaseFirst: tc.releaseFirst}}}
+			if _, err := s.step(); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{tc.want}, required); diff != "" {
+				t.Errorf("versions required (-want +got):\n%s", diff)
 			}
 		})
 	}

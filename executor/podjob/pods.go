@@ -90,56 +90,68 @@ func (c *Controller) deferCreation(group [16]byte, now time.Time) {
 	c.createAfter.Store(group, now.Add(createBackoff))
 }
 
+// delete deletes a pod, and releases it first if it is not to be counted. Without the finalizer
+// another controller may have adopted the pod, so the deletion then requires the pod as it was
+// seen last.
 func (c *Controller) delete(ctx context.Context, pod *corev1.Pod, releaseFirst bool) error {
 	if releaseFirst {
-		if err := c.releaseRunning(ctx, pod); err != nil {
+		released, err := c.releaseRunning(ctx, pod)
+		if err != nil || released == nil {
 			return err
 		}
+		pod = released
 	}
-	err := c.Pods.Pods(pod.Namespace).Delete(ctx, pod.Name, *metav1.NewPreconditionDeleteOptions(string(pod.UID)))
-	return unlessGone(err)
+	options := metav1.NewPreconditionDeleteOptions(string(pod.UID))
+	if !slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer) {
+		options.Preconditions.ResourceVersion = &pod.ResourceVersion
+	}
+	return unlessGone(c.Pods.Pods(pod.Namespace).Delete(ctx, pod.Name, *options))
 }
 
-// releaseRunning releases a pod that is about to be deleted and is not to be counted. If the
-// pod has changed since it was read, it is read again. It fails if the pod has ended: such a
-// pod is to be counted after all.
-func (c *Controller) releaseRunning(ctx context.Context, pod *corev1.Pod) error {
+// releaseRunning releases a pod that is about to be deleted and is not to be counted, and returns
+// it as it is then; nil if it is gone. If the pod has changed since it was read, it is read again.
+// It fails if the pod has ended: such a pod is to be counted after all.
+func (c *Controller) releaseRunning(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
 	var conflict error
 	for range releaseTries {
 		if podcache.From(pod).Ended() {
-			return fmt.Errorf("releasing pod %s: %w", pod.Name, api.ErrPodEnded)
+			return nil, fmt.Errorf("releasing pod %s: %w", pod.Name, api.ErrPodEnded)
 		}
-		conflict = c.patchFinalizer(ctx, pod, pod.ResourceVersion)
-		if !apierrors.IsConflict(conflict) {
-			return unlessGone(conflict)
+		released, err := c.patchFinalizer(ctx, pod, pod.ResourceVersion)
+		switch {
+		case err == nil:
+			return released, nil
+		case !apierrors.IsConflict(err):
+			return nil, unlessGone(err)
 		}
+		conflict = err
 		live, err := c.Pods.Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 		if err != nil || live.UID != pod.UID {
-			return unlessGone(conflict)
+			return nil, conflict
 		}
 		pod = live
 	}
-	return conflict
+	return nil, conflict
 }
 
 // release removes the finalizer that keeps a pod until it is counted.
 func (c *Controller) release(ctx context.Context, pod *corev1.Pod) error {
-	return unlessGone(c.patchFinalizer(ctx, pod, ""))
+	_, err := c.patchFinalizer(ctx, pod, "")
+	return unlessGone(err)
 }
 
 // patchFinalizer removes the tracking finalizer. The UID is a precondition: the API server
 // refuses to change it. So is the version, unless it is empty.
-func (c *Controller) patchFinalizer(ctx context.Context, pod *corev1.Pod, version string) error {
+func (c *Controller) patchFinalizer(ctx context.Context, pod *corev1.Pod, version string) (*corev1.Pod, error) {
 	meta := map[string]any{"uid": pod.UID, "$deleteFromPrimitiveList/finalizers": []string{batchv1.JobTrackingFinalizer}}
 	if version != "" {
 		meta["resourceVersion"] = version
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": meta})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = c.Pods.Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-	return err
+	return c.Pods.Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 }
 
 // unlessGone returns the error, or nil if it says that the pod does not exist any more.
