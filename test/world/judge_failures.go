@@ -74,7 +74,7 @@ func (r *jobRecord) failures(s sight, fails func(*podRecord) bool) (n int64) {
 		e := r.entries[p.uid]
 		switch {
 		case e != nil && e.as == asFailed:
-			n += r.claims(p, s.status)
+			n += r.claims(p, s.statuses...)
 		case e != nil || s.letGo(p) || !inRange(r.job, p.pod):
 		case fails(p):
 			n++

@@ -2,6 +2,7 @@ package world
 
 import (
 	"fmt"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -167,12 +168,14 @@ func (j *judge) revivals(uid types.UID) int32 {
 	return 0
 }
 
-// claims is how often a pod counts with that status: once, and once more each time it was
-// counted and then looked as if it was not. judgeLedger checks that it did.
-func (r *jobRecord) claims(p *podRecord, status *batchv1.JobStatus) (n int64) {
+// claims is how often a pod counts: once, and once more each time it was counted and then
+// looked as if it was not. judgeLedger checks that it did. The pod counts once more if it has
+// the finalizer, or if one of the statuses lists it as uncounted.
+func (r *jobRecord) claims(p *podRecord, statuses ...*batchv1.JobStatus) (n int64) {
 	if e := r.entries[p.uid]; e != nil && p.revivals > 0 {
 		n = int64(e.counted)
-		if (!p.gone && holds(p.pod)) || uncounted(status)[p.uid] != "" {
+		listed := func(s *batchv1.JobStatus) bool { return uncounted(s)[p.uid] != "" }
+		if (!p.gone && holds(p.pod)) || slices.ContainsFunc(statuses, listed) {
 			n++
 		}
 	}

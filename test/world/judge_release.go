@@ -155,12 +155,12 @@ func (j *judge) surplus(r *jobRecord, by string) bool {
 type sight struct {
 	completed    indexset.Set
 	ended, letGo func(*podRecord) bool
-	status       *batchv1.JobStatus // whose uncounted pods count
+	statuses     []*batchv1.JobStatus // the uncounted pods of any of them count
 }
 
 // all is the complete view.
 func (r *jobRecord) all() sight {
-	return sight{r.completed, func(*podRecord) bool { return true }, func(p *podRecord) bool { return p.excuse != "" }, &r.job.Status}
+	return sight{r.completed, func(*podRecord) bool { return true }, func(p *podRecord) bool { return p.excuse != "" }, []*batchv1.JobStatus{&r.job.Status}}
 }
 
 // least is what an executor must know of successes. The Job need not count a pod that it
@@ -188,10 +188,11 @@ func (j *judge) justReleased(p *podRecord, by string) bool {
 // most is what an executor may know of the pods that ended: it may not yet have seen that
 // another writer released a pod, or, if answers may be lost, that it did so itself. It also
 // may have decided before the Job lost the pod: it then releases the pod as one of nobody,
-// while the status that counts the pod is on its way. That status is next.
+// while the status that counts the pod is on its way. That status is next; it may also move
+// pods from the list to the counters.
 func (j *judge) most(r *jobRecord, by string, next *batchv1.Job) sight {
 	s := r.all()
-	s.status = &next.Status
+	s.statuses = append(s.statuses, &next.Status)
 	s.letGo = func(p *podRecord) bool {
 		late := (j.troubled() || r.hasLost(p)) && !j.old(p.released.at)
 		return p.excuse != "" && j.told(p.released, by) && !late
@@ -225,7 +226,7 @@ func (r *jobRecord) succeeded(s sight) (n int64) {
 			continue
 		}
 		if ix := podIndex(p.pod); !isIndexed(r.job) {
-			n += r.claims(p, s.status)
+			n += r.claims(p, s.statuses...)
 		} else if inRange(r.job, p.pod) && !r.failed.Has(ix) && !r.forgotten(p) {
 			done = done.Union(indexset.Of(ix))
 		}

@@ -114,6 +114,22 @@ func TestRevivals(t *testing.T) {
 		"a failure that counts again fails the Job, and lost its finalizer a moment ago": {play: func(tp *tape) {
 			fail(tp, func() { putsBack(tp, "a-0"); tp.release(user, "a-0") })
 		}},
+		"a success that counts again completes the Job when it is counted": {play: func(tp *tape) {
+			starts(tp, tp.job("a"))
+			tp.ends("a-0", 0)
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { succeededList(s, "a-0"); s.Active = 1 })
+			tp.release(executorA, "a-0")
+			counts(tp, "job-a")
+			tp.release(executorA, "a-1")
+			tp.deletes(user, "a-1")
+			putsBack(tp, "a-0")
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { succeededList(s, "a-0") })
+			tp.release(executorA, "a-0")
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
+				s.Succeeded, s.Active, s.UncountedTerminatedPods = 2, 0, &batchv1.UncountedTerminatedPods{}
+				setCondition(s, batchv1.JobSuccessCriteriaMet, reasonCompletions, tp.now)
+			})
+		}},
 		"a failure that counts once fails no Job":               {want: []string{"I2", "verdict"}, play: func(tp *tape) { fail(tp, func() {}) }},
 		"Complete, and the finalizer was put back a moment ago": {play: func(tp *tape) { finish(tp, time.Second) }},
 		"Complete, and the finalizer was put back long ago":     {want: []string{"I4"}, play: func(tp *tape) { finish(tp, time.Hour) }},
