@@ -54,6 +54,9 @@ func readAuthority(data map[string][]byte) authority {
 			a.earlier = append(a.earlier, cert)
 		}
 	}
+	if a.next == nil && len(data[nextCertKey])+len(data[nextKeyKey]) > 0 {
+		a.rotated = "" // The authority that cannot be read may be the one that was asked for.
+	}
 	return a
 }
 
@@ -111,15 +114,16 @@ func (r rotation) valid(p *pair) bool {
 // corrected repairs what a damaged Secret or a clock that was ahead has left behind.
 func (a authority) corrected(r rotation) authority {
 	if a.next != nil && !r.valid(a.next) {
-		a.next = nil
+		a.next, a.rotated = nil, "" // It may be the one that was asked for.
 	}
 	if a.next == nil || a.announced.After(r.now) {
 		a.announced = time.Time{}
 	}
-	// An authority whose key cannot be read has become an earlier one just now.
-	latest := r.now.Add(r.leaf)
-	if a.current == nil || a.earlierUntil.IsZero() || a.earlierUntil.After(latest) {
-		a.earlierUntil = latest
+	// An authority whose key cannot be read has become an earlier one just now. Otherwise a
+	// time far ahead may be right: the lifetime of certificates may have been longer. But none
+	// is valid longer than an authority.
+	if a.current == nil || a.earlierUntil.IsZero() || a.earlierUntil.After(r.now.Add(r.lifetime)) {
+		a.earlierUntil = r.now.Add(r.leaf)
 	}
 	return a
 }
@@ -144,7 +148,7 @@ func (a authority) advance(r rotation) (authority, error) {
 		a.announced, a.rotated = time.Time{}, r.wanted
 	case a.next != nil && a.announced.IsZero() && r.seen:
 		a.announced = r.now
-	case a.next != nil && !a.announced.IsZero() && r.seen && !r.now.Before(a.announced.Add(r.propagation)):
+	case a.next != nil && !a.announced.IsZero() && r.seen && !r.now.Before(a.announced.Add(r.propagation)) && !r.now.Before(a.next.cert.NotBefore):
 		a.earlier = append(slices.Clone(a.earlier), a.current.cert)
 		a.earlierUntil = r.now.Add(r.leaf)
 		a.current, a.next, a.announced = a.next, nil, time.Time{}

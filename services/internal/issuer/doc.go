@@ -19,8 +19,10 @@
 //
 // A clock that is far ahead for a moment makes certificates that are not valid yet, and
 // times in the future. With the right clock, the next check replaces these certificates,
-// and shortens these times. An authority that becomes valid within the next hour is
-// kept, so that a clock that is an hour behind does not replace a good one.
+// and shortens times that are too far ahead to be right. An authority that becomes valid
+// within the next hour is kept, so that a clock that is an hour behind does not replace a
+// good one; but none comes in force before it is valid. A rotation that was asked for is
+// begun again if its authority is lost.
 //
 // If the authority's key cannot be read, another authority signs at once. The certificate
 // without a key stays in every ca.crt, as an earlier authority does.

@@ -305,23 +305,58 @@ func TestAClockThatWasWrongLeavesNothingBehind(t *testing.T) {
 		sync()
 		c.now = c.now.Add(time.Duration(rapid.IntRange(0, 900).Draw(t, "age")) * time.Hour)
 		sync()
-		off := time.Duration(rapid.OneOf(rapid.IntRange(3, 2500), rapid.IntRange(-2500, -3)).Draw(t, "clock off by")) * time.Hour
+		before, asked := readAuthority(c.data(t, authoritySecret)).current.cert, rapid.Bool().Draw(t, "rotate")
+		if asked {
+			c.annotate(t, "now")
+		}
+		hours := rapid.OneOf(rapid.IntRange(4, 2500), rapid.IntRange(-2500, -3)).Draw(t, "clock off by hours")
+		off, checks := time.Duration(hours)*time.Hour, rapid.IntRange(1, 6)
+		if rapid.Bool().Draw(t, "a little, for a moment") {
+			off, checks = time.Duration(rapid.IntRange(-180, 180).Draw(t, "clock off by minutes"))*time.Minute, rapid.Just(1)
+		}
 		c.now = c.now.Add(off)
-		for range rapid.IntRange(1, 6).Draw(t, "checks") {
+		for range checks.Draw(t, "checks") {
 			sync()
 			c.now = c.now.Add(propagation)
 		}
 		c.now = c.now.Add(-off)
-		for end := c.now.Add(leafLife + 10*time.Hour); c.now.Before(end); c.now = c.now.Add(20 * time.Hour) {
+		closely, step := c.now.Add(80*time.Minute), propagation
+		for end := c.now.Add(leafLife + 10*time.Hour); c.now.Before(end); c.now = c.now.Add(step) {
+			if c.now.After(closely) {
+				step = 20 * time.Hour
+			}
 			sync()
 			if err := handshake(c.data(t, server.Secret), c.data(t, client.Secret), c.now); err != nil {
 				t.Fatalf("at %s: %v", c.now, err)
 			}
-			if a := readAuthority(c.data(t, authoritySecret)); a.announced.After(c.now) || a.earlierUntil.After(c.now.Add(leafLife)) {
+			if a := readAuthority(c.data(t, authoritySecret)); a.announced.After(c.now) || a.earlierUntil.After(c.now.Add(authorityLife)) {
 				t.Fatalf("at %s: announced at %s, earlier ones trusted until %s", c.now, a.announced, a.earlierUntil)
 			}
 		}
+		if asked && readAuthority(c.data(t, authoritySecret)).current.is(before) {
+			t.Fatal("the authority was not replaced, although somebody asked for that")
+		}
 	})
+}
+
+// The executor starts again with a shorter lifetime of certificates. Those with the longer one
+// are good as long as they say.
+func TestAShorterLifetimeForgetsNoAuthorityEarlier(t *testing.T) {
+	c := newCluster(t, allSecrets()...)
+	c.sync(t)
+	copied := c.data(t, client.Secret)
+	c.annotate(t, "now")
+	for range 3 {
+		c.sync(t)
+		c.now = c.now.Add(propagation)
+	}
+	c.issuer.cfg.LeafDuration = leafLife / 10
+	for end := c.now.Add(leafLife - 10*time.Hour); c.now.Before(end); c.now = c.now.Add(5 * time.Hour) {
+		c.sync(t)
+		if err := accepts(c.data(t, server.Secret), copied, x509.ExtKeyUsageClientAuth, "", c.now); err != nil {
+			t.Fatalf("at %s: %v", c.now, err)
+		}
+	}
 }
 
 func TestAClockThatIsAnHourBehindReplacesNoAuthority(t *testing.T) {
@@ -355,6 +390,7 @@ func TestADamagedAuthorityStaysTrusted(t *testing.T) {
 			t.Run(stage+", "+key, func(t *testing.T) {
 				c := newCluster(t, allSecrets()...)
 				c.sync(t)
+				first := readAuthority(c.data(t, authoritySecret)).current.cert
 				reach(t, c)
 				before, earlier := c.data(t, client.Secret), len(readAuthority(c.data(t, authoritySecret)).earlier)
 				c.damage(t, key)
@@ -367,6 +403,9 @@ func TestADamagedAuthorityStaysTrusted(t *testing.T) {
 						t.Error(err)
 					}
 					c.now = c.now.Add(time.Minute)
+				}
+				if a := readAuthority(c.data(t, authoritySecret)); stage == "announced" && a.next == nil && a.current.is(first) {
+					t.Error("the rotation that was asked for is lost")
 				}
 				if now := len(readAuthority(c.data(t, authoritySecret)).earlier); now < earlier && key != bundleKey {
 					t.Errorf("%d earlier authorities, want at least %d", now, earlier)
