@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -39,6 +40,8 @@ type Log struct {
 	closed bool
 	queue  chan entry
 	ended  chan struct{}
+	// open is how many records are recorded of which it is not known what became.
+	open atomic.Int64
 }
 
 type entry struct {
@@ -87,6 +90,7 @@ func (l *Log) counted(records int, err error) {
 		result = resultFailed
 	}
 	l.count.WithLabelValues(result).Add(float64(records))
+	l.open.Add(-int64(records))
 }
 
 // Record implements controller.DecisionLog.
@@ -100,9 +104,11 @@ func (l *Log) Record(ctx context.Context, record *jobpolicyv1.DecisionRecord) {
 		l.count.WithLabelValues(resultDropped).Inc()
 		return
 	}
+	l.open.Add(1)
 	select {
 	case l.queue <- entry{context.WithoutCancel(ctx), record}:
 	default:
+		l.open.Add(-1)
 		l.count.WithLabelValues(resultDropped).Inc()
 	}
 }
@@ -133,7 +139,8 @@ func (l *Log) run() {
 	}
 }
 
-// Close writes the waiting records, until ctx ends. Records that come later are dropped.
+// Close writes the waiting records, until ctx ends. Records that come later are dropped. The
+// error says how many were not written by then.
 func (l *Log) Close(ctx context.Context) error {
 	l.mu.Lock()
 	if !l.closed {
@@ -141,10 +148,15 @@ func (l *Log) Close(ctx context.Context) error {
 		close(l.queue)
 	}
 	l.mu.Unlock()
+	var late error
 	select {
 	case <-l.ended:
-		return l.sink.close(ctx)
 	case <-ctx.Done():
-		return errors.Join(fmt.Errorf("decision log: %d records are lost: %w", len(l.queue), ctx.Err()), l.sink.close(ctx))
+		late = ctx.Err()
 	}
+	err := errors.Join(late, l.sink.close(ctx))
+	if lost := l.open.Load(); lost > 0 && err != nil {
+		return fmt.Errorf("decision log: %d records are lost: %w", lost, err)
+	}
+	return err
 }

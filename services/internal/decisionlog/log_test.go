@@ -3,6 +3,7 @@ package decisionlog
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +12,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -200,6 +203,51 @@ func TestALogThatIsAppendedToIsRead(t *testing.T) {
 	}
 }
 
+// Nothing is appended to a file that cannot be read, and the log starts.
+func TestADamagedFileIsLeft(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "decisions")
+	var whole bytes.Buffer
+	if err := encodeDelimited(&whole, jobRecord(1, 1)); err != nil {
+		t.Fatal(err)
+	}
+	for damage, content := range map[string][]byte{
+		"a length that is none":    bytes.Repeat([]byte{0xff}, 20),
+		"a length that is too big": binary.AppendUvarint(nil, maxRecord+1),
+		"a record that is cut":     {9, 1},
+	} {
+		if err := os.WriteFile(name, slices.Concat(whole.Bytes(), content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if goesOn, err := canGoOn(name, formatBinary); goesOn || err != nil {
+			t.Errorf("%s: goes on %v, error %v", damage, goesOn, err)
+		}
+	}
+}
+
+// A named pipe cannot be looked into: nobody else may write into it.
+func TestANamedPipeIsNotRead(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "decisions")
+	if err := syscall.Mkfifo(name, 0o600); err != nil {
+		t.Skip(err)
+	}
+	looked := make(chan error, 1)
+	go func() {
+		goesOn, err := canGoOn(name, formatJSON)
+		if !goesOn && err == nil {
+			err = errors.New("it cannot be written")
+		}
+		looked <- err
+	}()
+	select {
+	case err := <-looked:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("it waits for somebody who writes")
+	}
+}
+
 // full is a disk that has room for so many more bytes.
 type full struct {
 	io.Writer
@@ -223,7 +271,11 @@ func TestALogThatMetAFullDiskIsRead(t *testing.T) {
 		t.Run(format, func(t *testing.T) {
 			dir := t.TempDir()
 			file := &lumberjack.Logger{Filename: filepath.Join(dir, "decisions.log")}
-			disk := &full{file, 1000}
+			var first bytes.Buffer
+			if err := encoders[format](&first, jobRecord(1, 0)); err != nil {
+				t.Fatal(err)
+			}
+			disk := &full{file, 7 * first.Len() / 2}
 			to := &fileSink{w: disk, encode: encoders[format], file: file, count: func(int, error) {}}
 			failed := 0
 			for n := range 20 {
@@ -338,8 +390,9 @@ func TestASlowSinkDelaysNobody(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := log.Close(ended); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "are lost") {
-		t.Errorf("close: %v, want that records are lost", err)
+	lost := fmt.Sprintf("%.0f records are lost", queueLength+1+more-testutil.ToFloat64(log.count.WithLabelValues(resultDropped)))
+	if err := log.Close(ended); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), lost) {
+		t.Errorf("close: %v, want that %s", err, lost)
 	}
 	log.Record(t.Context(), jobRecord(1, 0)) // It would panic on the closed queue.
 	close(to.release)

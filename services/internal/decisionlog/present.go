@@ -5,21 +5,22 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 )
 
 // canGoOn reports whether records of the format may be appended to the file: what it has is
 // in the same format, and ends with a whole record.
 func canGoOn(name, format string) (bool, error) {
+	info, err := os.Stat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return err == nil, err // A named pipe has nothing that could be read.
+	}
 	file, err := os.Open(name)
 	if err != nil {
 		return false, err
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
-		return err == nil, err
-	}
 	begin := bufio.NewReader(file)
 	if isBinary(begin) != (format == formatBinary) {
 		return false, nil
@@ -44,18 +45,18 @@ func endsWithRecord(in *bufio.Reader) (bool, error) {
 			return true, nil
 		}
 		if err != nil || length > maxRecord {
-			return false, ignoreCut(err)
+			return false, readError(err)
 		}
 		if _, err := in.Discard(int(length)); err != nil {
-			return false, ignoreCut(err)
+			return false, readError(err)
 		}
 	}
 }
 
-// ignoreCut returns nil for the errors of a cut record.
-func ignoreCut(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil
+// readError returns nil for errors of what is read: a record is cut, or is none.
+func readError(err error) error {
+	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
+		return err
 	}
-	return err
+	return nil
 }
