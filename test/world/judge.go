@@ -186,6 +186,7 @@ func (j *judge) wrote(w apiserver.Write) {
 	case "events":
 		j.eventWritten(w, ours)
 		j.endTold(w, ours)
+		j.startTold(w, ours)
 	}
 }
 

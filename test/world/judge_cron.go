@@ -32,6 +32,8 @@ type cronRecord struct {
 	runs         map[int64]started
 	lastStimulus time.Time
 	lastRun      time.Time
+	// told is how often an executor told of the start of a run.
+	told map[startEvent]int
 	// checked is the time up to which the runs that were due have been checked.
 	checked time.Time
 	// owed is the latest run that was due while something hindered the executors, and that must
@@ -40,6 +42,9 @@ type cronRecord struct {
 	// baseUnsure: clocks were wrong since it was created.
 	baseUnsure bool
 }
+
+// A startEvent tells that an executor has created a Job.
+type startEvent struct{ by, job string }
 
 // A run that was started, and who started it.
 type started struct {
@@ -59,7 +64,7 @@ func (j *judge) cronWritten(w apiserver.Write, ours bool) {
 		if next != nil {
 			j.crons[w.UID] = &cronRecord{
 				uid: w.UID, key: w.Key, cron: next, created: w.Time, lastStimulus: w.Time,
-				jobs: map[types.UID]*jobRecord{}, runs: map[int64]started{}, checked: w.Time.Add(startsWithin),
+				jobs: map[types.UID]*jobRecord{}, runs: map[int64]started{}, told: map[startEvent]int{}, checked: w.Time.Add(startsWithin),
 			}
 		}
 		return

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -24,7 +25,8 @@ func (j *judge) untold(by string, now time.Time) {
 	j.writer(by).untold = append(j.writer(by).untold, now)
 }
 
-// unanswered is called when an executor cannot know whether its status of a Job took effect.
+// unanswered is called when an executor cannot know whether its write of a Job took effect. The
+// creation of a Job has no name.
 func (j *judge) unanswered(by string, job types.NamespacedName, now time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -96,6 +98,33 @@ func (j *judge) judgeEndTold(r *jobRecord) {
 		}
 	}
 	j.breach("event", r.key, r.uid, "%s wrote that the Job is %s, and no event tells it", r.finishedBy, finished(r.job))
+}
+
+// startTold: an executor tells once of each run of a CronJob that it has started, and of no other
+// run. If its creation of a Job has got no answer, it may take another one's Job for its own.
+func (j *judge) startTold(w apiserver.Write, ours bool) {
+	event, ok := w.New.(*corev1.Event)
+	if !ours || !ok || event.Reason != "SuccessfulCreate" {
+		return
+	}
+	c := j.crons[event.InvolvedObject.UID]
+	_, job, ok := strings.Cut(event.Message, "Created job ")
+	if c == nil || !ok {
+		return
+	}
+	if _, unknown := j.writer(w.By).unanswered[types.NamespacedName{Namespace: c.key.Namespace}]; unknown {
+		return
+	}
+	started := 0
+	for _, r := range c.jobs {
+		if r.key.Name == job && r.createdBy == w.By {
+			started++
+		}
+	}
+	of := startEvent{w.By, job}
+	if c.told[of]++; c.told[of] > started {
+		j.breach("event", c.key, c.uid, "%s tells %d times that it has created Job %s, and it did %d times", w.By, c.told[of], job, started)
+	}
 }
 
 // statusPeriod is how long executors wait with a first status that only says that a Job is

@@ -122,3 +122,32 @@ func TestTheFirstStatusOfASuspendedJob(t *testing.T) {
 		}},
 	})
 }
+
+// One event tells that a run was started, by the executor that started it.
+func TestTheStartIsTold(t *testing.T) {
+	tell := func(tp *tape, by string) {
+		e := &corev1.Event{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "event", UID: types.UID(fmt.Sprint("event-", tp.version))}, Reason: "SuccessfulCreate",
+			Message: "(combined from similar events): Created job c-1", InvolvedObject: corev1.ObjectReference{Kind: "CronJob", Name: "c", UID: "cron"},
+		}
+		tp.commit(by, "create", "events", "", e, e)
+	}
+	play := func(then func(*tape)) func(*tape) {
+		return func(tp *tape) {
+			tp.cron()
+			tp.wait(time.Minute)
+			tp.run("c-1", tp.now)
+			then(tp)
+		}
+	}
+	noAnswer := func(tp *tape, namespace string) {
+		tp.judge.unanswered(executorB, types.NamespacedName{Namespace: namespace}, tp.now)
+	}
+	runStreams(t, map[string]streamCase{
+		"once":       {play: play(func(tp *tape) { tell(tp, executorA) })},
+		"twice":      {want: []string{"event"}, play: play(func(tp *tape) { tell(tp, executorA); tell(tp, executorA) })},
+		"by another": {want: []string{"event"}, play: play(func(tp *tape) { tell(tp, executorB) })},
+		"by another whose creation got no answer":                {play: play(func(tp *tape) { noAnswer(tp, "ns"); tell(tp, executorB) })},
+		"by another whose creation in a namespace got no answer": {want: []string{"event"}, play: play(func(tp *tape) { noAnswer(tp, "other"); tell(tp, executorB) })},
+	})
+}

@@ -131,8 +131,12 @@ func (n *network) fault(r *request, fits func(faultKind) bool) *fault {
 		if r.resource == "events" {
 			n.untold(r.by, time.Now())
 		}
-		if r.resource == "jobs/status" && f.kind.hidesOutcome() {
+		switch {
+		case !f.kind.hidesOutcome():
+		case r.resource == "jobs/status":
 			n.unanswered(r.by, keyOf(r.URL.Path), time.Now())
+		case r.resource == "jobs" && r.Method == http.MethodPost:
+			n.unanswered(r.by, types.NamespacedName{Namespace: namespaceOf(r.URL.Path)}, time.Now())
 		}
 		return f
 	}
