@@ -149,7 +149,7 @@ func (r *jobRecord) dueWithin(j *judge, now time.Time, within time.Duration) boo
 		}
 		for n := 1; ; n++ {
 			delay := j.delayAfter(n)
-			for _, end := range []time.Time{p.finished, p.dueAt, p.endedAt, p.goneAt} { // The executor may know any of them.
+			for _, end := range p.ended() {
 				if justNow(end.Add(delay)) || justNow(end.Truncate(time.Second).Add(delay)) {
 					return true
 				}
@@ -160,6 +160,15 @@ func (r *jobRecord) dueWithin(j *judge, now time.Time, within time.Duration) boo
 		}
 	}
 	return false
+}
+
+// ended are the times of a pod's end. The executor may know any of them.
+func (p *podRecord) ended() []time.Time {
+	ends := []time.Time{p.finished, p.dueAt, p.endedAt, p.goneAt}
+	if !p.endedAt.IsZero() {
+		ends = append(ends, finishTime(p.pod))
+	}
+	return ends
 }
 
 // allowance is how long a routine status may wait.
