@@ -140,20 +140,20 @@ func TestCronJobsSurviveAKill(t *testing.T) {
 // and when the scheduled one runs next.
 func checkPage(t *testing.T, p *executorProcess) {
 	t.Helper()
-	code, page := get(p.url + "/debug/cronjobs")
-	if code != http.StatusOK || strings.Count(page, "\n") != 3 {
-		t.Errorf("the page of an executor with two CronJobs: %d\n%s", code, page)
-	}
-	for line := range strings.Lines(page) {
-		fields := strings.Fields(line) // the schedule makes five of them
-		if len(fields) < 12 || fields[1] != "scheduled" {
-			continue
+	eventually(t, "the page lists two CronJobs, and says when the one that is scheduled every minute runs next", func() (ok bool, page string) {
+		code, page := get(p.url + "/debug/cronjobs")
+		if code != http.StatusOK || strings.Count(page, "\n") != 3 {
+			return false, page
 		}
-		last, lastErr := time.Parse(time.RFC3339, fields[10])
-		next, nextErr := time.Parse(time.RFC3339, fields[11])
-		if lastErr == nil && nextErr == nil && next.Equal(last.Add(time.Minute)) {
-			return
+		for line := range strings.Lines(page) {
+			fields := strings.Fields(line) // the schedule makes five of them
+			if len(fields) < 12 || fields[1] != "scheduled" {
+				continue
+			}
+			last, lastErr := time.Parse(time.RFC3339, fields[10])
+			next, nextErr := time.Parse(time.RFC3339, fields[11])
+			return lastErr == nil && nextErr == nil && next.Equal(last.Add(time.Minute)), page
 		}
-	}
-	t.Errorf("the page does not say when the CronJob that is scheduled every minute runs next:\n%s", page)
+		return false, page
+	})
 }

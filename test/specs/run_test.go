@@ -129,10 +129,18 @@ func TestSpecsThatWaitTakeNobodysPlace(t *testing.T) {
 
 func TestWhatIsInterruptedFails(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	time.AfterFunc(300*time.Millisecond, func() { cancel(errors.New("enough")) })
+	runs := filepath.Join(t.TempDir(), "runs")
+	go func() {
+		for ctx.Err() == nil {
+			if _, err := os.Stat(runs); err == nil {
+				cancel(errors.New("enough"))
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
 	runner := Runner{
 		Command: script(`read -r _ _ _ _ group _ </proc/$$/stat; [ $group = $$ ] && echo group of its own
-			trap 'echo cleaned up; exit 0' INT; while :; do sleep 0.05; done`),
+			trap 'echo cleaned up; exit 0' INT; touch ` + runs + `; while :; do sleep 0.05; done`),
 		Dir: t.TempDir(), Parallel: 1, Done: func(Result) {},
 	}
 	got := runner.Run(ctx, []Spec{named("Job a"), named("Job b")})

@@ -75,16 +75,6 @@ func TestRevivals(t *testing.T) {
 		tp.wait(wait)
 		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { setCondition(s, batchv1.JobComplete, "", tp.now) })
 	}
-	fail := func(tp *tape, revive func()) {
-		starts(tp, tp.job("a", three, func(job *batchv1.Job) { job.Spec.BackoffLimit = ptr(int32(1)) }))
-		fails(tp, "job-a", "a-0")
-		counts(tp, "job-a")
-		revive()
-		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
-			failedList(s, "a-0")
-			setCondition(s, batchv1.JobFailureTarget, reasonBackoffLimit, tp.now)
-		})
-	}
 	runStreams(t, map[string]streamCase{
 		"recorded once more": {play: func(tp *tape) { counted(tp); putsBack(tp, "a-0"); record(tp) }},
 		"recorded twice more": {want: []string{"I2"}, play: func(tp *tape) {
@@ -111,6 +101,26 @@ func TestRevivals(t *testing.T) {
 			tp.release(executorA, "a-1")
 			tp.deletes(executorA, "a-1")
 		}},
+		"Complete, and the finalizer was put back a moment ago": {play: func(tp *tape) { finish(tp, time.Second) }},
+		"Complete, and the finalizer was put back long ago":     {want: []string{"I4"}, play: func(tp *tape) { finish(tp, time.Hour) }},
+	})
+}
+
+// A pod that counts once more may decide the Job, also if it loses its finalizer again while the
+// status that records it is on its way.
+func TestVerdictsAfterARevival(t *testing.T) {
+	three := func(job *batchv1.Job) { job.Spec.Completions, job.Spec.Parallelism = ptr(int32(3)), ptr(int32(2)) }
+	fail := func(tp *tape, revive func()) {
+		starts(tp, tp.job("a", three, func(job *batchv1.Job) { job.Spec.BackoffLimit = ptr(int32(1)) }))
+		fails(tp, "job-a", "a-0")
+		counts(tp, "job-a")
+		revive()
+		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
+			failedList(s, "a-0")
+			setCondition(s, batchv1.JobFailureTarget, reasonBackoffLimit, tp.now)
+		})
+	}
+	runStreams(t, map[string]streamCase{
 		"a failure that counts again fails the Job, and lost its finalizer a moment ago": {play: func(tp *tape) {
 			fail(tp, func() { putsBack(tp, "a-0"); tp.release(user, "a-0") })
 		}},
@@ -130,9 +140,7 @@ func TestRevivals(t *testing.T) {
 				setCondition(s, batchv1.JobSuccessCriteriaMet, reasonCompletions, tp.now)
 			})
 		}},
-		"a failure that counts once fails no Job":               {want: []string{"I2", "verdict"}, play: func(tp *tape) { fail(tp, func() {}) }},
-		"Complete, and the finalizer was put back a moment ago": {play: func(tp *tape) { finish(tp, time.Second) }},
-		"Complete, and the finalizer was put back long ago":     {want: []string{"I4"}, play: func(tp *tape) { finish(tp, time.Hour) }},
+		"a failure that counts once fails no Job": {want: []string{"I2", "verdict"}, play: func(tp *tape) { fail(tp, func() {}) }},
 	})
 }
 

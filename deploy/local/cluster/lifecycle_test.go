@@ -276,8 +276,8 @@ func TestStartFailures(t *testing.T) {
 		},
 		"a component that is never ready": {
 			component: "b-idle",
-			timeout:   time.Second,
-			want:      []string{"b-idle is not ready after 1s", "nobody listens", "thinking", "b-idle.log"},
+			timeout:   5 * time.Second,
+			want:      []string{"b-idle is not ready after 5s", "nobody listens", "thinking", "b-idle.log"},
 		},
 	}
 	for name, tc := range cases {
@@ -350,7 +350,7 @@ func TestPortTakenBetweenChoosingAndListening(t *testing.T) {
 }
 
 func TestProgressWhileWaiting(t *testing.T) {
-	f := newFakeCluster(t, Options{StartTimeout: time.Second}, []string{"a-idle"})
+	f := newFakeCluster(t, Options{StartTimeout: 5 * time.Second}, []string{"a-idle"})
 	if err := f.begin(t.Context()); err == nil {
 		t.Fatal("started")
 	}

@@ -117,7 +117,7 @@ func TestEngineServesOverMutualTLSAndDrains(t *testing.T) {
 		t.Run(sig.String(), func(t *testing.T) {
 			p := testprocess.Start(t, nil, "--grpc-address=127.0.0.1:0", "--http-address=127.0.0.1:0",
 				"--tls-cert-file", server.CertFile, "--tls-private-key-file", server.KeyFile, "--client-ca-file", authority.File,
-				"--authorized-callers-file", callers, "--shutdown-delay-duration=500ms")
+				"--authorized-callers-file", callers, "--shutdown-delay-duration=4s")
 			grpcAddress, httpAddress := p.Logged(t, "engine serving", "grpc"), p.Logged(t, "engine serving", "http")
 			testprocess.Readyz(t, httpAddress, http.StatusOK, "[+] authorized-callers: ok, 1 listed")
 

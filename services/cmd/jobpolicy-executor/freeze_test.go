@@ -147,7 +147,7 @@ func TestALeaderWhoseClockJumpsOverTheLeaseWritesNothing(t *testing.T) {
 			door := api.Door(t)
 			clock := filepath.Join(t.TempDir(), "clock")
 			p := testprocess.Start(t, []string{clockEnv + "=" + clock}, append(slices.Clone(busyReplica),
-				"--leader-elect-lease-duration=1h", "--leader-elect-renew-deadline=3s", "--kubeconfig", door.Kubeconfig)...)
+				"--leader-elect-lease-duration=1h", "--leader-elect-renew-deadline=10s", "--kubeconfig", door.Kubeconfig)...)
 			writes(t, door, len(jobs))
 			api.RefuseRenewals.Store(true)
 			// Whole, by renaming: the process reads it at any time.

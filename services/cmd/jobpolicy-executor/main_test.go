@@ -288,7 +288,7 @@ func TestReplicasLeadInTurn(t *testing.T) {
 	api := testapi.Start(t)
 	args := []string{
 		"--kubeconfig", api.Kubeconfig, "--engine=embedded", "--http-address=127.0.0.1:0",
-		"--leader-elect-lease-duration=1h", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=100ms",
+		"--leader-elect-lease-duration=1h", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=100ms",
 	}
 	first := testprocess.Start(t, nil, args...)
 	firstAddress := first.Logged(t, "service started", "http")

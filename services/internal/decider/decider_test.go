@@ -240,14 +240,13 @@ func TestRemoteTellsAwayFromSlow(t *testing.T) {
 		return &jobpolicyv1.DecideJobResponse{}, nil
 	}})
 	t.Cleanup(func() { close(forever) })
-	shortTimeout := func(c *decider.RemoteConfig) { c.Timeout = 300 * time.Millisecond }
-
-	_, err := newRemote(t, slow.Address, shortTimeout).DecideJob(t.Context(), testenv.Snapshot())
+	// The connection must be there before the call ends.
+	_, err := newRemote(t, slow.Address, func(c *decider.RemoteConfig) { c.Timeout = 4 * time.Second }).DecideJob(t.Context(), testenv.Snapshot())
 	if status.Code(err) != codes.DeadlineExceeded {
 		t.Errorf("a slow engine: %v, want DEADLINE_EXCEEDED", err)
 	}
 	away := freeAddress(t)
-	_, err = newRemote(t, away, shortTimeout).DecideJob(t.Context(), testenv.Snapshot())
+	_, err = newRemote(t, away, func(c *decider.RemoteConfig) { c.Timeout = 300 * time.Millisecond }).DecideJob(t.Context(), testenv.Snapshot())
 	if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), away) {
 		t.Errorf("an engine that is away: %v, want UNAVAILABLE that names %s", err, away)
 	}

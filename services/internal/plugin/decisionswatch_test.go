@@ -61,7 +61,7 @@ func TestKubectlIsReadWhileDecisionsAreRead(t *testing.T) {
 // of which parts arrive does not.
 func TestDecisionsOfAnExecutorThatStopsSending(t *testing.T) {
 	before := decisionsTimeout
-	decisionsTimeout = 2 * time.Second
+	decisionsTimeout = 4 * time.Second
 	t.Cleanup(func() { decisionsTimeout = before })
 	cases := map[string]struct {
 		parts    []string
@@ -69,12 +69,13 @@ func TestDecisionsOfAnExecutorThatStopsSending(t *testing.T) {
 		wantCode int
 		want     string
 	}{
-		"no answer":     {parts: []string{"[]"}, pause: time.Minute, wantCode: cli.ExitFailed, want: "the executor sent nothing for 2s"},
-		"its beginning": {parts: []string{"", "[", "]"}, pause: time.Minute, wantCode: cli.ExitFailed, want: "the executor sent nothing for 2s"},
-		"a slow answer": {parts: strings.Split("[          ]", ""), pause: 250 * time.Millisecond, wantCode: cli.ExitOK, want: "No decisions found"},
+		"no answer":     {parts: []string{"[]"}, pause: time.Minute, wantCode: cli.ExitFailed, want: "the executor sent nothing for 4s"},
+		"its beginning": {parts: []string{"", "[", "]"}, pause: time.Minute, wantCode: cli.ExitFailed, want: "the executor sent nothing for 4s"},
+		"a slow answer": {parts: strings.Split("[          ]", ""), pause: 400 * time.Millisecond, wantCode: cli.ExitOK, want: "No decisions found"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				for _, part := range tc.parts {
 					if part != "" {

@@ -160,6 +160,16 @@ func podOf(policy corev1.RestartPolicy, containers ...corev1.Container) *corev1.
 
 const untilTerm = `trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.01; done`
 
+// endsOnTerm is a script that can be awaited by its name, once it would notice a SIGTERM. Then it
+// runs atEnd.
+func endsOnTerm(who, atEnd string) string {
+	return "trap '" + atEnd + "; exit 0' TERM; touch $JOBPOLICY_POD_DIR/up-" + who + "; while :; do sleep 0.01; done"
+}
+
+func awaits(who string) string {
+	return "until [ -e $JOBPOLICY_POD_DIR/up-" + who + " ]; do sleep 0.01; done; "
+}
+
 func TestPodRunsToItsEnd(t *testing.T) {
 	cases := map[string]struct {
 		pod *corev1.Pod
@@ -218,12 +228,12 @@ func TestInitContainersRunInOrderBeforeTheMainOnes(t *testing.T) {
 	pod := podOf(onFailure, shell("c", "cat $JOBPOLICY_POD_DIR/order"))
 	pod.Spec.InitContainers = []corev1.Container{
 		shell("i", "sleep 0.05; "+order("i")),
-		sidecar("s", order("s")+"; "+untilTerm),
-		shell("j", order("j")+"; [ $(grep -c j $JOBPOLICY_POD_DIR/order) = 2 ]"),
+		sidecar("s", order("s")+"; "+endsOnTerm("s", "echo bye")),
+		shell("j", awaits("s")+order("j")+"; [ $(grep -c j $JOBPOLICY_POD_DIR/order) = 2 ]"),
 	}
 	r := startPod(t, pod)
 	status := r.await(t, corev1.PodSucceeded)
-	if got := r.log(t, "c", 0); !slices.Contains([]string{"i\ns\nj\nj\n", "i\nj\ns\nj\n"}, got) {
+	if got := r.log(t, "c", 0); got != "i\ns\nj\nj\n" {
 		t.Errorf("order of starts is %q, want i first, then s and j, and j twice because it failed once", got)
 	}
 	if got := r.log(t, "s", 0); !strings.HasSuffix(got, "bye\n") {
@@ -237,7 +247,7 @@ func TestInitContainersRunInOrderBeforeTheMainOnes(t *testing.T) {
 
 func TestFailedInitContainerFailsThePodAndEndsItsSidecars(t *testing.T) {
 	pod := podOf(never, shell("c", "true"))
-	pod.Spec.InitContainers = []corev1.Container{sidecar("s", untilTerm), shell("i", "sleep 0.1; exit 5")}
+	pod.Spec.InitContainers = []corev1.Container{sidecar("s", endsOnTerm("s", "true")), shell("i", awaits("s")+"exit 5")}
 	r := startPod(t, pod)
 	got := summarize(r.await(t, corev1.PodFailed))
 	want := summary{
@@ -251,10 +261,8 @@ func TestFailedInitContainerFailsThePodAndEndsItsSidecars(t *testing.T) {
 }
 
 func TestSidecarsEndOneByOneFromTheLast(t *testing.T) {
-	script := func(who string) string {
-		return "trap 'sleep 0.05; echo " + who + " >>$JOBPOLICY_POD_DIR/order; exit 0' TERM; while :; do sleep 0.01; done"
-	}
-	pod := podOf(never, shell("c", "sleep 0.2; echo c >>$JOBPOLICY_POD_DIR/order"))
+	script := func(who string) string { return endsOnTerm(who, "sleep 0.05; echo "+who+" >>$JOBPOLICY_POD_DIR/order") }
+	pod := podOf(never, shell("c", awaits("s")+awaits("t")+"echo c >>$JOBPOLICY_POD_DIR/order"))
 	pod.Spec.InitContainers = []corev1.Container{sidecar("s", script("s")), sidecar("t", script("t"))}
 	r := startPod(t, pod)
 	r.await(t, corev1.PodSucceeded)
@@ -266,11 +274,11 @@ func TestSidecarsEndOneByOneFromTheLast(t *testing.T) {
 
 func TestCrashLoopIsReported(t *testing.T) {
 	r := startPod(t, podOf(onFailure, shell("c", "exit 3")))
+	var status *corev1.PodStatus
 	eventually(t, "waiting for the third restart", func() bool {
-		s := r.latest().status
-		return len(s.ContainerStatuses) == 1 && s.ContainerStatuses[0].RestartCount >= 2 && s.ContainerStatuses[0].State.Waiting != nil
+		status = r.latest().status
+		return len(status.ContainerStatuses) == 1 && status.ContainerStatuses[0].RestartCount >= 2 && status.ContainerStatuses[0].State.Waiting != nil
 	})
-	status := r.latest().status
 	c := status.ContainerStatuses[0]
 	if status.Phase != corev1.PodRunning || c.State.Waiting.Reason != "CrashLoopBackOff" || c.LastTerminationState.Terminated.ExitCode != 3 {
 		t.Errorf("status is %+v", summarize(status))
@@ -327,7 +335,7 @@ func TestDeletionEndsByForce(t *testing.T) {
 		},
 		"when activeDeadlineSeconds and the pod's own grace period are over": {
 			edit: func(p *corev1.Pod) {
-				p.Spec.ActiveDeadlineSeconds, p.Spec.TerminationGracePeriodSeconds = new(int64(1)), new(int64(1))
+				p.Spec.ActiveDeadlineSeconds, p.Spec.TerminationGracePeriodSeconds = new(int64(5)), new(int64(1))
 			},
 			delete: func(*testing.T, *podRun) {},
 		},
@@ -355,7 +363,7 @@ func TestDeletionEndsByForce(t *testing.T) {
 
 func TestDeadlineExceeded(t *testing.T) {
 	pod := podOf(never, shell("c", "sleep 1000"))
-	pod.Spec.ActiveDeadlineSeconds = new(int64(1))
+	pod.Spec.ActiveDeadlineSeconds = new(int64(5))
 	r := startPod(t, pod)
 	status := r.await(t, corev1.PodFailed)
 	if status.Reason != "DeadlineExceeded" || status.Message != "Pod was active on the node longer than the specified deadline" {

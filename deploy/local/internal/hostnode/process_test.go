@@ -121,7 +121,7 @@ func TestBothStreamsAreLoggedInOrder(t *testing.T) {
 }
 
 func TestSignalReachesTheWholeGroup(t *testing.T) {
-	p, ends, path := sh(t, `sh -c 'trap "echo child; exit 0" TERM; echo up; while :; do sleep 0.01; done' & trap "wait; echo leader; exit 3" TERM; wait`)
+	p, ends, path := sh(t, `trap "wait; echo leader; exit 3" TERM; sh -c 'trap "echo child; exit 0" TERM; echo up; while :; do sleep 0.01; done' & wait`)
 	waitForLog(t, path)
 	p.signal(syscall.SIGTERM)
 	if got := receive(t, ends, "end"); got.code != 3 {

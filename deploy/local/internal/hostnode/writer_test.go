@@ -114,7 +114,7 @@ func TestStatusesThatWaitAreMerged(t *testing.T) {
 	w.put(updateOf(running1, false))
 	w.put(updateOf(succeeded, false))
 	close(c.hold)
-	eventually(t, "the last status", func() bool { l := c.all(); return l[len(l)-1] == "patch Succeeded" })
+	eventually(t, "the last status", func() bool { l := c.all(); return len(l) > 0 && l[len(l)-1] == "patch Succeeded" })
 	if got := c.all(); got[0] != "patch Pending" || len(got) > 3 {
 		t.Errorf("writes are %q", got)
 	}
