@@ -218,7 +218,7 @@ func smallAnswers(t *testing.T, e *attacker) {
 		e.hold(func() { _ = conn.Close() })
 		go func() { _, _ = io.Copy(io.Discard, conn) }()
 		// The engine may close the connection.
-		_ = testenv.AskWithoutWindow(conn, 250, metadata, healthv1.Health_Check_FullMethodName, &healthv1.HealthCheckRequest{})
+		_ = testenv.AskWithoutWindow(conn, 250, map[string]string{"x-metadata": metadata}, healthv1.Health_Check_FullMethodName, &healthv1.HealthCheckRequest{})
 	}
 }
 

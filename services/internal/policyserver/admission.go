@@ -19,7 +19,9 @@ type call struct {
 	refused error
 	// arrival cuts the call off if its message does not arrive in time.
 	arrival *time.Timer
-	counted atomic.Bool
+	// ended says that the transport has ended the call's context. trailed says that the
+	// transport has taken the end of the answer.
+	ended, trailed atomic.Bool
 }
 
 type callKey struct{}
@@ -41,7 +43,7 @@ type admission struct {
 
 // admit implements tap.ServerInHandle. It refuses nothing itself, because the
 // transport would then forget to free the call's context: refused calls go on to
-// their handlers, which end them at once.
+// their handlers, which end them at once, before a message arrives.
 func (a *admission) admit(ctx context.Context, info *tap.Info) (context.Context, error) {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
@@ -69,7 +71,7 @@ func (a *admission) admit(ctx context.Context, info *tap.Info) (context.Context,
 // end frees the call's place among the open calls. The transport ends the context of
 // every call.
 func (c *call) end() {
-	if c.counted.Swap(true) {
+	if c.ended.Swap(true) {
 		return
 	}
 	c.conn.caller.calls.release(1)

@@ -24,7 +24,7 @@ const pieceBytes = 1<<10 + 1
 // An answer is the memory of one piece of an encoded answer. To the transport it is the
 // buffer pool of that piece, so the transport calls Put when it has written the piece.
 type answer struct {
-	conn  *connection
+	call  *call
 	bytes int64
 	done  atomic.Bool
 	timer atomic.Pointer[time.Timer]
@@ -35,9 +35,10 @@ func (a *answer) Get(n int) *[]byte { b := make([]byte, n); return &b }
 
 // Put implements mem.BufferPool: the answer is written, or never will be.
 func (a *answer) Put(*[]byte) {
-	a.conn.mu.Lock()
-	delete(a.conn.answers, a)
-	a.conn.mu.Unlock()
+	conn := a.call.conn
+	conn.mu.Lock()
+	delete(conn.answers, a)
+	conn.mu.Unlock()
 	a.finish()
 }
 
@@ -49,15 +50,19 @@ func (a *answer) finish() {
 	if t := a.timer.Load(); t != nil {
 		t.Stop()
 	}
-	a.conn.caller.answers.release(a.bytes)
+	a.call.conn.caller.answers.release(a.bytes)
 }
 
 // expire closes the connection if the answer is not written in time. A caller
 // that does not read must not keep memory for as long as it likes.
 func (a *answer) expire(after time.Duration) {
 	a.timer.Store(time.AfterFunc(after, func() {
-		if !a.done.Load() {
-			_ = a.conn.Close() // the transport then fails the calls
+		switch {
+		case a.done.Load():
+		case a.call.ended.Load() && !a.call.trailed.Load():
+			a.Put(nil) // The call ended before its answer did. The transport may have dropped the answer, and does not report that.
+		default:
+			_ = a.call.conn.Close() // the transport then fails the calls
 		}
 	}))
 }
@@ -68,7 +73,7 @@ type encoded struct {
 	answers []*answer
 	open    *[]byte // the last piece, while it has room
 	bytes   int64
-	conn    *connection
+	call    *call
 	timeout time.Duration
 }
 
@@ -123,14 +128,24 @@ func (e *encoded) room(n int) (*[]byte, error) {
 	return e.open, nil
 }
 
+// mustCount makes a piece if there is none: an answer without a byte keeps its call, too.
+func (e *encoded) mustCount() error {
+	if len(e.answers) > 0 {
+		return nil
+	}
+	_, err := e.room(0)
+	return err
+}
+
 // count reserves n bytes of the memory for answers. It fails if the connection is
 // closed: nobody would release the memory, because the transport writes no answer there.
 func (e *encoded) count(n int64) error {
-	if err := e.conn.caller.answers.tryAcquireFair(n); err != nil {
-		return e.conn.caller.noAnswer(err)
+	conn := e.call.conn
+	if err := conn.caller.answers.tryAcquireFair(n); err != nil {
+		return conn.caller.noAnswer(err)
 	}
-	a := &answer{conn: e.conn, bytes: n}
-	if !e.conn.keep(a) {
+	a := &answer{call: e.call, bytes: n}
+	if !conn.keep(a) {
 		a.finish()
 		return refusal.FromContext(context.Canceled)
 	}

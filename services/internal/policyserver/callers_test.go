@@ -321,17 +321,18 @@ func TestAnAnswerThatIsNotReadEndsTheConnection(t *testing.T) {
 	if err := stream.RecvMsg(&jobpolicyv1.DecideJobResponse{}); status.Code(err) != codes.Unavailable {
 		t.Errorf("error = %v, want UNAVAILABLE", err)
 	}
-	const want = `
+	testenv.Eventually(t, func() error {
+		return testutil.GatherAndCompare(srv.Registry, strings.NewReader(nothingHeld), "jobpolicy_engine_held_bytes")
+	})
+}
+
+const nothingHeld = `
 # HELP jobpolicy_engine_held_bytes Memory that calls hold, by kind: received (requests as they came), decoded (with what deciding takes), answers (not written yet).
 # TYPE jobpolicy_engine_held_bytes gauge
 jobpolicy_engine_held_bytes{kind="answers"} 0
 jobpolicy_engine_held_bytes{kind="decoded"} 0
 jobpolicy_engine_held_bytes{kind="received"} 0
 `
-	testenv.Eventually(t, func() error {
-		return testutil.GatherAndCompare(srv.Registry, strings.NewReader(want), "jobpolicy_engine_held_bytes")
-	})
-}
 
 // What a caller's decisions hold counts when it connects anew, because a decision goes on
 // when its connection is closed.

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -60,6 +62,9 @@ func (g *guard) handler(m method, next grpc.MethodHandler) grpc.MethodHandler {
 			return nil, refusal.FromContext(context.Canceled)
 		}
 		defer c.conn.callers.end(c.conn.caller)
+		if err := uncompressed(ctx); err != nil {
+			return nil, err
+		}
 		if grpc.SetHeader(ctx, g.build) != nil { // The caller has ended the call already.
 			return nil, refusal.FromContext(cmp.Or(ctx.Err(), context.Canceled))
 		}
@@ -72,18 +77,52 @@ func (g *guard) handler(m method, next grpc.MethodHandler) grpc.MethodHandler {
 		}
 		defer request.free()
 		g.metrics.received(m, len(request.body))
-		answer := &encoded{conn: c.conn, timeout: g.sendTimeout}
+		answer := &encoded{call: c, timeout: g.sendTimeout}
+		sent := false
+		defer func() {
+			if !sent {
+				answer.free()
+			}
+		}()
 		if one := batches[m.name]; one != nil {
 			err = srv.(*service).answerBatch(ctx, c, one, request.body, answer)
 		} else {
 			err = g.one(srv, ctx, c, request.body, next, answer)
 		}
 		if err != nil {
-			answer.free()
 			return nil, err
 		}
+		if err := answer.mustCount(); err != nil {
+			return nil, err
+		}
+		sent = true
 		return answer, nil
 	}
+}
+
+// uncompressed makes the answer one that is not compressed. The transport would compress it as
+// the request says it is, and would report the answer as written before it has written anything.
+func uncompressed(ctx context.Context) error {
+	if err := grpc.SetSendCompressor(ctx, encoding.Identity); err != nil {
+		return refusal.FromContext(cmp.Or(ctx.Err(), context.Canceled)) // The headers are sent, or the call has ended.
+	}
+	return nil
+}
+
+// refusing returns desc with unary methods that do not wait for the message of a call that is
+// refused. (Interceptors are called when it has arrived.)
+func refusing(desc *grpc.ServiceDesc) *grpc.ServiceDesc {
+	quick := *desc
+	quick.Methods = slices.Clone(desc.Methods)
+	for i, m := range quick.Methods {
+		quick.Methods[i].Handler = func(srv any, ctx context.Context, dec func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
+			if c := callFrom(ctx); c != nil && c.refused != nil {
+				return nil, c.refused
+			}
+			return m.Handler(srv, ctx, dec, interceptor)
+		}
+	}
+	return &quick
 }
 
 // one answers a request that is decided on as a whole.
@@ -119,6 +158,9 @@ func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, 
 		return nil, c.refused
 	}
 	c.arrived()
+	if err := uncompressed(ctx); err != nil {
+		return nil, err
+	}
 	resp, err := next(ctx, req)
 	if err != nil {
 		return nil, err
@@ -129,11 +171,17 @@ func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, 
 // encode encodes a message of another service than the policy service. It counts as an
 // answer, which must be read in time.
 func (g *guard) encode(c *call, m any) (*encoded, error) {
-	answer := &encoded{conn: c.conn, timeout: g.sendTimeout}
+	answer := &encoded{call: c, timeout: g.sendTimeout}
+	sent := false
+	defer func() {
+		if !sent {
+			answer.free()
+		}
+	}()
 	if err := answer.addWhole(m.(proto.Message)); err != nil {
-		answer.free()
 		return nil, err
 	}
+	sent = true
 	return answer, nil
 }
 
@@ -143,6 +191,9 @@ func (g *guard) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInf
 	if c := callFrom(ss.Context()); c != nil && c.refused != nil {
 		return c.refused
 	} else if c != nil {
+		if err := uncompressed(ss.Context()); err != nil {
+			return err
+		}
 		ss = &arriving{ServerStream: ss, guard: g, call: c}
 	}
 	return next(srv, ss)

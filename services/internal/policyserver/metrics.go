@@ -138,6 +138,10 @@ func (m *callMetrics) TagRPC(ctx context.Context, info *stats.RPCTagInfo) contex
 func (m *callMetrics) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	called, _ := ctx.Value(methodKey{}).(method)
 	switch event := event.(type) {
+	case *stats.OutTrailer:
+		if c := callFrom(ctx); c != nil {
+			c.trailed.Store(true)
+		}
 	case *stats.OutPayload:
 		m.bytes.WithLabelValues(called.service, called.name, directionResponse).Observe(float64(event.WireLength))
 	case *stats.End:

@@ -21,9 +21,10 @@ import (
 // Messages up to this size are not counted against the memory for requests.
 const smallMessage = streamWindow
 
-// receiveChunk is how much of a larger message is read at a time. The client keeps the
-// rest meanwhile.
-const receiveChunk = 1 << 20
+// receiveChunk is how much of a message is read at a time. The transport keeps what it has of
+// that as it came, and a frame of one byte takes forty times its size. So a message is copied in
+// small parts.
+const receiveChunk = 4 << 10
 
 // receivePatience is how long a large message waits for room.
 const receivePatience = time.Second

@@ -140,7 +140,7 @@ func New(cfg Config) (*Server, error) {
 	)...)
 	s.grpc.RegisterService(guard.wrap(&jobpolicyv1grpc.PolicyService_ServiceDesc),
 		&service{engine: cfg.Engine, build: build})
-	healthv1.RegisterHealthServer(s.grpc, s.health)
+	s.grpc.RegisterService(refusing(&healthv1.Health_ServiceDesc), s.health)
 	reflection.Register(s.grpc)
 	calls.know(s.grpc.GetServiceInfo())
 	s.health.SetServingStatus(ServiceName, healthv1.HealthCheckResponse_SERVING)
@@ -155,7 +155,7 @@ func transportOptions(cfg Config) []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ForceServerCodecV2(newCodec()),
 		// Of other services: receive reads the requests of the policy service itself.
-		grpc.MaxRecvMsgSize(smallMessage),
+		grpc.MaxRecvMsgSize(receiveChunk),
 		grpc.MaxSendMsgSize(jobpolicyv1grpc.MaxMessageBytes),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.MaxHeaderListSize(maxHeaderBytes),

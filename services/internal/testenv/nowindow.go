@@ -11,8 +11,8 @@ import (
 )
 
 // AskWithoutWindow begins a connection to a gRPC server on which the server may send no data, and
-// makes so many calls of a method, each with so much metadata. Their answers stay in the server.
-func AskWithoutWindow(conn net.Conn, calls int, metadata, method string, request proto.Message) error {
+// makes so many calls of a method, each with the metadata. Their answers stay in the server.
+func AskWithoutWindow(conn net.Conn, calls int, metadata map[string]string, method string, request proto.Message) error {
 	message, err := proto.Marshal(request)
 	if err != nil {
 		return err
@@ -30,15 +30,18 @@ func AskWithoutWindow(conn net.Conn, calls int, metadata, method string, request
 	encoder := hpack.NewEncoder(&header)
 	for n := range calls {
 		header.Reset()
-		for _, field := range []hpack.HeaderField{
+		fields := []hpack.HeaderField{
 			{Name: ":method", Value: "POST"},
 			{Name: ":scheme", Value: "http"},
 			{Name: ":path", Value: method},
 			{Name: ":authority", Value: "engine"},
 			{Name: "content-type", Value: "application/grpc"},
 			{Name: "te", Value: "trailers"},
-			{Name: "x-metadata", Value: metadata, Sensitive: true}, // so that each call sends it
-		} {
+		}
+		for name, value := range metadata {
+			fields = append(fields, hpack.HeaderField{Name: name, Value: value, Sensitive: true}) // so that each call sends it
+		}
+		for _, field := range fields {
 			if err := encoder.WriteField(field); err != nil {
 				return err
 			}
