@@ -109,6 +109,7 @@ func (w *watcher) jobGone(job *batchv1.Job) {
 		return
 	}
 	w.report.resolveBy(context.Background(), s, job)
+	w.orphans.Remember(job)
 	s.Gone(job, w.scope.Manages(job) || w.scope.ReplaceBuiltin)
 	w.second.Forget(s.UID)
 	w.queue.Forget(s.Key)

@@ -101,16 +101,22 @@ func (r *Releaser) EnqueueUncontrolled(old, pod *podcache.Pod) {
 	}
 }
 
+// Remember records a Job that is gone or has finished, if it was managed. It is called before
+// the state of the Job says so, because that state may be dropped at any moment afterwards.
+func (r *Releaser) Remember(job *batchv1.Job) {
+	if r != nil && r.cfg.Scope.Manages(job) {
+		r.managed.Add(state.KeyOf(job), nil)
+	}
+}
+
 // EnqueueLeftovers queues the pods of a Job that is not reconciled any more, because it is
 // gone or has finished.
 func (r *Releaser) EnqueueLeftovers(s *state.Job, job *batchv1.Job) {
 	if r == nil {
 		return
 	}
+	r.Remember(job)
 	managed := r.cfg.Scope.Manages(job)
-	if managed {
-		r.managed.Add(state.KeyOf(job), nil)
-	}
 	for _, pod := range s.Tracker.WithTrackingFinalizer() {
 		r.enqueue(pod, managed)
 	}
@@ -129,9 +135,6 @@ func (r *Releaser) wasManaged(pod *podcache.Pod) bool {
 	if s, ok := r.cfg.Jobs.Find(state.KeyOfOwner(pod, ref)); ok {
 		if job := s.Version.Current(); job != nil {
 			return r.cfg.Scope.Manages(job)
-		}
-		if s.Version.Lifecycle() == state.Gone {
-			return true // It has just gone, and may not be among the managed Jobs yet.
 		}
 	}
 	_, found := r.managed.Get(state.KeyOfOwner(pod, ref))
