@@ -180,12 +180,18 @@ func TestNoNamespaceHoldsUpTheOthers(t *testing.T) {
 }
 
 // The events of pods and of their Job come at the same time. A pod may leave its Job when the
-// Job has just gone, before EnqueueLeftovers.
+// Job has just gone, before EnqueueLeftovers, and the state of the Job is dropped with it.
 func TestAPodOfAJobThatHasJustGoneWasManaged(t *testing.T) {
 	for name, managed := range map[string]bool{"a managed Job": true, "another controller's Job": false} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
-			b.job.Gone(b.job.Version.Current(), managed)
+			job := b.job.Version.Current().DeepCopy()
+			if !managed {
+				job.Spec.ManagedBy = new("example.com/other")
+			}
+			b.Remember(job)
+			b.job.Gone(job, managed)
+			b.cfg.Jobs.DropUnused(b.job.Key)
 			if got := b.wasManaged(podcache.From(b.pod)); got != managed {
 				t.Errorf("the pod was managed: %t, want %t", got, managed)
 			}
