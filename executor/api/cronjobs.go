@@ -94,9 +94,9 @@ func (c *Client) UpdateCronJobStatus(ctx context.Context, cron *batchv1.CronJob)
 
 // cronJobWritten says what became of a write of a version of a CronJob. If there was no answer,
 // shown says whether a CronJob shows the write. After a conflict it reads the CronJob. If
-// there is no newer version, the conflict comes from elsewhere, for
-// example from an admission webhook, and may repeat at once: so it is an error like any
-// other, and not ErrChanged.
+// there is no newer version, the conflict comes from elsewhere, for example from an
+// admission webhook, and may repeat at once: so it is an error like any other, and not
+// ErrChanged.
 func (c *Client) cronJobWritten(ctx context.Context, version, written *batchv1.CronJob, err error, shown func(*batchv1.CronJob) bool) (*batchv1.CronJob, error) {
 	switch {
 	case err == nil:

@@ -123,7 +123,7 @@ func TestTheFirstStatusOfASuspendedJob(t *testing.T) {
 	})
 }
 
-// One event tells that a run was started, by the executor that started it.
+// At most one event tells that a run was started, by the executor that started it.
 func TestTheStartIsTold(t *testing.T) {
 	tell := func(tp *tape, by string) {
 		e := &corev1.Event{
