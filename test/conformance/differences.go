@@ -55,16 +55,21 @@ func Differences() []Difference {
 			"writes it only together with something else.",
 		explain: explainStarted,
 	}, {
+		Name: "an event tells only of a status that is written",
+		Reason: "The built-in controller sends the event Suspended, and then writes the status. If somebody changes the Job in that moment, so that the write is refused " +
+			"and the Job now has to fail, the event tells of something that never was. Here the event is sent when the status is written.",
+		explain: explainUnwritten,
+	}, {
 		Name: verdictIsFirst,
 		Reason: "The built-in controller deletes the pods that run in the moment in which it finds that the Job has to end, before it writes why. Here the " +
 			"verdict is written first, and a pod that ends by itself meanwhile is not deleted any more. Found only if the built-in side, seeing " +
 			"things later, otherwise shows the same (races.go).",
 		explain: func(_, ours []string) []string { return ours },
 	}, {
-		Name: adoptsBeforeTheEnd,
+		Name: deletesBeforeTheEnd,
 		Reason: "The built-in controller writes SuccessCriteriaMet and Complete, or FailureTarget and Failed, in one sync if no pod is left to wait for. It looks " +
-			"for pods to adopt only before that. Here each write is a reconcile of its own. A pod without a controller that appears between the two, within " +
-			"milliseconds, is adopted and deleted, as the built-in controller does if it has to wait between the two. Found only if the built-in side, seeing " +
+			"for pods only before that. Here each write is a reconcile of its own. A pod that appears between the two, within milliseconds, is adopted if it " +
+			"has no controller, and deleted, as the built-in controller does if it has to wait between the two. Found only if the built-in side, seeing " +
 			"things later, otherwise shows the same (races.go).",
 		explain: func(_, ours []string) []string { return ours },
 	}}
@@ -83,6 +88,16 @@ func explainStarted(builtin, ours []string) []string {
 		taken[i] = startTime.ReplaceAllString(line, "startTime=false completionTime=false")
 	}
 	return taken
+}
+
+// explainUnwritten: the built-in side tells that the Job is suspended, and its status has never said
+// so.
+func explainUnwritten(builtin, ours []string) []string {
+	told := slices.Equal(without(builtin, ours), []string{`event: Normal Suspended "Job suspended"`})
+	if !told || contains(builtin, ": Suspended=") || len(without(ours, builtin)) > 0 {
+		return ours
+	}
+	return slices.Clone(builtin)
 }
 
 // explainStray: a pod with its finalizer delays the built-in Job; ours is gone and has

@@ -78,6 +78,7 @@ func TestOnlyDeliberateDifferencesAreAccepted(t *testing.T) {
 		`condition 2: Failed=True BackoffLimitExceeded "x"`, `event: Warning BackoffLimitExceeded "x"`,
 	}
 	doomed := slices.Insert(slices.Clone(idle), 1, `condition 2: FailureTarget=True PodFailurePolicy "Container main failed with exit code 143 matching"`)
+	told := slices.Insert(slices.Clone(failed), 3, `event: Normal Suspended "Job suspended"`)
 	strayed := []string{"job: deleting finalizers=[foregroundDeletion]", "pod Failed deleting tracked: 1"}
 	goes := []string{"job: absent", "pod Running ready orphan: 1"}
 	checkDifferences(t, map[string]differenceCase{
@@ -94,6 +95,9 @@ func TestOnlyDeliberateDifferencesAreAccepted(t *testing.T) {
 		"doomed by a pod that a user deleted": {builtin: doomed[:2], ours: idle[:1]},
 		"a pod that is no longer selected":    {builtin: strayed, ours: goes, want: "a pod that its Job no longer selects does not hold up the Job's deletion", wantSame: true},
 		"one that holds up ours":              {builtin: goes, ours: strayed},
+		"an event of a refused status":        {builtin: told, ours: failed, want: "an event tells only of a status that is written", wantSame: true},
+		"such an event on ours":               {builtin: failed, ours: told},
+		"an event that the status confirms":   {builtin: append([]string{idle[0]}, told...), ours: append([]string{idle[0]}, failed...)},
 		"another difference beside it":        {builtin: stuck, ours: append([]string{"failed=1"}, completes...), want: "a suspended Job finishes"},
 		"a line more on ours":                 {builtin: completes, ours: append([]string{"failed=1"}, completes...)},
 		"a line less on ours":                 {builtin: completes, ours: completes[1:]},
@@ -214,7 +218,7 @@ func TestOnlyPodsThatHaveEndedMayBeThereStillAfterAVerdict(t *testing.T) {
 	}
 }
 
-func TestOnlyAnOrphanMayBeAdoptedBeforeTheEnd(t *testing.T) {
+func TestOnlyAPodOfOthersMayBeDeletedBeforeTheEnd(t *testing.T) {
 	end := []string{`condition 2: Complete=True CompletionsReached "x"`, "pod Succeeded: 1"}
 	orphan := append(slices.Clone(end), "pod Running ready orphan: 1")
 	adopted := append(slices.Clone(end), "pod Failed gone: 1", `event: Normal SuccessfulDelete "Deleted pod: <pod>"`)
@@ -222,18 +226,19 @@ func TestOnlyAnOrphanMayBeAdoptedBeforeTheEnd(t *testing.T) {
 		builtin, ours []string
 		want          bool
 	}{
-		"an orphan was adopted and deleted": {orphan, adopted, true},
-		"another pod was deleted before":    {append(slices.Clone(orphan), adopted[3]), adopted, true},
-		"nothing was deleted":               {orphan, adopted[:3], false},
-		"the Job has not finished":          {orphan[1:], adopted[1:], false},
-		"it was adopted and runs":           {orphan, append(slices.Clone(end), "pod Running tracked ready: 1"), false},
-		"a pod of the Job was deleted":      {append(slices.Clone(end), "pod Running tracked: 1"), adopted, false},
-		"another pod differs, too":          {append(slices.Clone(orphan), "pod Pending: 1"), adopted, false},
+		"an orphan was adopted and deleted":  {orphan, adopted, true},
+		"another pod was deleted before":     {append(slices.Clone(orphan), adopted[3]), adopted, true},
+		"nothing was deleted":                {orphan, adopted[:3], false},
+		"the Job has not finished":           {orphan[1:], adopted[1:], false},
+		"it was adopted and runs":            {orphan, append(slices.Clone(end), "pod Running tracked ready: 1"), false},
+		"a pod made for the Job was deleted": {append(slices.Clone(end), "pod Running ready: 1"), adopted, true},
+		"a pod of the Job was deleted":       {append(slices.Clone(end), "pod Running tracked: 1"), adopted, false},
+		"another pod differs, too":           {append(slices.Clone(orphan), "pod Pending: 1"), adopted, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := lateAdoption(tc.builtin, tc.ours); got != tc.want {
-				t.Errorf("lateAdoption() = %t, want %t", got, tc.want)
+			if got := latePod(tc.builtin, tc.ours); got != tc.want {
+				t.Errorf("latePod() = %t, want %t", got, tc.want)
 			}
 		})
 	}

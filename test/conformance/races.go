@@ -74,8 +74,8 @@ func (c *Case) explainedByRace(t *testing.T, parted *parting, ours *transcript) 
 		case differs == nil || differs.at != parted.at:
 		case verdictFirst(differs.builtin, differs.ours):
 			known = []string{verdictIsFirst}
-		case lateAdoption(differs.builtin, differs.ours):
-			known = []string{adoptsBeforeTheEnd}
+		case latePod(differs.builtin, differs.ours):
+			known = []string{deletesBeforeTheEnd}
 		}
 	}
 	if known != nil {
@@ -109,8 +109,8 @@ func (c *Case) explainedByRest(t *testing.T, seen *transcript) (known []string, 
 	again.moments = append(again.moments[:len(c.Steps)], end)
 	again.shapes = seen.shapes
 	names, differs := c.compare(again, seen)
-	if differs != nil && differs.at == len(c.Steps) && lateAdoption(differs.builtin, differs.ours) {
-		return []string{adoptsBeforeTheEnd}, true
+	if differs != nil && differs.at == len(c.Steps) && latePod(differs.builtin, differs.ours) {
+		return []string{deletesBeforeTheEnd}, true
 	}
 	return nil, differs == nil && len(names) == 0
 }
@@ -148,21 +148,21 @@ func withoutDeletions(lines []string) []string {
 	return rest
 }
 
-// adoptsBeforeTheEnd: see Differences.
-const adoptsBeforeTheEnd = "a pod that appears between a Job's verdict and its end is adopted and deleted"
+// deletesBeforeTheEnd: see Differences.
+const deletesBeforeTheEnd = "a pod that appears between a Job's verdict and its end is deleted"
 
 var (
 	finishedLine = regexp.MustCompile(`^condition \d: (Complete|Failed)=True `)
-	orphanLine   = regexp.MustCompile(`^pod \w+ (tracked )?(ready )?orphan: 1$`)
+	strangerLine = regexp.MustCompile(`^pod \w+(( tracked)?( ready)? orphan|( ready)?): 1$`)
 )
 
-// lateAdoption reports whether views of a finished Job differ only in one pod: on the built-in
-// side it is an orphan, and ours has adopted and deleted it.
-func lateAdoption(builtin, ours []string) bool {
+// latePod reports whether views of a finished Job differ only in one pod, which somebody else made
+// for the Job or without a controller: ours has deleted it, after it adopted it if need be.
+func latePod(builtin, ours []string) bool {
 	const deleted = `event: Normal SuccessfulDelete "Deleted pod: <pod>"` // Others may have been deleted before.
 	onlyBuiltin := without(builtin, ours)
 	onlyOurs := slices.DeleteFunc(without(ours, builtin), func(line string) bool { return line == deleted })
-	return slices.ContainsFunc(ours, finishedLine.MatchString) && len(onlyBuiltin) == 1 && orphanLine.MatchString(onlyBuiltin[0]) &&
+	return slices.ContainsFunc(ours, finishedLine.MatchString) && len(onlyBuiltin) == 1 && strangerLine.MatchString(onlyBuiltin[0]) &&
 		slices.Contains(ours, deleted) && slices.Equal(onlyOurs, []string{"pod Failed gone: 1"})
 }
 

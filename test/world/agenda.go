@@ -7,11 +7,13 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+
+	"jobpolicy.dev/test/world/apiserver"
 )
 
 // playSteps does every step at its time, and returns when the last one is done.
 func (w *world) playSteps() {
-	timed := slices.DeleteFunc(slices.Clone(w.plan.steps), func(s *step) bool { return s.write > 0 || s.expires })
+	timed := slices.DeleteFunc(slices.Clone(w.plan.steps), func(s *step) bool { return s.write > 0 || s.expires || s.ends })
 	for _, s := range timed {
 		time.Sleep(time.Until(w.begun.Add(min(s.at, w.plan.calm))))
 		w.act(s)
@@ -51,6 +53,20 @@ func (w *world) expiring(r *request) {
 			continue
 		}
 		if obj, ok := w.server.Get("jobs", s.key()); ok && finished(obj.(*batchv1.Job)) != "" && w.first(s) {
+			w.after(s.at, func() { w.act(s) })
+		}
+	}
+}
+
+// endWritten is called with each write of a Job. When an executor writes the Job's end, the steps with
+// ends are due.
+func (w *world) endWritten(write apiserver.Write, job *batchv1.Job) {
+	before, _ := write.Old.(*batchv1.Job)
+	if !isExecutor(write.By) || finished(job) == "" || before == nil || finished(before) != "" || w.calm.Load() {
+		return
+	}
+	for _, s := range w.plan.steps {
+		if s.ends && s.key() == write.Key && w.first(s) {
 			w.after(s.at, func() { w.act(s) })
 		}
 	}

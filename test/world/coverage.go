@@ -49,6 +49,9 @@ func (p *plan) features() []string {
 		set["CronJob "+c.spec.Schedule] = true
 	}
 	set["statuses without answer"] = p.unanswered
+	for _, name := range p.situations {
+		set[name] = true
+	}
 	set["CronJobs over weeks"] = p.overWeeks()
 	e := p.executor
 	set["replaces the built-in"], set["beside the built-in"] = e.replace, !e.replace

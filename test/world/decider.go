@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"jobpolicy.dev/engine"
@@ -114,6 +115,9 @@ func (d decider) ask(ctx context.Context, key string, req, received, resp proto.
 		}
 	}
 	d.judgeRequeue(received, answer)
+	if at := laterThanTheCalendar(answer.ProtoReflect()); at != nil {
+		d.broken("I11", fmt.Sprintf("an answer names the time %s, and no timestamp is later than the year 9999", at.AsTime()))
+	}
 	return r, f, proto.Unmarshal(data, resp)
 }
 
@@ -131,6 +135,31 @@ func (d decider) judgeRequeue(question, answer proto.Message) {
 	if at := answered.GetRequeueTime(); at != nil && !at.AsTime().After(asked.GetNow().AsTime()) {
 		d.broken("I11", fmt.Sprintf("asked at %s, the engine wants to be asked again at %s", asked.GetNow().AsTime(), at.AsTime()))
 	}
+}
+
+// laterThanTheCalendar is a time in a message that no timestamp may hold; nil if there is none.
+func laterThanTheCalendar(m protoreflect.Message) (wrong *timestamppb.Timestamp) {
+	if at, ok := m.Interface().(*timestamppb.Timestamp); ok {
+		if at.IsValid() {
+			return nil
+		}
+		return at
+	}
+	m.Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case field.Message() == nil || field.IsMap():
+		case field.IsList():
+			for i := range v.List().Len() {
+				if wrong == nil {
+					wrong = laterThanTheCalendar(v.List().Get(i).Message())
+				}
+			}
+		default:
+			wrong = laterThanTheCalendar(v.Message())
+		}
+		return wrong == nil
+	})
+	return wrong
 }
 
 // saw records which optional parts of a request were used.

@@ -140,6 +140,9 @@ func (f fate) String() string {
 	if f.end == endsBadly {
 		text += fmt.Sprintf(" with exit code %d (container %d)", f.exit, f.container)
 	}
+	if f.end == returns {
+		text += fmt.Sprintf(", and its node is back %s later", f.away)
+	}
 	return text + fmt.Sprintf("; deleted, it lingers %s%s", f.linger, when(f.obeys, " and succeeds"))
 }
 
@@ -164,6 +167,8 @@ func (s *step) String() string {
 func (s *step) full() string {
 	at := "at " + s.at.String()
 	switch {
+	case s.ends:
+		at = fmt.Sprintf("%s after an executor writes the Job's end", s.at)
 	case s.expires:
 		at = fmt.Sprintf("%s after an executor reads it at the end of its time to live", s.at)
 	case s.write > 0 && s.before:

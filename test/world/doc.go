@@ -45,9 +45,12 @@
 //   - I12: a pod that reported two different ends may count as either.
 //   - liveness: every failure that may count adds to the retry delay, and a success that
 //     nothing in the cluster shows any more does not end a row of failures.
+//   - liveness: if requests may always list only a few failed pods, one that waits long for the
+//     next pod of its index may hide others.
 //   - late: a failed pod with limits per index waits for the next pod of its index.
 //   - verdicts: a pod that somebody released a moment ago may still count. A pod that
 //     another Job has left carries that Job's failures of its index, and they count.
+//   - status: a recorded pod that runs again, and has the finalizer, is counted when it ends again.
 //   - lease: an executor that starts after somebody deleted the lease cannot know its holder.
 //   - cron: while clocks are wrong, runs may be repeated, and finished runs of future
 //     times are kept. For the concurrency policy, an executor need not know a run that

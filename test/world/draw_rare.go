@@ -37,6 +37,21 @@ func (d *drawer) rare() {
 		{2, true, d.guard},
 		{15, true, d.askForRuns},
 		{6, true, d.strangers},
+		{4, true, d.timesWithoutEnd},
+		{1, true, d.manyEvents},
+		{2, true, d.plannedAmongMany},
+		{1, true, d.tooLargeOnce},
+		{1, true, d.recordedPodRuns},
+		{1, true, d.statusAfterTheEnd},
+		{1, true, d.manyPodsAtADeadline},
+		{1, true, d.unseenLives},
+		{2, true, d.lateForTheLease},
+		{4, true, d.unansweredRuns},
+		{2, true, d.deadlineWhileDeleted},
+		{4, true, d.missedForHours},
+		{1, true, d.finishedBeforeItsPods},
+		{1, true, d.suspendedWithUnreleased},
+		{6, true, d.punctualRuns},
 	} {
 		d.begin(uint64(100 + i))
 		if d.chance(r.percent) && (!r.fault || !d.faultless) {
@@ -44,6 +59,9 @@ func (d *drawer) rare() {
 		}
 	}
 }
+
+// situated notes that the plan has a rare situation, so that its worlds can be counted and chosen.
+func (d *drawer) situated(name string) { d.p.situations = append(d.p.situations, name) }
 
 // large gives the first Job many pods, and lowers the executor's limits. So lists are
 // truncated, and many ended pods are only counted.

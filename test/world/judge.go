@@ -55,6 +55,9 @@ type judgeOptions struct {
 	busy bool
 	// limited: a status may record, or a request may list, only a few pods.
 	limited bool
+	// fewRows: a request may always list only a few of the failed pods that wait for the next pods
+	// of their indexes.
+	fewRows bool
 	// lag is how old the data of an executor's write may be, except its own writes;
 	// calmLag is the limit when nothing has failed for the time lag. Defaults:
 	// defaultLag, and lag.
@@ -84,9 +87,10 @@ type judge struct {
 	writers    map[string]*writer
 	leases     map[string]time.Time // The time until which each executor may write.
 	// holder is the newest holder of the lease. sawHolder says, by executor, who held the lease
-	// when the executor last read it. leaseGone is when somebody last deleted the lease.
-	// unaware holds the executors that created a new lease without having read that of the last
-	// holder. They could not know that there was such a holder.
+	// when the executor last read it, or was last too late to create it. leaseGone is when
+	// somebody last deleted the lease. unaware holds the executors that created a new lease
+	// without having seen, in one of these ways, that the last holder had one. They could not
+	// know that there was such a holder.
 	holder    string
 	sawHolder map[string]string
 	leaseGone time.Time

@@ -440,7 +440,26 @@ func TestDelayOfAnIndex(t *testing.T) {
 			tp.wait(10 * time.Second)
 			index(tp, "a-1", "0")
 		}},
+		"of an index whose pod came back to the Job a moment ago": {play: comesBack(time.Second)},
+		"of an index whose pod came back long ago":                {want: []string{"I10"}, play: comesBack(time.Hour)},
 	})
+}
+
+// comesBack lets a pod of an index fail while it is a stray. After it has matched the Job's
+// selector again for some time, the executor that created it creates the next pod of the index as
+// if there had been none.
+func comesBack(ago time.Duration) func(*tape) {
+	return func(tp *tape) {
+		tp.job("a", indexedJob(2), func(job *batchv1.Job) { job.Spec.BackoffLimitPerIndex = ptr(int32(3)) })
+		tp.pod(executorA, "job-a", "a-0", 0, failedBefore("0"))
+		var labels map[string]string
+		tp.edit("webhook", "a-0", func(pod *corev1.Pod) { labels, pod.Labels = pod.Labels, nil })
+		tp.ends("a-0", 1)
+		tp.wait(time.Minute)
+		tp.edit("webhook", "a-0", func(pod *corev1.Pod) { pod.Labels = labels })
+		tp.wait(ago)
+		tp.pod(executorA, "job-a", "a-1", 0, failedBefore("0"))
+	}
 }
 
 func disrupts(pod *corev1.Pod) {

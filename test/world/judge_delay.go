@@ -231,7 +231,7 @@ func (p *podRecord) takenBefore(by string, lag time.Duration) bool {
 func (j *judge) judgeIndexDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod) {
 	ix := podIndex(pod)
 	last := r.lastFailure(ix)
-	if last == nil || last.flipped || !j.shown(last, w.By) {
+	if last == nil || last.flipped || !j.shownOf(r, last, w.By) {
 		return
 	}
 	failures, ignored := countOf(last.pod, batchv1.JobIndexFailureCountAnnotation), countOf(last.pod, batchv1.JobIndexIgnoredFailureCountAnnotation)

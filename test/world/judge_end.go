@@ -58,6 +58,10 @@ func (j *judge) judgeEnd(r *jobRecord) {
 	}
 }
 
+// runsAgain reports whether a pod that has ended runs all the same, because its node was given up
+// and is back. As long as it has the finalizer, it is counted only when it ends again.
+func (p *podRecord) runsAgain() bool { return p.first != nil && p.active() && holds(p.pod) }
+
 func (j *judge) namespaceGoes(r *jobRecord) bool {
 	namespace := j.namespaces[r.key.Namespace]
 	return namespace != nil && namespace.DeletionTimestamp != nil
@@ -74,7 +78,7 @@ func (j *judge) judgeBooks(r *jobRecord) {
 	}
 	n := 0
 	for uid := range uncounted(&r.job.Status) {
-		if p := j.pods[uid]; p == nil || !r.awaits(p) {
+		if p := j.pods[uid]; p == nil || !p.runsAgain() {
 			n++
 		}
 	}
@@ -117,9 +121,9 @@ func (r *jobRecord) countedSpec() *batchv1.JobSpec {
 }
 
 // awaits reports whether a failed pod keeps its finalizer until its index has another
-// pod.
+// pod. A pod that the status has recorded waits for nothing: it is released, and then counted.
 func (r *jobRecord) awaits(p *podRecord) bool {
-	return perIndex(r.job) && finished(r.job) == "" && r.lastFailure(podIndex(p.pod)) == p
+	return perIndex(r.job) && finished(r.job) == "" && r.lastFailure(podIndex(p.pod)) == p && uncounted(&r.job.Status)[p.uid] == ""
 }
 
 // judgePodCounts: active, ready and terminating are the numbers of such pods.
@@ -222,6 +226,7 @@ func (j *judge) judgeMissing(r *jobRecord) {
 		completions := valueOr(r.job.Spec.Completions, 0)
 		needed = min(wanted, int64(completions)-r.completed.Union(r.failed).Below(completions).Len())
 	}
+	needed -= j.delayedIndexes(r) // No other index gets the place of one that waits.
 	switch {
 	case suspended(r.job) && active > 0:
 		j.breach("liveness", r.key, r.uid, "the Job is suspended, and %d pods run", active)
@@ -233,20 +238,29 @@ func (j *judge) judgeMissing(r *jobRecord) {
 	}
 }
 
-// delayed reports whether a retry delay holds pods back, or did until lately.
+// delayed reports whether a retry delay holds all pods back, or did until lately. With limits per
+// index, it does so if the failed pods do not fit into the executor's list: they hide the others.
 func (j *judge) delayed(r *jobRecord) bool {
 	if !perIndex(r.job) {
 		return !j.settled(j.heldUntil(r))
 	}
+	return j.fewRows && j.delayedIndexes(r) > 0
+}
+
+// delayedIndexes is how many indexes with limits of their own wait for the end of a retry delay,
+// or did until lately.
+func (j *judge) delayedIndexes(r *jobRecord) int64 {
+	held := map[int32]bool{}
 	for _, p := range r.ends {
-		if !r.awaits(p) {
+		ix := podIndex(p.pod)
+		if last := r.lastFailure(ix); !perIndex(r.job) || !holds(p.pod) || (last != nil && last != p) {
 			continue
 		}
 		if !j.settled(p.finished.Add(j.delayAfter(int(failuresBefore(p)) + 1))) {
-			return true
+			held[ix] = true
 		}
 	}
-	return false
+	return int64(len(held))
 }
 
 // outOfQuota reports whether a quota of the namespace leaves no room for a pod.

@@ -182,19 +182,11 @@ func TestEndLeavesNothing(t *testing.T) {
 			tp.wait(settles + time.Minute)
 			tp.judge.look(tp.now)
 		}},
-		"a recorded failure whose replacement is being deleted": {play: rests(func(tp *tape) {
-			tp.job("a", indexedJob(1), func(job *batchv1.Job) {
-				job.Spec.BackoffLimitPerIndex, job.Spec.PodReplacementPolicy = ptr(int32(50)), ptr(batchv1.Failed)
-			})
-			tp.pod(executorA, "job-a", "a-0", 0, failedBefore("0"))
-			tp.ends("a-0", 1)
-			tp.wait(20 * time.Second)
-			tp.pod(executorA, "job-a", "a-1", 0, failedBefore("1"))
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
-				s.StartTime, s.Active, s.UncountedTerminatedPods = ptr(metav1.NewTime(tp.now)), 1, &batchv1.UncountedTerminatedPods{Failed: []types.UID{"a-0"}}
-			})
-			tp.deletes(user, "a-1")
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Active, s.Terminating = 0, ptr(int32(1)) })
+		"a recorded failure whose replacement is being deleted": {want: []string{"status", "status"}, play: rests(recordedBesideItsReplacement)},
+		"the same, released and counted": {play: rests(func(tp *tape) {
+			recordedBesideItsReplacement(tp)
+			tp.release(executorA, "a-0")
+			counts(tp, "job-a")
 		})},
 		"a pod that waits for its replacement too long": {want: []string{"liveness"}, play: rests(func(tp *tape) {
 			tp.job("a", indexedJob(1), func(job *batchv1.Job) { job.Spec.BackoffLimitPerIndex = ptr(int32(50)) })
@@ -202,6 +194,53 @@ func TestEndLeavesNothing(t *testing.T) {
 			tp.pod(executorA, "job-a", "a-0", 0, failedBefore("20"))
 			tp.ends("a-0", 1)
 		})},
+	})
+}
+
+// recordedBesideItsReplacement records a failed pod of an index. The next pod of the index is being
+// deleted.
+func recordedBesideItsReplacement(tp *tape) {
+	tp.job("a", indexedJob(1), func(job *batchv1.Job) {
+		job.Spec.BackoffLimitPerIndex, job.Spec.PodReplacementPolicy = ptr(int32(50)), ptr(batchv1.Failed)
+	})
+	tp.pod(executorA, "job-a", "a-0", 0, failedBefore("0"))
+	tp.ends("a-0", 1)
+	tp.wait(20 * time.Second)
+	tp.pod(executorA, "job-a", "a-1", 0, failedBefore("1"))
+	tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
+		s.StartTime, s.Active, s.UncountedTerminatedPods = ptr(metav1.NewTime(tp.now)), 1, &batchv1.UncountedTerminatedPods{Failed: []types.UID{"a-0"}}
+	})
+	tp.deletes(user, "a-1")
+	tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Active, s.Terminating = 0, ptr(int32(1)) })
+}
+
+// The retry delay of an index holds back only this index. An executor whose requests always
+// list only a few failed pods may not see the others.
+func TestAnIndexThatWaitsHoldsBackNoOther(t *testing.T) {
+	waits := func(parallelism int32, fewRows bool, short ...string) func(*tape) {
+		return func(tp *tape) {
+			tp.judge.fewRows = fewRows
+			tp.job("a", indexedJob(2), func(job *batchv1.Job) {
+				job.Spec.Parallelism, job.Spec.BackoffLimitPerIndex = &parallelism, ptr(int32(50))
+			})
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.StartTime = ptr(metav1.NewTime(tp.now)) })
+			tp.pod(executorA, "job-a", "a-0", 0, failedBefore("20"))
+			tp.ends("a-0", 1)
+			for _, failures := range short {
+				tp.pod(executorA, "job-a", "a-1", 1, failedBefore(failures))
+				tp.ends("a-1", 1)
+			}
+			tp.judge.faultsEnded(tp.now)
+			tp.wait(settles + time.Minute)
+			tp.judge.look(tp.now)
+		}
+	}
+	runStreams(t, map[string]streamCase{
+		"both wait long":                          {play: waits(2, false, "20")},
+		"one waits too long":                      {want: []string{"liveness"}, play: waits(2, false, "0")},
+		"one waits too long, hidden by the other": {play: waits(2, true, "0")},
+		"one never starts":                        {want: []string{"liveness"}, play: waits(2, false)},
+		"one never starts, and has no turn":       {play: waits(1, false)},
 	})
 }
 

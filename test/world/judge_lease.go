@@ -11,9 +11,9 @@ import (
 )
 
 // leaseWritten records until when the holder of the lease may write: until the lease runs
-// out, or somebody else gets it. An executor that had not read the holder's lease before
-// somebody deleted it cannot know that holder: then both may write until the holder checks
-// the lease.
+// out, or somebody else gets it. An executor cannot know the holder if, before somebody deleted
+// the lease, it had neither read it nor been too late to create it: then both may write until the
+// holder checks the lease.
 func (j *judge) leaseWritten(w apiserver.Write, ours bool) {
 	lease, ok := w.New.(*coordinationv1.Lease)
 	if !ok {
@@ -38,7 +38,8 @@ func (j *judge) leaseWritten(w apiserver.Write, ours bool) {
 	j.leases[w.By] = until
 }
 
-// readLease is called when an executor has read the lease.
+// readLease is called when an executor has read the lease, or was too late to create it. Either
+// way it knows that somebody holds the lease.
 func (j *judge) readLease(by string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
@@ -67,6 +68,24 @@ func TestADeletedLeaseIsStillItsHoldersToThoseWhoHaveSeenIt(t *testing.T) {
 				t.Errorf("breaches: %v, want some: %t", tp.judge.breaches(), tc.broken)
 			}
 		})
+	}
+}
+
+func TestWhoWasTooLateToCreateTheLeaseKnowsThatThereIsAHolder(t *testing.T) {
+	for name, tc := range map[string]struct {
+		method string
+		code   int
+		tells  bool
+	}{
+		"it has read the lease":    {http.MethodGet, http.StatusOK, true},
+		"there is no lease":        {http.MethodGet, http.StatusNotFound, false},
+		"it has created the lease": {http.MethodPost, http.StatusCreated, false},
+		"it was too late":          {http.MethodPost, http.StatusConflict, true},
+		"its renewal was refused":  {http.MethodPut, http.StatusConflict, false},
+	} {
+		if got := tellsOfHolder(tc.method, tc.code); got != tc.tells {
+			t.Errorf("%s: the answer tells of a holder: %t, want %t", name, got, tc.tells)
+		}
 	}
 }
 

@@ -220,8 +220,10 @@ func (r *jobRecord) observePod(w apiserver.Write, p *podRecord) {
 	if p.gone {
 		return
 	}
-	if !r.selects(p.pod) {
+	if old, ok := w.Old.(*corev1.Pod); !r.selects(p.pod) || (ok && !r.selects(old)) {
 		p.strayAt = w.Time
+	}
+	if !r.selects(p.pod) {
 		return
 	}
 	as := ended(p.pod) || (p.pod.DeletionTimestamp != nil && !replacesFailedOnly(r.job))

@@ -205,3 +205,26 @@ func TestRanOn(t *testing.T) {
 		}},
 	})
 }
+
+// A recorded pod may run again, because its node was given up and is back. As long as it has the
+// finalizer, it is counted only when it ends again.
+func TestRunsAgain(t *testing.T) {
+	again := func(tp *tape) {
+		starts(tp, tp.job("a"))
+		tp.ends("a-0", 1)
+		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Active = 1; failedList(s, "a-0") })
+		tp.edit(kubelet, "a-0", func(pod *corev1.Pod) { pod.Status = corev1.PodStatus{Phase: corev1.PodRunning} })
+		tp.status(executorA, "job-a", active(2))
+	}
+	runStreams(t, map[string]streamCase{
+		"with the finalizer": {play: rests(again)},
+		"without the finalizer": {want: []string{"status"}, play: rests(func(tp *tape) {
+			again(tp)
+			tp.release(user, "a-0")
+		})},
+		"it has ended again": {want: []string{"status", "status", "liveness", "status"}, play: rests(func(tp *tape) {
+			again(tp)
+			tp.ends("a-0", 1)
+		})},
+	})
+}

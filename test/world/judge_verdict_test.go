@@ -132,6 +132,7 @@ func givenAway(ago time.Duration) func(*tape) {
 // A verdict has a cause, and failure goes before success.
 func TestVerdicts(t *testing.T) {
 	deadline := func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = ptr(int64(60)) }
+	endless := func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = ptr(int64(999_999_999_999)) }
 	once := func(job *batchv1.Job) { job.Spec.BackoffLimit = ptr(int32(0)) }
 	onFailure := func(job *batchv1.Job) {
 		job.Spec.BackoffLimit, job.Spec.Template.Spec.RestartPolicy = ptr(int32(3)), corev1.RestartPolicyOnFailure
@@ -190,6 +191,7 @@ func TestVerdicts(t *testing.T) {
 		"restarts too few":                             {want: broken, play: declare(failure, reasonBackoffLimit, restart(2), onFailure)},
 		"the deadline passed":                          {play: declare(failure, reasonDeadline, passes(time.Minute), deadline)},
 		"the deadline is yet to pass":                  {want: broken, play: declare(failure, reasonDeadline, passes(59*time.Second), deadline)},
+		"a deadline of thousands of years":             {want: broken, play: declare(failure, reasonDeadline, passes(time.Minute), endless)},
 		"no deadline":                                  {want: broken, play: declare(failure, reasonDeadline, passes(time.Minute))},
 		"no rule of that name":                         {want: broken, play: declare(failure, "Mood", end(1))},
 		"failed indexes, none of them":                 {want: broken, play: declare(failure, reasonFailedIndexes, end(1), indexedJob(2))},

@@ -145,6 +145,9 @@ func (k *kubelets) end(pod *corev1.Pod, f fate) {
 	switch f.end {
 	case endsWell:
 		k.status(pod, func(p *corev1.Pod) { setEnded(p, corev1.PodSucceeded, fate{}) })
+	case cleared:
+		k.status(pod, func(p *corev1.Pod) { setEnded(p, corev1.PodSucceeded, fate{}) })
+		k.delete("somebody", pod, nil)
 	case endsBadly:
 		k.status(pod, func(p *corev1.Pod) { setEnded(p, corev1.PodFailed, f) })
 	case evicted:
@@ -163,7 +166,26 @@ func (k *kubelets) end(pod *corev1.Pod, f fate) {
 		k.status(pod, func(p *corev1.Pod) { disrupt(p, "DeletionByTaintManager") })
 		k.delete("node-lifecycle", pod, nil)
 		k.after(nodePatience, pod, k.collect)
+	case returns:
+		k.giveUp(pod, f.away)
 	}
+}
+
+// giveUp says that a pod has failed because its node does not answer. The pod runs all the
+// while, and the node says so when it is back.
+func (k *kubelets) giveUp(pod *corev1.Pod, away time.Duration) {
+	k.statusBy("node-lifecycle", pod, func(p *corev1.Pod) {
+		p.Status.Phase, p.Status.Reason = corev1.PodFailed, "NodeLost"
+		setPodCondition(p, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse})
+	})
+	k.after(away, pod, func(p *corev1.Pod) {
+		if p.DeletionTimestamp == nil {
+			k.status(p, func(p *corev1.Pod) {
+				p.Status.Reason = ""
+				setRunning(p, true)
+			})
+		}
+	})
 }
 
 // collect does what the pod garbage collector does with the pods of a node that is

@@ -88,13 +88,19 @@ func (l *link) RoundTrip(hr *http.Request) (*http.Response, error) {
 	f := l.fault(r, func(k faultKind) bool { return !k.ofEngine() && !k.ofWatch() })
 	if f == nil {
 		resp, err := l.exchange(ctx, r)
-		if err == nil && r.resource == "leases" && r.Method == http.MethodGet && resp.StatusCode == http.StatusOK {
+		if err == nil && r.resource == "leases" && tellsOfHolder(r.Method, resp.StatusCode) {
 			l.readLease(l.by)
 		}
 		return resp, err
 	}
 	l.note(l.by, fmt.Sprintf("%s: %s %s", f.kind, r.Method, r.URL.Path))
 	return l.fail(ctx, r, f)
+}
+
+// tellsOfHolder reports whether an answer tells an executor that somebody has the lease: it has
+// read the lease, or it could not create the lease because there is one.
+func tellsOfHolder(method string, code int) bool {
+	return method == http.MethodGet && code == http.StatusOK || method == http.MethodPost && code == http.StatusConflict
 }
 
 // exchange delivers a request and brings back the answer.

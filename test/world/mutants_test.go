@@ -125,7 +125,7 @@ func (m mutant) search(t *testing.T) string {
 	c := workerPool{binary: binary, workers: *workersFlag, seeds: seeds, args: append(workerArgs(), "-world.until-broken"), tell: func(r report) {
 		total.add(r)
 		if len(r.Breaches) > 0 && rule == "" {
-			rule = r.Rule + ": " + firstLines(r.Breaches[0])
+			rule = fmt.Sprintf("world %d, %s: %s", r.Seed, r.Rule, firstLines(r.Breaches[0]))
 			seeds.stop()
 		}
 	}}

@@ -28,7 +28,7 @@ type network struct {
 	plan  *plan
 	begun time.Time
 	// sending is called with each request of an executor when it is sent; readLease when
-	// it has read the lease.
+	// it has read the lease, or was too late to create it.
 	sending   func(*request)
 	readLease func(by string)
 	note      func(who, text string)

@@ -24,6 +24,8 @@ type plan struct {
 	faults   []*fault
 	// unanswered: answers to statuses are lost, and the reads after them fail.
 	unanswered bool
+	// situations are the names of rare situations that were drawn.
+	situations []string
 }
 
 // An executorPlan is how the executors are configured.
@@ -125,6 +127,8 @@ type fate struct {
 	// exit code 0, as succeeded.
 	linger time.Duration
 	obeys  bool
+	// away is the time from its end until its node is back and reports that it runs.
+	away time.Duration
 }
 
 // An ending is how a pod ends by itself.
@@ -132,6 +136,7 @@ type ending string
 
 const (
 	endsWell  ending = "succeeds"
+	cleared   ending = "succeeds, and is deleted at once" // By somebody who clears up.
 	endsBadly ending = "fails"
 	evicted   ending = "is evicted by its kubelet" // Failed and DisruptionTarget at once.
 	preempted ending = "is preempted"              // DisruptionTarget, deleted, then Failed.
@@ -139,6 +144,7 @@ const (
 	forced    ending = "is deleted with force"     // By somebody, without grace.
 	nodeLost  ending = "loses its node"            // Deleted, hangs, is garbage-collected in the end.
 	restless  ending = "runs on"                   // Never ends by itself.
+	returns   ending = "is given up"               // Its node does not answer, and is back later.
 )
 
 // A step is something that an actor does once. It is due at a time after the begin, or
@@ -150,6 +156,8 @@ type step struct {
 	// expires: at counts from when an executor reads the Job because its time to live is
 	// over.
 	expires bool
+	// ends: at counts from when an executor writes the Job's end.
+	ends bool
 
 	who  string
 	verb string

@@ -171,7 +171,7 @@ func (p *plan) simplerFrame(with func(func(*plan))) {
 func (p *plan) lastStep() time.Duration {
 	var last time.Duration
 	for _, s := range p.steps {
-		if s.write == 0 && !s.expires && s.at < p.calm {
+		if s.write == 0 && !s.expires && !s.ends && s.at < p.calm {
 			last = max(last, s.at)
 		}
 	}

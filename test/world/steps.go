@@ -21,9 +21,9 @@ func (w *world) do(s *step) error {
 		"delete a pod": w.onPod, "delete a pod with force": w.onPod, "annotate a pod": w.onPod, "relabel a pod": w.onPod,
 		"relabel and label back": w.onPod, "disown a pod": w.onPod, "give a pod away": w.onPod, "put a finalizer on a pod": w.onPod,
 		"put the tracking finalizer back": w.onPod, "take the tracking finalizer off": w.onPod,
-		"forge a pod": w.forgePod, "forge a run": w.forgeRun, "create a pod of it": w.createPod, "create a loose pod": w.createPod, "finish it": w.finish,
+		"forge a pod": w.forgePod, "forge a run": w.forgeRun, "create a pod of it": w.createPod, "create a loose pod": w.createPod, "finish it": w.finish, "add a condition": w.addCondition,
 		"limit pods": w.limitPods, "limit no pods": w.limitPods, "annotate the namespace": w.annotateNamespace,
-		"delete a run": w.deleteRun, "create a run of a time to come": w.createRun, "break watches": w.breakWatches, "compact": w.compact, "kill": w.kill, "freeze": w.freeze, "hang for it": w.freeze, "delete the lease": w.deleteLease,
+		"delete a run": w.deleteRun, "delete the last run": w.deleteLastRun, "create a run of a time to come": w.createRun, "break watches": w.breakWatches, "compact": w.compact, "kill": w.kill, "freeze": w.freeze, "hang for it": w.freeze, "delete the lease": w.deleteLease,
 		"set the clock": w.setClock, "switch the built-in controller on": w.second.switchOn, "switch the built-in controller off": w.second.switchOff,
 	}
 	if do, ok := doers[s.verb]; ok {
@@ -165,8 +165,20 @@ func (w *world) deleteRun(s *step) error {
 	if len(runs) == 0 {
 		return errNone
 	}
-	run := runs[s.n%len(runs)]
-	return w.actor(s.who).BatchV1().Jobs(run.Namespace).Delete(background, run.Name,
+	return w.deleteJob(s, runs[s.n%len(runs)])
+}
+
+// deleteLastRun deletes the newest of a CronJob's Jobs.
+func (w *world) deleteLastRun(s *step) error {
+	runs := owned[*batchv1.Job](w, "jobs", s.key())
+	if len(runs) == 0 {
+		return errNone
+	}
+	return w.deleteJob(s, runs[len(runs)-1])
+}
+
+func (w *world) deleteJob(s *step, job *batchv1.Job) error {
+	return w.actor(s.who).BatchV1().Jobs(job.Namespace).Delete(background, job.Name,
 		metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletionPropagation(s.text))})
 }
 
@@ -185,6 +197,20 @@ func (w *world) createRun(s *step) error {
 		},
 		Spec: *cron.Spec.JobTemplate.Spec.DeepCopy(),
 	}, metav1.CreateOptions{})
+	return err
+}
+
+// addCondition is a controller that writes a condition of its own into the Job's status.
+func (w *world) addCondition(s *step) error {
+	c, key := w.actor(s.who).BatchV1(), s.key()
+	job, err := c.Jobs(key.Namespace).Get(background, key.Name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	now := metav1.Now()
+	job.Status.Conditions = append(job.Status.Conditions,
+		batchv1.JobCondition{Type: "example.com/Seen", Status: corev1.ConditionTrue, LastProbeTime: now, LastTransitionTime: now})
+	_, err = c.Jobs(key.Namespace).UpdateStatus(background, job, metav1.UpdateOptions{})
 	return err
 }
 

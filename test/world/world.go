@@ -52,7 +52,7 @@ type world struct {
 	writes     uint64   // Of executors.
 	freezing   *step    // The next executor to renew the lease is frozen.
 	outcomes   map[types.UID]*batchv1.Job
-	due        map[*step]bool // Steps with expires that were due.
+	due        map[*step]bool // Steps with expires or ends that were due.
 }
 
 // An aftermath is the result of a world.
@@ -90,6 +90,7 @@ func newWorld(p *plan, tells bool) *world {
 	w.journal.begun = w.begun
 	w.judge = newJudge(judgeOptions{
 		executors: isExecutor, second: isSecond, standDown: p.executor.standDown, noticing: p.executor.noticing, managed: w.managed, zone: p.executor.zone, elected: p.executor.elected(), rivals: p.executor.together, lag: p.lag(), calmLag: p.calmLag(), busy: p.executor.maxWrites > 0,
+		fewRows: p.executor.maxRows > 0 && p.executor.leastRows > 0,
 		limited: p.executor.maxUncounted > 0 || p.executor.maxRows > 0 || p.executor.leastRows > 0,
 	})
 	w.network = newNetwork(p, w.begun, w.note)
@@ -199,6 +200,7 @@ func (w *world) observe(write apiserver.Write) {
 			w.mu.Lock()
 			w.outcomes[job.UID] = job
 			w.mu.Unlock()
+			w.endWritten(write, job)
 		} else if !w.plan.executor.replace {
 			w.leave(write.UID)
 		}
