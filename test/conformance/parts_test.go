@@ -183,6 +183,22 @@ func TestSidesAreComparedUpToWhereTheyPart(t *testing.T) {
 	}
 }
 
+// If one side has left more orphans than the other by chance, later steps may be about other pods.
+func TestStepsAfterDifferentOrphansAreNotCompared(t *testing.T) {
+	after := func(orphans, active string) *transcript {
+		return &transcript{moments: []moment{
+			{line: "succeed 1 & delete Orphan & recreate", view: view{lines: []string{"pod Running ready: " + orphans}}},
+			{line: "succeed 1", view: view{lines: []string{"active=" + active, "pod Running ready: " + orphans}}},
+		}}
+	}
+	if _, parted := (&Case{}).compare(after("1", "2"), after("2", "3")); parted != nil {
+		t.Errorf("the sides part at %d although their orphans differ", parted.at)
+	}
+	if _, parted := (&Case{}).compare(after("1", "2"), after("1", "3")); parted == nil || parted.at != 1 {
+		t.Errorf("with equal orphans, the sides part at %+v, want 1", parted)
+	}
+}
+
 // The built-in controller fails this Job because of a pod that it deleted itself, if
 // it sees the end of one such pod before that of the other.
 func TestAPodThatTheControllerDeletesIsFoundInItsRace(t *testing.T) {

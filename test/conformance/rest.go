@@ -102,8 +102,7 @@ func (e exemption) comparable(v view, told int) []string {
 	lines := slices.Clone(v.lines)
 	if e.loose {
 		lines = slices.DeleteFunc(lines, func(line string) bool {
-			untracked := strings.HasPrefix(line, "pod ") && !strings.Contains(line, " tracked")
-			return strings.HasPrefix(line, "pods created") || strings.Contains(line, " gone") || e.orphaning && untracked
+			return strings.HasPrefix(line, "pods created") || strings.Contains(line, " gone") || e.orphaning && untracked(line)
 		})
 	}
 	if e.restarts {
@@ -115,6 +114,15 @@ func (e exemption) comparable(v view, told int) []string {
 	return append(lines, slices.DeleteFunc(slices.Clone(v.events), func(line string) bool {
 		return e.deleting && !strings.Contains(line, " Successful")
 	})...)
+}
+
+func untracked(line string) bool {
+	return strings.HasPrefix(line, "pod ") && !strings.Contains(line, " tracked")
+}
+
+// orphans are the lines about untracked pods that still exist. A step may be about any of them.
+func orphans(v view) []string {
+	return slices.DeleteFunc(slices.Clone(v.lines), func(line string) bool { return !untracked(line) || strings.Contains(line, " gone") })
 }
 
 // lineDiff lists both views: "-" built-in only, "+" ours only.
