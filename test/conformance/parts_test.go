@@ -238,10 +238,17 @@ func TestOnlyAPodOfOthersMayBeDeletedBeforeTheEnd(t *testing.T) {
 	end := []string{`condition 2: Complete=True CompletionsReached "x"`, "pod Succeeded: 1"}
 	orphan := append(slices.Clone(end), "pod Running ready orphan: 1")
 	adopted := append(slices.Clone(end), "pod Failed gone: 1", `event: Normal SuccessfulDelete "Deleted pod: <pod>"`)
+	ended := append([]string{"active=0 ready=0 terminating=0 succeeded=1 failed=0", "startTime=true completionTime=true"}, orphan...)
+	waits := []string{
+		"active=0 ready=0 terminating=1 succeeded=1 failed=0", "startTime=true completionTime=false", "pod Succeeded: 1", "pod Running deleting ready: 1", adopted[3],
+	}
 	cases := map[string]struct {
 		builtin, ours []string
 		want          bool
 	}{
+		"it was deleted and is held":         {ended, waits, true},
+		"it is not deleted":                  {ended, append(slices.Clone(waits[:3]), "pod Running ready: 1", adopted[3]), false},
+		"two are held":                       {ended, append([]string{"active=0 ready=0 terminating=2 succeeded=1 failed=0"}, waits[1:]...), false},
 		"an orphan was adopted and deleted":  {orphan, adopted, true},
 		"another pod was deleted before":     {append(slices.Clone(orphan), adopted[3]), adopted, true},
 		"nothing was deleted":                {orphan, adopted[:3], false},

@@ -154,16 +154,29 @@ const deletesBeforeTheEnd = "a pod that appears between a Job's verdict and its 
 var (
 	finishedLine = regexp.MustCompile(`^condition \d: (Complete|Failed)=True `)
 	strangerLine = regexp.MustCompile(`^pod \w+(( tracked)?( ready)? orphan|( ready)?): 1$`)
+	deletedLine  = regexp.MustCompile(`^pod \w+ deleting( ready)?: 1$`)
+	// endLine matches lines that change when a Job waits for a pod before it ends.
+	endLine = regexp.MustCompile(`^(active=|startTime=|event: |condition \d: (Complete|Failed)=True )`)
 )
 
-// latePod reports whether views of a finished Job differ only in one pod, which somebody else made
-// for the Job or without a controller: ours has deleted it, after it adopted it if need be.
+// latePod reports whether views of a Job that ends differ only in one pod, which somebody else made
+// for the Job or without a controller: ours has deleted it, after it adopted it if need be. If
+// deleted pods are held, ours waits for it.
 func latePod(builtin, ours []string) bool {
 	const deleted = `event: Normal SuccessfulDelete "Deleted pod: <pod>"` // Others may have been deleted before.
-	onlyBuiltin := without(builtin, ours)
-	onlyOurs := slices.DeleteFunc(without(ours, builtin), func(line string) bool { return line == deleted })
-	return slices.ContainsFunc(ours, finishedLine.MatchString) && len(onlyBuiltin) == 1 && strangerLine.MatchString(onlyBuiltin[0]) &&
-		slices.Contains(ours, deleted) && slices.Equal(onlyOurs, []string{"pod Failed gone: 1"})
+	onlyBuiltin, onlyOurs := without(builtin, ours), without(ours, builtin)
+	waits := slices.ContainsFunc(builtin, finishedLine.MatchString) && !slices.ContainsFunc(ours, finishedLine.MatchString)
+	if waits && withPrefix(ours, "active=0 ready=0 terminating=1 ") {
+		onlyBuiltin, onlyOurs = slices.DeleteFunc(onlyBuiltin, endLine.MatchString), slices.DeleteFunc(onlyOurs, endLine.MatchString)
+	}
+	onlyOurs = slices.DeleteFunc(onlyOurs, func(line string) bool { return line == deleted })
+	if len(onlyBuiltin) != 1 || !strangerLine.MatchString(onlyBuiltin[0]) || len(onlyOurs) != 1 || !slices.Contains(ours, deleted) {
+		return false
+	}
+	if waits {
+		return deletedLine.MatchString(onlyOurs[0])
+	}
+	return slices.ContainsFunc(ours, finishedLine.MatchString) && onlyOurs[0] == "pod Failed gone: 1"
 }
 
 // without returns the lines that the others lack, sorted.
