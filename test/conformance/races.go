@@ -156,7 +156,7 @@ var (
 	strangerLine = regexp.MustCompile(`^pod \w+(( tracked)?( ready)? orphan|( ready)?): 1$`)
 	deletedLine  = regexp.MustCompile(`^pod \w+ deleting( ready)?: 1$`)
 	// endLine matches lines that change when a Job waits for a pod before it ends.
-	endLine = regexp.MustCompile(`^(active=|startTime=|event: |condition \d: (Complete|Failed)=True )`)
+	endLine = regexp.MustCompile(`^(active=|startTime=|event: Normal Completed |event: Warning |condition \d: (Complete|Failed)=True )`)
 )
 
 // latePod reports whether views of a Job that ends differ only in one pod, which somebody else made

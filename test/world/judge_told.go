@@ -101,7 +101,8 @@ func (j *judge) judgeEndTold(r *jobRecord) {
 }
 
 // startTold: an executor tells at most once of a run of a CronJob that it has started, and of no
-// other run. (If the answer is lost and the watch shows the run, it tells nothing.) If its creation of a Job has got no answer, it may take another one's Job for its own.
+// other run. (If the answer is lost and the watch shows the run, it tells nothing.) If its
+// creation of a Job has got no answer, it may take another one's Job for its own.
 func (j *judge) startTold(w apiserver.Write, ours bool) {
 	event, ok := w.New.(*corev1.Event)
 	if !ours || !ok || event.Reason != "SuccessfulCreate" {
