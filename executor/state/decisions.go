@@ -4,6 +4,8 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -14,6 +16,30 @@ type Decision struct {
 	Explanation []byte
 	// Verdict is the explanation of how and why the Job ends; nil if it does not end yet.
 	Verdict []byte
+}
+
+// Explained is the decoded explanation of the decision; nil if there is none.
+func (d *Decision) Explained() *jobpolicyv1.Explanation {
+	if d == nil {
+		return nil
+	}
+	return decoded(d.Explanation)
+}
+
+// Ended is the decoded explanation of how and why the Job ends; nil if there is none.
+func (d *Decision) Ended() *jobpolicyv1.Explanation {
+	if d == nil {
+		return nil
+	}
+	return decoded(d.Verdict)
+}
+
+func decoded(explanation []byte) *jobpolicyv1.Explanation {
+	e := &jobpolicyv1.Explanation{}
+	if explanation == nil || proto.Unmarshal(explanation, e) != nil {
+		return nil
+	}
+	return e
 }
 
 // after returns the record of the decision that follows d. verdict says how the Job ends;

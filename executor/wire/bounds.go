@@ -18,18 +18,21 @@ var (
 	latest   = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 )
 
-// Timestamp converts a time of the API. A time outside of the years 1 to 9999, which the
-// API server accepts in some notations, becomes the nearest one within.
-func Timestamp(t time.Time) *timestamppb.Timestamp {
+// Time brings a time of the API within the years 1 to 9999. The API server accepts others in
+// some notations, and neither the contract nor JSON can hold them.
+func Time(t time.Time) time.Time {
 	switch {
 	case t.Before(earliest):
-		return timestamppb.New(earliest)
+		return earliest
 	case t.After(latest):
-		return timestamppb.New(latest)
+		return latest
 	default:
-		return timestamppb.New(t)
+		return t
 	}
 }
+
+// Timestamp converts a time of the API, after Time.
+func Timestamp(t time.Time) *timestamppb.Timestamp { return timestamppb.New(Time(t)) }
 
 // ellipsis ends a text that was cut.
 const ellipsis = "…"

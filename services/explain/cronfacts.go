@@ -38,7 +38,7 @@ func (w *cronWork) runs() {
 func activeRun(job *batchv1.Job) ActiveRun {
 	run := ActiveRun{Job: job.Name, Started: pointer(job.Status.StartTime)}
 	if at, err := time.Parse(time.RFC3339, job.Annotations[batchv1.CronJobScheduledTimestampAnnotation]); err == nil {
-		run.Scheduled = &at
+		run.Scheduled = new(wire.Time(at))
 	}
 	switch {
 	case job.DeletionTimestamp != nil:
@@ -55,12 +55,12 @@ func pointer(t *metav1.Time) *time.Time {
 	if t == nil {
 		return nil
 	}
-	return &t.Time
+	return new(wire.Time(t.Time))
 }
 
 func endedRun(job *batchv1.Job) EndedRun {
 	c := wire.FinishedCondition(job)
-	return EndedRun{Job: job.Name, Outcome: string(c.Type), Reason: cmp.Or(c.Reason, "no reason given"), Ended: c.LastTransitionTime.Time}
+	return EndedRun{Job: job.Name, Outcome: string(c.Type), Reason: cmp.Or(c.Reason, "no reason given"), Ended: wire.Time(c.LastTransitionTime.Time)}
 }
 
 // engineFacts adds what the engine says of skipped runs, of waits, and of Jobs that are

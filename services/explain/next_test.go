@@ -1,6 +1,8 @@
 package explain_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/engine"
@@ -133,6 +136,49 @@ func TestTheNextRunOfAnIntervalCountsFromTheLastOne(t *testing.T) {
 	for i, want := range []time.Duration{5 * time.Second, 65 * time.Second, 125 * time.Second} {
 		if got := report.Next[i].At; !got.Equal(now.Add(want)) {
 			t.Errorf("run %d: %s, want %s", i, got, now.Add(want))
+		}
+	}
+}
+
+// The API server takes times of the year 10000, and JSON does not.
+func TestTimesThatJSONCannotHold(t *testing.T) {
+	beyond := metav1.NewTime(time.Date(10000, time.January, 1, 0, 0, 0, 0, time.UTC))
+	uid := func(n int) types.UID { return types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", n)) }
+	created := metav1.NewTime(now.Add(-time.Hour))
+	cron := &batchv1.CronJob{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cron", UID: uid(1), CreationTimestamp: created},
+		Spec:       batchv1.CronJobSpec{Schedule: "@hourly", ConcurrencyPolicy: batchv1.AllowConcurrent},
+		Status:     batchv1.CronJobStatus{LastScheduleTime: &beyond},
+	}
+	owned := func(n int, conditions ...batchv1.JobCondition) *batchv1.Job {
+		return &batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "ns", Name: fmt.Sprint("run-", n), UID: uid(n), CreationTimestamp: created,
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(cron, batchv1.SchemeGroupVersion.WithKind("CronJob"))},
+				Annotations:     map[string]string{batchv1.CronJobScheduledTimestampAnnotation: "9999-12-31T23:59:59-23:00"},
+			},
+			Status: batchv1.JobStatus{StartTime: &beyond, Conditions: conditions},
+		}
+	}
+	ended := owned(3, batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: beyond})
+	report, err := explain.ExplainCronJob(explain.CronFacts{CronJob: cron, Jobs: []batchv1.Job{*owned(2), *ended}, Now: now}, cronjob.Decide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Active) != 1 || len(report.Ended) != 1 {
+		t.Errorf("%d runs are active and %d have ended, want one each", len(report.Active), len(report.Ended))
+	}
+	if _, err := json.Marshal(report); err != nil {
+		t.Error(err)
+	}
+	for _, job := range []*batchv1.Job{owned(2), ended} {
+		job.Spec.TTLSecondsAfterFinished = new(int32(60))
+		report, err := explain.Explain(explain.Facts{Job: job, Now: now}, engine.DecideJob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := json.Marshal(report); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -330,11 +330,11 @@ func latest(events []corev1.Event, reason string) *corev1.Event {
 	return last
 }
 
-// Seen is when an event happened last.
+// Seen is when an event happened last, within the bounds of wire.Time.
 func Seen(e *corev1.Event) time.Time {
 	for _, t := range []time.Time{e.LastTimestamp.Time, e.EventTime.Time, e.FirstTimestamp.Time} {
 		if !t.IsZero() {
-			return t
+			return wire.Time(t)
 		}
 	}
 	return e.CreationTimestamp.Time

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"jobpolicy.dev/executor/cronjob"
+	"jobpolicy.dev/executor/wire"
 )
 
 // CronJobs is the controller of CronJobs, package executor/cronjob.
@@ -99,12 +100,10 @@ func cronJobOf(o cronjob.Observation) cronJobJSON {
 		TimeZone: cmp.Or(zone, "UTC"), Suspended: o.Suspended, Active: len(o.CronJob.Status.Active), Reason: o.Explanation.GetSummary(),
 	}
 	if last := o.CronJob.Status.LastScheduleTime; last != nil {
-		at := last.UTC()
-		row.Last = &at
+		row.Last = new(wire.Time(last.Time).UTC())
 	}
 	if next := o.Explanation.GetNextScheduleTime(); next != nil {
-		at := next.AsTime()
-		row.Next = &at
+		row.Next = new(wire.Time(next.AsTime()))
 	}
 	return row
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -81,21 +80,12 @@ func has(job *batchv1.Job, condition string) bool {
 }
 
 func decisionOf(o executor.Observation) decisionJSON {
-	e := decoded(o.Decision.Explanation)
+	e := o.Decision.Explained()
 	return decisionJSON{
 		Namespace: o.Job.Namespace, Name: o.Job.Name, UID: string(o.Job.UID), Time: o.Decision.Time,
 		Rule: e.GetDecidingRule().Name(), Reason: e.GetSummary(), Waiting: len(e.GetWaits()) > 0,
-		Explanation: encoded(e), Verdict: encoded(decoded(o.Decision.Verdict)), NotCreated: o.Refusal.Why, Hindered: o.Hindered,
+		Explanation: encoded(e), Verdict: encoded(o.Decision.Ended()), NotCreated: o.Refusal.Why, Hindered: o.Hindered,
 	}
-}
-
-// decoded decodes an explanation; nil if there is none.
-func decoded(explanation []byte) *jobpolicyv1.Explanation {
-	e := &jobpolicyv1.Explanation{}
-	if explanation == nil || proto.Unmarshal(explanation, e) != nil {
-		return nil
-	}
-	return e
 }
 
 func encoded(e *jobpolicyv1.Explanation) json.RawMessage {

@@ -191,3 +191,16 @@ func TestQueriesThatMeanNothingAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// The API server takes times of the year 10000, and JSON does not.
+func TestTimesThatJSONCannotHold(t *testing.T) {
+	beyond := time.Date(10000, time.January, 1, 0, 0, 0, 0, time.UTC)
+	o := cronjob.Observation{
+		CronJob:     &batchv1.CronJob{Status: batchv1.CronJobStatus{LastScheduleTime: &metav1.Time{Time: beyond}}},
+		Explanation: &jobpolicyv1.CronJobExplanation{NextScheduleTime: timestamppb.New(beyond)},
+	}
+	code, body := get(t, CronJobTable(crons{o}), "?format=json")
+	if latest := `"9999-12-31T23:59:59Z"`; code != http.StatusOK || strings.Count(body, latest) != 2 {
+		t.Errorf("%d: %s, want %s twice", code, body, latest)
+	}
+}

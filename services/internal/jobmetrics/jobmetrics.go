@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 	batchv1 "k8s.io/api/batch/v1"
 
 	"jobpolicy.dev/executor"
@@ -163,14 +162,7 @@ func reasons(o executor.Observation) map[string]bool {
 	if o.Hindered.Pods > 0 {
 		found[podsHindered] = true
 	}
-	if o.Decision == nil {
-		return found
-	}
-	e := &jobpolicyv1.Explanation{}
-	if proto.Unmarshal(o.Decision.Explanation, e) != nil {
-		return found
-	}
-	for _, wait := range e.GetWaits() {
+	for _, wait := range o.Decision.Explained().GetWaits() {
 		found[telemetry.WaitReason(wait.GetReason())] = true
 	}
 	return found

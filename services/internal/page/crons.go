@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/cronjob"
+	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/internal/cronruns"
 )
 
@@ -63,15 +64,14 @@ func cronRow(o cronjob.Observation, now time.Time) json.RawMessage {
 		Suspended: o.Suspended, Active: len(cron.Status.Active), Reason: o.Explanation.GetSummary(),
 	}
 	if last := cron.Status.LastScheduleTime; last != nil {
-		row.Last = &last.Time
+		row.Last = new(wire.Time(last.Time))
 	}
 	reader, err := cronruns.Read(plan)
 	if err != nil || o.Suspended || cron.DeletionTimestamp != nil {
 		return encoded(row) // the reason says why
 	}
 	if next := o.Explanation.GetNextScheduleTime(); next != nil {
-		at := next.AsTime()
-		row.Next = &at
+		row.Next = new(wire.Time(next.AsTime()))
 	}
 	first := now.UTC()
 	for i := range calendarDays {

@@ -41,13 +41,13 @@ func (h *hub) join() error {
 	if h.watchers == maxWatchers {
 		return errFull
 	}
-	h.watchers++
-	if h.watchers == 1 {
+	if h.watchers == 0 {
 		h.jobs, h.crons = newTable(), newTable()
 		h.stop, h.next = make(chan struct{}), make(chan struct{})
 		h.snapshot(encoded(nil))
 		go h.run(h.stop)
 	}
+	h.watchers++
 	return nil
 }
 
@@ -137,10 +137,11 @@ func (h *hub) since(last uint64) (m message, n uint64, next chan struct{}) {
 	return m, h.n, h.next
 }
 
+// encoded is v as JSON; nil if JSON cannot hold it, as a time after the year 9999.
 func encoded(v any) json.RawMessage {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // cannot happen: JSON can encode all of these types
+		return nil
 	}
 	return text
 }

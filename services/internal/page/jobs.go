@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/proto"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/executor"
-	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/explain"
@@ -42,8 +40,7 @@ type jobJSON struct {
 // says why.
 func jobRow(o executor.Observation, late late, now time.Time) json.RawMessage {
 	o.Job = timeline.Dated(o.Job)
-	decision := decided(o)
-	e := explanation(decision.Explanation)
+	e := o.Decision.Explained()
 	counts := statusCounts(o.Job)
 	counts.Active = max(counts.Active, o.Hindered.Pods, late.pods)
 	report := recorded(o, e, append(example(o), late.example()...), late, now, counts)
@@ -71,7 +68,7 @@ func jobRow(o executor.Observation, late late, now time.Time) json.RawMessage {
 		if wait.GetUntil() == nil {
 			continue
 		}
-		if at := wait.GetUntil().AsTime(); row.Until == nil || at.Before(*row.Until) {
+		if at := wire.Time(wait.GetUntil().AsTime()); row.Until == nil || at.Before(*row.Until) {
 			row.Until = &at
 		}
 	}
@@ -101,14 +98,6 @@ func hinder(pod *corev1.Pod, reason string) {
 	}
 }
 
-// decided is the last decision; an empty one if there is none.
-func decided(o executor.Observation) *state.Decision {
-	if o.Decision == nil {
-		return &state.Decision{}
-	}
-	return o.Decision
-}
-
 // waitWord is the word for a wait reason on the page.
 func waitWord(r jobpolicyv1.WaitReason) string {
 	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(r.String(), "WAIT_REASON_"), "_", " "))
@@ -117,13 +106,4 @@ func waitWord(r jobpolicyv1.WaitReason) string {
 func statusCounts(job *batchv1.Job) explain.Counts {
 	s := &job.Status
 	return explain.Counts{Active: s.Active, Ready: ptr.Deref(s.Ready, 0), Terminating: ptr.Deref(s.Terminating, 0)}
-}
-
-// explanation decodes a recorded explanation. Nil is an empty explanation.
-func explanation(encoded []byte) *jobpolicyv1.Explanation {
-	e := &jobpolicyv1.Explanation{}
-	if err := proto.Unmarshal(encoded, e); err != nil {
-		return nil
-	}
-	return e
 }

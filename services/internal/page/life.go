@@ -57,11 +57,10 @@ func (h *hub) life(uid types.UID, now time.Time) lifeJSON {
 	sum := pods.Summary
 	counts := explain.Counts{Active: sum.GetActive(), Ready: sum.GetReady(), Terminating: sum.GetTerminating()}
 	life := lifeJSON{
-		Report: recorded(o, explanation(decided(o).Explanation), explained, many, now, counts),
+		Report: recorded(o, o.Decision.Explained(), explained, many, now, counts),
 		Life:   chart.Picture(), Pods: pods.Known, Cells: cells(o.Job, pods),
 	}
-	verdict := explanation(decided(o).Verdict)
-	for _, r := range verdict.GetRules() {
+	for _, r := range o.Decision.Ended().GetRules() {
 		if r.GetDecided() {
 			life.Ended = &explain.Rule{Name: r.GetRule().Name(), Decides: true, Answer: r.GetDetail()}
 		}

@@ -45,7 +45,8 @@ type removal struct {
 
 func newTable() *table { return &table{rows: map[types.UID]*row{}} }
 
-// put makes the row of snapshot n, unless the values are those of the present row.
+// put makes the row of snapshot n, unless the values are those of the present row. If text
+// returns nil, the present row stays.
 func (t *table) put(n uint64, uid types.UID, of made, text func() json.RawMessage) {
 	r := t.rows[uid]
 	if r == nil {
@@ -57,7 +58,7 @@ func (t *table) put(n uint64, uid types.UID, of made, text func() json.RawMessag
 		return
 	}
 	r.made = of
-	if next := text(); !bytes.Equal(next, r.text) {
+	if next := text(); next != nil && !bytes.Equal(next, r.text) {
 		r.text, r.changed = next, n
 	}
 }

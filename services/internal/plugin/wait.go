@@ -199,7 +199,7 @@ func (c *waitCommand) ended(job *batchv1.Job) error {
 	condition := wire.FinishedCondition(job)
 	report := waitReport{
 		Namespace: job.Namespace, Job: job.Name, Outcome: condition.Type, Reason: condition.Reason, Message: condition.Message,
-		Ended: condition.LastTransitionTime.Time, Deleted: c.deleted, Status: job.Status,
+		Ended: wire.Time(condition.LastTransitionTime.Time), Deleted: c.deleted, Status: job.Status,
 	}
 	done, err := c.output.Machine(c.Out, report)
 	if !done {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/proto/answer"
 	"jobpolicy.dev/services/explain"
 )
 
@@ -28,23 +29,23 @@ func Of(f explain.Facts) Chart {
 	return New("Job "+f.Job.Namespace+"/"+f.Job.Name, f.Now, bars, marksOf(f))
 }
 
-// Dated is a Job whose conditions all have a time. The API does not demand one; a condition
-// without it gets that of the Job's end, start or creation. The Job itself stays as it is.
+// Dated is a Job whose conditions all have a time, and all times are within the bounds of
+// wire.Time. The API does not demand that; a condition without a time gets that of the Job's
+// end, start or creation. The Job itself stays as it is.
 func Dated(job *batchv1.Job) *batchv1.Job {
-	undated := func(c batchv1.JobCondition) bool { return c.LastTransitionTime.IsZero() }
-	if !slices.ContainsFunc(job.Status.Conditions, undated) {
-		return job
-	}
-	job = job.DeepCopy()
+	job = &batchv1.Job{TypeMeta: job.TypeMeta, ObjectMeta: job.ObjectMeta, Spec: job.Spec, Status: *job.Status.DeepCopy()}
 	at := job.CreationTimestamp
 	for _, later := range []*metav1.Time{job.Status.StartTime, job.Status.CompletionTime} {
 		if later != nil && !later.IsZero() {
+			later.Time = wire.Time(later.Time)
 			at = *later
 		}
 	}
 	for i := range job.Status.Conditions {
-		if c := &job.Status.Conditions[i]; undated(*c) {
+		if c := &job.Status.Conditions[i]; c.LastTransitionTime.IsZero() {
 			c.LastTransitionTime = at
+		} else {
+			c.LastTransitionTime.Time = wire.Time(c.LastTransitionTime.Time)
 		}
 	}
 	return job
@@ -67,13 +68,13 @@ func barOf(p *corev1.Pod) Bar {
 	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
 		restarts += s.RestartCount
 		if running := s.State.Running; running != nil {
-			b.Started = earlier(b.Started, running.StartedAt.Time)
+			b.Started = answer.Earlier(b.Started, running.StartedAt.Time)
 		}
 		t := s.State.Terminated
 		if t == nil {
 			continue
 		}
-		b.Started = earlier(b.Started, t.StartedAt.Time)
+		b.Started = answer.Earlier(b.Started, t.StartedAt.Time)
 		if t.FinishedAt.After(b.Ended) {
 			b.Ended = t.FinishedAt.Time
 		}
@@ -92,18 +93,11 @@ func barOf(p *corev1.Pod) Bar {
 	if b.Outcome != "" && b.Ended.IsZero() {
 		b.Ended = b.Created
 	}
+	b.Started, b.Ended = wire.Time(b.Started), wire.Time(b.Ended)
 	if restarts > 0 {
 		b.Text += fmt.Sprintf(", restarts %d", restarts)
 	}
 	return b
-}
-
-// earlier returns the earlier one of two times. The zero time counts as no time.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // marksOf are the Job's start, conditions and events.

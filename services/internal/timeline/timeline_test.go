@@ -1,6 +1,7 @@
 package timeline_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -130,5 +131,23 @@ func TestRetriesStandBesideTheFailure(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The API server takes times of the year 10000, and JSON does not.
+func TestTimesThatJSONCannotHold(t *testing.T) {
+	beyond := metav1.NewTime(time.Date(10000, time.January, 1, 0, 0, 0, 0, time.UTC))
+	container := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{StartedAt: beyond, FinishedAt: beyond}}
+	facts := explain.Facts{
+		Now: at(60),
+		Job: &batchv1.Job{Status: batchv1.JobStatus{StartTime: &beyond, Conditions: []batchv1.JobCondition{{LastTransitionTime: beyond}}}},
+		Pods: []corev1.Pod{{
+			ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(at(0))},
+			Status:     corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{{State: container}}},
+		}},
+		Events: []corev1.Event{{Type: "Warning", LastTimestamp: beyond}},
+	}
+	if _, err := json.Marshal(timeline.Of(facts)); err != nil {
+		t.Error(err)
 	}
 }
