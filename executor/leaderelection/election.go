@@ -68,6 +68,7 @@ func (c *Config) complete() error {
 	if c.LeaseDuration < time.Second {
 		return fmt.Errorf("lease duration %s is below a second: %w", c.LeaseDuration, ErrConfig)
 	}
+	c.LeaseDuration = c.LeaseDuration.Truncate(time.Second) // as the lease holds it
 	c.StandbyPeriod = cmp.Or(c.StandbyPeriod, c.RetryPeriod/8)
 	c.Now = wallclock.New(c.Now)
 	if c.Logger == nil {
@@ -98,7 +99,7 @@ func New(cfg Config) (*Election, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	tenure := newTenure(cfg.LeaseDuration.Truncate(time.Second), cfg.Now)
+	tenure := newTenure(cfg.LeaseDuration, cfg.Now)
 	e := &Election{cfg: cfg, tenure: tenure}
 	e.lock = &lock{tenure: tenure, period: cfg.StandbyPeriod, leader: e.newLeader, LeaseLock: &resourcelock.LeaseLock{
 		LeaseMeta:  metav1.ObjectMeta{Namespace: cfg.Namespace, Name: cfg.Name},

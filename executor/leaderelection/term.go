@@ -12,24 +12,30 @@ type term struct {
 	lead    func(context.Context) error
 	lost    context.Context // done when another replica was seen to hold the lease
 	outcome chan error      // what lead returned
-	elected atomic.Bool
-	started atomic.Bool
+	stage   atomic.Int32    // one of the stages below
 }
+
+// The stages of a term, in their order.
+const (
+	candidate int32 = iota
+	elected
+	leading // lead was called
+)
 
 // run leads. held is done when the lease is lost. If the caller's context ends at the
 // moment of the election, either run sees that the context is done, or withdraw sees that
 // this replica was elected.
 func (t *term) run(held context.Context) {
-	t.elected.Store(true)
+	t.stage.Store(elected)
 	if t.ctx.Err() != nil {
 		t.stop()
 		return
 	}
-	t.started.Store(true)
-	leading, cancel := context.WithCancel(held)
+	t.stage.Store(leading)
+	work, cancel := context.WithCancel(held)
 	defer cancel()
 	defer context.AfterFunc(t.ctx, cancel)()
-	err := t.lead(leading)
+	err := t.lead(work)
 	// Before stop is called, only the loss of the lease ends held.
 	if held.Err() != nil {
 		err = ErrLost
@@ -49,7 +55,7 @@ func (t *term) result() error {
 		return err
 	default:
 	}
-	if t.started.Load() {
+	if t.stage.Load() == leading {
 		return ErrLost
 	}
 	return nil
@@ -57,7 +63,7 @@ func (t *term) result() error {
 
 // withdraw ends the election for a replica that does not lead.
 func (t *term) withdraw() {
-	if !t.elected.Load() {
+	if t.stage.Load() == candidate {
 		t.stop()
 	}
 }

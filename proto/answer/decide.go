@@ -87,9 +87,10 @@ func NewPods(create *jobpolicyv1.CreatePods) []NewPod {
 	}
 	var pods []NewPod
 	for _, r := range create.GetIndexes().GetRanges() {
-		for index := r.GetFirst(); index <= r.GetLast(); index++ {
+		for i := int64(r.GetFirst()); i <= int64(r.GetLast()); i++ { // The last index may be the largest int32.
+			index := int32(i)
 			pods = append(pods, NewPod{
-				Index: new(index), Failures: counts[index].GetFailures(), IgnoredFailures: counts[index].GetIgnoredFailures(),
+				Index: &index, Failures: counts[index].GetFailures(), IgnoredFailures: counts[index].GetIgnoredFailures(),
 			})
 		}
 	}

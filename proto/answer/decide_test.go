@@ -3,6 +3,7 @@ package answer
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -86,6 +87,9 @@ func TestADeferredStepIsRefused(t *testing.T) {
 func TestNewPods(t *testing.T) {
 	if n := len(NewPods(&jobpolicyv1.CreatePods{Count: 3})) + len(NewPods(nil)); n != 3 {
 		t.Errorf("%d pods, want 3", n)
+	}
+	if pods := NewPods(&jobpolicyv1.CreatePods{Count: 1, Indexes: Indexes(math.MaxInt32)}); len(pods) != 1 || *pods[0].Index != math.MaxInt32 {
+		t.Errorf("of the largest index: %+v", pods)
 	}
 	pods := NewPods(&jobpolicyv1.CreatePods{
 		Count: 3, Indexes: Indexes(1, 2, 5), FailureCounts: []*jobpolicyv1.IndexFailureCount{{Index: 2, Failures: 7, IgnoredFailures: 1}},

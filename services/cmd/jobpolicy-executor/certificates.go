@@ -58,10 +58,10 @@ func (o *certificateOptions) validate() error {
 	if o.propagation <= 0 {
 		errs = append(errs, fmt.Errorf("--certificate-propagation must be above 0s, is %s", o.propagation))
 	}
-	if o.leafDuration < 3*o.propagation {
+	if o.leafDuration/3 < o.propagation {
 		errs = append(errs, fmt.Errorf("--certificate-duration must be at least three times --certificate-propagation (%s), is %s", o.propagation, o.leafDuration))
 	}
-	if o.authorityDuration < 3*o.leafDuration {
+	if o.authorityDuration/3 < o.leafDuration {
 		errs = append(errs, fmt.Errorf("--certificate-authority-duration must be at least three times --certificate-duration (%s), is %s", o.leafDuration, o.authorityDuration))
 	}
 	return errors.Join(errs...)

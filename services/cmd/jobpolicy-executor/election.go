@@ -51,8 +51,8 @@ func (o *electionOptions) validate() error {
 	if o.leaseDuration < time.Second {
 		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration must be at least 1s, is %s", o.leaseDuration))
 	}
-	if o.leaseDuration <= o.renewDeadline {
-		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration (%s) must be longer than --leader-elect-renew-deadline (%s)", o.leaseDuration, o.renewDeadline))
+	if lease := o.leaseDuration.Truncate(time.Second); lease <= o.renewDeadline { // A lease has whole seconds.
+		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration (%s, in whole seconds) must be longer than --leader-elect-renew-deadline (%s)", lease, o.renewDeadline))
 	}
 	if o.retryPeriod <= 0 {
 		errs = append(errs, fmt.Errorf("--leader-elect-retry-period must be longer than 0s, is %s", o.retryPeriod))

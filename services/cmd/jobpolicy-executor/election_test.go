@@ -20,6 +20,12 @@ func TestElectionOptionsAreCheckedByFlag(t *testing.T) {
 			change: func(o *electionOptions) { o.leaseDuration = 10 * time.Second },
 			want:   "--leader-elect-renew-deadline",
 		},
+		"a lease that in whole seconds ends before the leader gives up": {
+			change: func(o *electionOptions) {
+				o.leaseDuration, o.renewDeadline = 10900*time.Millisecond, 10800*time.Millisecond
+			},
+			want: "--leader-elect-lease-duration (10s, in whole seconds)",
+		},
 		"a lease below a second": {
 			change: func(o *electionOptions) { o.leaseDuration = time.Millisecond },
 			want:   "--leader-elect-lease-duration",

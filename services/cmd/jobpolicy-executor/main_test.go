@@ -184,6 +184,10 @@ func TestFlagsOfCertificatesThatAreRefused(t *testing.T) {
 			args: []string{"--engine=e:1", "--certificate-authority-secret=a/a", "--issue-client-certificate=a/b=c", "--certificate-duration=20m"},
 			want: []string{"--certificate-duration must be at least three times --certificate-propagation (10m0s), is 20m0s"},
 		},
+		"an authority that ends before a certificate of a century": {
+			args: []string{"--engine=e:1", "--certificate-authority-secret=a/a", "--issue-client-certificate=a/b=c", "--certificate-duration=1000000h"},
+			want: []string{"--certificate-authority-duration must be at least three times --certificate-duration (1000000h0m0s)"},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) { start(t, tc.args, program.ExitUsage, tc.want) })

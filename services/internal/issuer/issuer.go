@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -54,8 +55,8 @@ func (c *Config) validate() error {
 	require(c.Client != nil && c.Registerer != nil && c.Logger != nil, "Client, Registerer and Logger must be set")
 	require(c.Authority.Name != "" && len(c.Leaves) > 0, "Authority and Leaves must be set")
 	require(c.Propagation > 0, "Propagation must be above 0s")
-	require(c.LeafDuration >= 3*c.Propagation, "LeafDuration must be at least three times Propagation")
-	require(c.AuthorityDuration >= 3*c.LeafDuration, "AuthorityDuration must be at least three times LeafDuration")
+	require(c.LeafDuration/3 >= c.Propagation, "LeafDuration must be at least three times Propagation")
+	require(c.AuthorityDuration/3 >= c.LeafDuration, "AuthorityDuration must be at least three times LeafDuration")
 	return errors.Join(errs...)
 }
 
@@ -225,7 +226,7 @@ func (i *Issuer) read(ctx context.Context, name types.NamespacedName) (*corev1.S
 // write stores the data, unless the Secret has it already. It fails if the Secret was
 // changed since it was read.
 func (i *Issuer) write(ctx context.Context, secret *corev1.Secret, data map[string][]byte) (wrote bool, err error) {
-	if sameData(secret.Data, data) {
+	if maps.EqualFunc(secret.Data, data, bytes.Equal) {
 		return false, nil
 	}
 	changed := secret.DeepCopy()

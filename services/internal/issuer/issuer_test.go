@@ -1,9 +1,11 @@
 package issuer
 
 import (
+	"bytes"
 	"context"
 	"crypto/x509"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -502,7 +504,7 @@ type view struct {
 // remember adds a view, and drops those that ended longer than the propagation
 // period ago.
 func remember(views []view, v view, now time.Time) []view {
-	if len(v.data) > 0 && (len(views) == 0 || !sameData(views[len(views)-1].data, v.data)) {
+	if len(v.data) > 0 && (len(views) == 0 || !maps.EqualFunc(views[len(views)-1].data, v.data, bytes.Equal)) {
 		views = append(views, v)
 	}
 	for len(views) > 1 && views[1].at.Before(now.Add(-propagation)) {

@@ -1,7 +1,6 @@
 package issuer
 
 import (
-	"bytes"
 	"crypto/x509"
 	"slices"
 	"time"
@@ -46,16 +45,4 @@ func (l Leaf) good(have, by *pair, now time.Time) bool {
 		have.cert.Subject.CommonName == l.CommonName &&
 		slices.Equal(have.cert.DNSNames, l.DNSNames) &&
 		slices.Contains(have.cert.ExtKeyUsage, l.usage())
-}
-
-func sameData(a, b map[string][]byte) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for key, value := range a {
-		if other, ok := b[key]; !ok || !bytes.Equal(value, other) {
-			return false
-		}
-	}
-	return true
 }

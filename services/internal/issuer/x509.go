@@ -108,5 +108,5 @@ func issue(template *x509.Certificate, by *pair) (*pair, error) {
 
 // renewalTime is when two thirds of a certificate's life are over.
 func renewalTime(cert *x509.Certificate) time.Time {
-	return cert.NotBefore.Add(cert.NotAfter.Sub(cert.NotBefore) * 2 / 3)
+	return cert.NotBefore.Add(cert.NotAfter.Sub(cert.NotBefore) / 3 * 2)
 }

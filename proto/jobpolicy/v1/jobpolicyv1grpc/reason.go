@@ -1,6 +1,8 @@
 package jobpolicyv1grpc
 
 import (
+	"strings"
+
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/status"
 
@@ -24,5 +26,8 @@ func ReasonOf(err error) jobpolicyv1.ErrorReason {
 	return jobpolicyv1.ErrorReason_ERROR_REASON_UNSPECIFIED
 }
 
-// ReasonName is the reason as it stands in google.rpc.ErrorInfo.
-func ReasonName(r jobpolicyv1.ErrorReason) string { return r.String()[len(reasonPrefix):] }
+// ReasonName is the reason as it stands in google.rpc.ErrorInfo. That of a reason which this
+// version does not know is its number.
+func ReasonName(r jobpolicyv1.ErrorReason) string {
+	return strings.TrimPrefix(r.String(), reasonPrefix)
+}
