@@ -26,7 +26,7 @@
 //     rows. Package snapshot does all of this from the list of pods.
 //  3. Call DecideJob. The disposition says what kind of answer it is:
 //     DISPOSITION_APPLY: go to step 4.
-//     DISPOSITION_SETTLED: only events are to be recorded; go to step 5.
+//     DISPOSITION_SETTLED: record the events, if there are any, and go to step 5.
 //     DISPOSITION_WAIT: carry nothing out. Read the objects that requirements names
 //     again, then ask again.
 //     DISPOSITION_INCOMPLETE: add the data that requirements names and call again; the

@@ -23,14 +23,16 @@ const (
 )
 
 // Step is a part of a decision that a caller can ask to leave for later.
+//
+// An engine ignores a step that it does not know. So the caller refuses a decision that
+// takes a step whose until is later than now: create with STEP_CREATE_PODS, delete with
+// STEP_DELETE_PODS, any create with STEP_CREATE_JOB, and a create without scheduled_time
+// with STEP_CREATE_ASKED_JOB. A status is never a reason to refuse: one that is not routine
+// comes at any time.
 type Step int32
 
 const (
-	// Not allowed in a request. An engine ignores a step that it does not know. So the
-	// caller refuses a decision that takes a step whose until is later than now: create
-	// with STEP_CREATE_PODS, delete with STEP_DELETE_PODS, any create with
-	// STEP_CREATE_JOB, and a create without scheduled_time with STEP_CREATE_ASKED_JOB. A
-	// status is never a reason to refuse: one that is not routine comes at any time.
+	// Not allowed in a request.
 	Step_STEP_UNSPECIFIED Step = 0
 	// Pods are created. A caller defers this after a creation failed (quota, admission,
 	// a failing API server). Finished pods are still counted and released.

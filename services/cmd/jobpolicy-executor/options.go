@@ -93,7 +93,7 @@ func (o *options) AddFlags(s *flaggroup.Set) {
 	o.log.AddFlags(s.Group("Decision log"))
 
 	serving := s.Group("Serving")
-	serving.StringVar(&o.httpAddress, "http-address", "127.0.0.1:8082", "`Address` (host:port) to serve /healthz, /readyz, /metrics, /debug/decisions, /debug/cronjobs and, with --mode=shadow, /debug/differences on, in plaintext. The last three name Jobs and CronJobs, and answer only clients on the same machine. Empty: serve nothing.")
+	serving.StringVar(&o.httpAddress, "http-address", "127.0.0.1:8082", "`Address` (host:port) to serve /healthz, /readyz, /metrics, /debug/decisions, /debug/cronjobs, /debug/page/ and, with --mode=shadow, /debug/differences on, in plaintext. What begins with /debug/ names Jobs and CronJobs, and answers only clients on the same machine. Empty: serve nothing.")
 	serving.BoolVar(&o.profiling, "profiling", false, "Serve profiles under /debug/pprof/ on --http-address, to clients on the same machine.")
 	serving.DurationVar(&o.shutdownTimeout, "shutdown-timeout", 20*time.Second, "How long reconciles in progress may take to finish after a signal.")
 }
