@@ -29,12 +29,11 @@ var (
 
 // applier carries out decisions.
 type applier struct {
-	base    *controller.Controller
-	cfg     *Config
-	api     *api.Client
-	gangs   *gang.Gangs
-	metrics *jobMetrics
-	report  *reporter
+	base   *controller.Controller
+	cfg    *Config
+	api    *api.Client
+	gangs  *gang.Gangs
+	report *reporter
 }
 
 // stepFailed reports whether a decision was not carried out in full because of a step that
@@ -47,7 +46,7 @@ func (a *applier) apply(ctx context.Context, s *state.Job, calls *api.Pods, snap
 	switch d.GetDisposition() {
 	case jobpolicyv1.Disposition_DISPOSITION_WAIT:
 		a.report.waited(d)
-		s.Version.MarkStale(state.StaleJob)
+		s.Version.Mark(state.StaleJob)
 		return sooner(controller.Result{RequeueAfter: a.cfg.APIBackoff}, requeue), nil
 	case jobpolicyv1.Disposition_DISPOSITION_SETTLED:
 		return sooner(controller.Result{RequeueAfter: requeue}, a.cfg.regrowth(s, snap)), nil

@@ -30,11 +30,11 @@ func (r *reconciler) claim(ctx context.Context, s *state.Job, calls *api.Pods, j
 	if err != nil || job.DeletionTimestamp != nil {
 		return err
 	}
-	if !s.Version.ClearStale(state.StaleClaims) {
+	if !s.Version.Clear(state.StaleClaims) {
 		return nil
 	}
 	if err := r.adoptAll(ctx, s, calls, job); err != nil {
-		s.Version.MarkStale(state.StaleClaims)
+		s.Version.Mark(state.StaleClaims)
 		return err
 	}
 	return nil

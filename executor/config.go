@@ -58,8 +58,6 @@ type Config struct {
 	// finished pods. A status that only updates counts may wait half a period more. A status
 	// that decides something is written at once. Default 1 s, as in the built-in controller.
 	StatusPeriod time.Duration
-	// Resync is how often every Job is reconciled even if nothing happens. 0: never.
-	Resync time.Duration
 	// FieldManager is the name that the API server records for the writes of Client: its user
 	// agent up to the first slash. Package secondcontroller uses it to recognize writes of
 	// other controllers. Empty: it looks for none.

@@ -31,7 +31,7 @@ func (a *applier) createPods(ctx context.Context, s *state.Job, calls *api.Pods,
 		case err == nil:
 			some.Store(true)
 		case errors.Is(err, api.ErrNamespaceTerminating):
-			s.Version.NamespaceTerminates()
+			s.Version.Mark(state.NamespaceTerminating)
 		}
 		a.report.creation(reason, err)
 		return err

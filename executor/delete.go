@@ -25,7 +25,7 @@ func (a *applier) deletePods(ctx context.Context, s *state.Job, calls *api.Pods,
 		case errors.Is(err, api.ErrPodEnded):
 			// The cache is behind. Another pod may have failed before this one ended, and
 			// that may decide how the Job ends.
-			s.Version.MarkStale(state.StalePods)
+			s.Version.Mark(state.StalePods)
 		}
 		return err
 	})

@@ -94,7 +94,7 @@ func New(cfg Config) (*Executor, error) {
 
 func (e *Executor) newJobInformer(cfg *Config) error {
 	e.informer = informer.New(cfg.Namespaces, func(namespace string) cache.SharedIndexInformer {
-		return batchinformers.NewFilteredJobInformer(cfg.Client, namespace, cfg.Resync, cache.Indexers{}, api.ConsistentList)
+		return batchinformers.NewFilteredJobInformer(cfg.Client, namespace, 0, cache.Indexers{}, api.ConsistentList)
 	})
 	if err := e.informer.SetTransform(e.trim); err != nil {
 		return fmt.Errorf("job transform: %w", err)
@@ -124,17 +124,17 @@ func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods 
 		e.reconciler = &reconciler{
 			cfg: cfg, scope: scope, jobs: e.jobs, api: client, calls: calls, writes: writes, decider: e.decider, report: report, second: e.second,
 			podWatch: e.podWatch,
-			applier:  &applier{base: e.base, cfg: cfg, api: client, gangs: e.gangs, metrics: own, report: report},
+			applier:  &applier{base: e.base, cfg: cfg, api: client, gangs: e.gangs, report: report},
 		}
 		reconcile = e.reconciler.Reconcile
 	}
 	e.queue = newJobQueue(e.base, cfg, e.jobs, scope, writes, reconcile)
 	e.watcher = &watcher{
-		scope: scope, jobs: e.jobs, queue: e.queue, orphans: orphans, metrics: own, report: report, statusPeriod: cfg.StatusPeriod, ready: e.base.Ready,
+		scope: scope, jobs: e.jobs, queue: e.queue, orphans: orphans, report: report, statusPeriod: cfg.StatusPeriod, ready: e.base.Ready,
 		second: e.second, podWatch: e.podWatch, comparer: comparer,
 	}
 	if comparer == nil {
-		e.base.AddTask(newSafetyLook(e.base, cfg, scope, e.jobs, e.queue, e.decider, e.second, e.podWatch).run)
+		e.base.AddTask(newSafetyLook(scope, e.jobs, e.queue, e.decider, e.second, e.podWatch).run)
 	}
 }
 

@@ -99,7 +99,7 @@ func (w *podWatch) sweep(s *state.Job) (awaiting bool) {
 		return nil
 	})
 	if adoptable {
-		s.Version.MarkStale(state.StaleClaims)
+		s.Version.Mark(state.StaleClaims)
 	}
 	return awaiting
 }
@@ -131,13 +131,13 @@ func (w *podWatch) recordVersion(pod *podcache.Pod) {
 // jobListed marks a Job of the first list if the pod cache was filled earlier.
 func (w *podWatch) jobListed(s *state.Job) {
 	if w.standby.Load() {
-		s.Version.MarkStale(state.UnverifiedPods)
+		s.Version.Mark(state.UnverifiedPods)
 	}
 }
 
 // mustList reports whether the Job's pods must be listed before the decision is applied.
 func (w *podWatch) mustList(s *state.Job, d *jobpolicyv1.DecideJobResponse) bool {
-	if d.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_SETTLED || !s.Version.ClearStale(state.UnverifiedPods) {
+	if d.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_SETTLED || !s.Version.Clear(state.UnverifiedPods) {
 		return false
 	}
 	w.mu.Lock()

@@ -60,7 +60,7 @@ func (r *reconciler) Reconcile(ctx context.Context, key state.Key) (controller.R
 	started, calls := time.Now(), r.calls(s)
 	action, result, err := r.reconcile(ctx, s, calls)
 	if errors.Is(err, api.ErrGone) {
-		s.Version.MarkNotFound()
+		s.Version.Mark(state.NotFound)
 		action, result, err = noAction, controller.Result{}, nil
 	}
 	r.report.reconciled(ctx, job, action, err, time.Since(started))
@@ -98,7 +98,7 @@ func (r *reconciler) reconcile(ctx context.Context, s *state.Job, calls *api.Pod
 		return actionReconciling, result, err
 	case r.podWatch.mustList(s, d):
 		// The pods were read before this process led: list them, and decide again.
-		s.Version.MarkStale(state.StalePods)
+		s.Version.Mark(state.StalePods)
 		return noAction, controller.Result{Requeue: true}, nil
 	}
 	describeDecision(trace.SpanFromContext(ctx), d)

@@ -23,16 +23,16 @@ func (r *reconciler) refresh(ctx context.Context, s *state.Job, calls *api.Pods)
 	if job == nil {
 		return false, api.ErrGone
 	}
-	if s.Version.IsStale(state.StaleJob) {
+	if s.Version.Has(state.StaleJob) {
 		if job, err = r.readJob(ctx, s, job); err != nil {
 			return false, err
 		}
 	}
-	if s.Version.IsStale(state.StalePods) || s.Tracker.NeedsList() {
+	if s.Version.Has(state.StalePods) || s.Tracker.NeedsList() {
 		// Clear the mark before the list: something may happen meanwhile that needs another list.
-		s.Version.ClearStale(state.StalePods)
+		s.Version.Clear(state.StalePods)
 		if err := calls.List(ctx, job); err != nil {
-			s.Version.MarkStale(state.StalePods)
+			s.Version.Mark(state.StalePods)
 			return false, err
 		}
 	}
@@ -49,7 +49,7 @@ func (r *reconciler) readJob(ctx context.Context, s *state.Job, job *batchv1.Job
 	}
 	s.Observe(fresh, state.Read)
 	r.report.resolve(ctx, s)
-	s.Version.ClearStale(state.StaleJob)
+	s.Version.Clear(state.StaleJob)
 	if current := s.Version.Current(); current != nil {
 		return current, nil
 	}

@@ -42,13 +42,10 @@ type suspect struct {
 
 // safetyLook finds Jobs that stand still although there is something to do.
 type safetyLook struct {
-	base    *controller.Controller
-	cfg     *Config
 	scope   scope.Scope
 	jobs    *state.Jobs
 	queue   jobQueue
 	decider *decider
-	metrics *decisionMetrics
 	second  *secondcontroller.Detector
 	// podWatch knows which pods are gone.
 	podWatch *podWatch
@@ -56,8 +53,8 @@ type safetyLook struct {
 }
 
 // newSafetyLook reads the clocks, so it must be called before a reconcile is planned.
-func newSafetyLook(base *controller.Controller, cfg *Config, scope scope.Scope, jobs *state.Jobs, queue jobQueue, d *decider, second *secondcontroller.Detector, pods *podWatch) *safetyLook {
-	l := &safetyLook{base: base, cfg: cfg, scope: scope, jobs: jobs, queue: queue, decider: d, metrics: d.metrics, second: second, podWatch: pods}
+func newSafetyLook(scope scope.Scope, jobs *state.Jobs, queue jobQueue, d *decider, second *secondcontroller.Detector, pods *podWatch) *safetyLook {
+	l := &safetyLook{scope: scope, jobs: jobs, queue: queue, decider: d, second: second, podWatch: pods}
 	l.last = l.readClocks()
 	return l
 }
@@ -126,9 +123,9 @@ func (l *safetyLook) confirm(ctx context.Context, suspected suspect) {
 	if job == nil {
 		return
 	}
-	l.metrics.missedReconciles.WithLabelValues().Inc()
-	l.base.Logger.WarnContext(ctx, telemetry.LogMissedReconcile, append(telemetry.JobAttrs(job), slog.String("due", why))...)
-	if !l.cfg.SafetyLookReportsOnly {
+	l.decider.metrics.missedReconciles.WithLabelValues().Inc()
+	l.decider.base.Logger.WarnContext(ctx, telemetry.LogMissedReconcile, append(telemetry.JobAttrs(job), slog.String("due", why))...)
+	if !l.decider.cfg.SafetyLookReportsOnly {
 		l.queue.enqueue(s, causeSafety, controller.PriorityNormal)
 	}
 }
@@ -141,7 +138,7 @@ func (l *safetyLook) look(ctx context.Context, s *state.Job) (last time.Time, wh
 	if !l.atRest(s, queued) {
 		return time.Time{}, ""
 	}
-	if s.Version.IsStale(state.StaleJob | state.StalePods) {
+	if s.Version.Has(state.StaleJob | state.StalePods) {
 		return queued.Last, "the cached Job or its pods are stale"
 	}
 	snap, d, err := l.decider.try(ctx, s)
@@ -151,7 +148,7 @@ func (l *safetyLook) look(ctx context.Context, s *state.Job) (last time.Time, wh
 	case d.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_SETTLED:
 		return queued.Last, cmp.Or(d.GetExplanation().GetSummary(), dispositionLabel(d.GetDisposition()))
 	}
-	requeue := l.cfg.requeueAfter(snap, d)
+	requeue := l.decider.cfg.requeueAfter(snap, d)
 	// No reconcile is planned, or it is planned more than one step later than the decision asks.
 	if requeue > 0 && (queued.Planned.IsZero() || queued.Planned.After(time.Now().Add(min(requeue, maxRequeueAfter)+lookStep))) {
 		return queued.Last, fmt.Sprintf("requeue after %v is not planned", requeue)
@@ -164,7 +161,7 @@ func (l *safetyLook) look(ctx context.Context, s *state.Job) (last time.Time, wh
 // any more is not at rest: it waits for the watch to show its deletion.
 func (l *safetyLook) atRest(s *state.Job, queued controller.State) bool {
 	job := s.Version.Current()
-	if !l.scope.Reconciles(job) || s.Version.NotFound() || l.second.StandDown(s.UID) > 0 || !wire.KnownCompletionMode(job) || queued.Running || queued.Pending {
+	if !l.scope.Reconciles(job) || s.Version.Has(state.NotFound) || l.second.StandDown(s.UID) > 0 || !wire.KnownCompletionMode(job) || queued.Running || queued.Pending {
 		return false
 	}
 	soon := time.Now().Add(lookStep)
@@ -175,7 +172,9 @@ func (l *safetyLook) atRest(s *state.Job, queued controller.State) bool {
 // clocks are wall time and elapsed time at one moment.
 type clocks struct{ wall, elapsed time.Time }
 
-func (l *safetyLook) readClocks() clocks { return clocks{wall: l.cfg.Now(), elapsed: time.Now()} }
+func (l *safetyLook) readClocks() clocks {
+	return clocks{wall: l.decider.cfg.Now(), elapsed: time.Now()}
+}
 
 // checkClocks enqueues the Jobs with a planned reconcile if wall time was set forward: a
 // deadline or a retry delay may have ended.

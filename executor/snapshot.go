@@ -62,7 +62,7 @@ func (d *decider) snapshot(s *state.Job, activeRows bool) (snapshot, error) {
 		return snapshot{}, fmt.Errorf("snapshot: %w", err)
 	}
 	req.RequestId = string(job.UID) + "-" + strconv.FormatUint(s.Decisions.Request(), 10)
-	req.NamespaceDeleting = s.Version.NamespaceTerminating()
+	req.NamespaceDeleting = s.Version.Has(state.NamespaceTerminating)
 	req.Deferrals = d.deferrals(s, job, now)
 	return snapshot{job: job, req: req, made: made}, nil
 }

@@ -128,7 +128,7 @@ func TestANewListDoesNotVerifyTheCacheBeforeItsEnd(t *testing.T) {
 			mustList bool
 		}{{"950", true}, {"1000", true}, {"1001", false}, {"990", false}} {
 			e.podWatch.recordVersion(cachedPod(3, func(p *corev1.Pod) { p.ResourceVersion = step.version }))
-			st.Version.MarkStale(state.UnverifiedPods)
+			st.Version.Mark(state.UnverifiedPods)
 			d := &jobpolicyv1.DecideJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY}
 			if got := e.podWatch.mustList(st, d); got != step.mustList {
 				t.Errorf("after a pod of version %s: the pods must be listed: %v, want %v", step.version, got, step.mustList)

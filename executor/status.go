@@ -52,7 +52,7 @@ func (a *applier) sendStatus(ctx context.Context, s *state.Job, calls *api.Pods,
 	case err == nil:
 		s.Unanswered.Answered(write)
 		// If no answer came, updated was read, and the spec may have changed since the write.
-		if s.Observe(updated, state.Written).Spec {
+		if s.Observe(updated, state.Written) == state.SpecChanged {
 			calls.MarkChanged()
 		}
 		s.Statuses.Reschedule(a.cfg.StatusPeriod)
@@ -63,11 +63,11 @@ func (a *applier) sendStatus(ctx context.Context, s *state.Job, calls *api.Pods,
 	case api.OutcomeUnknown(err):
 		s.Unanswered.Add(write)
 		a.report.resolve(ctx, s)
-		s.Version.MarkStale(state.StaleJob)
+		s.Version.Mark(state.StaleJob)
 	case apierrors.IsConflict(err):
 		// Read the Job before the next decision: the cache may not have the version that
 		// caused the conflict.
-		s.Version.MarkStale(state.StaleJob)
+		s.Version.Mark(state.StaleJob)
 	}
 	return err
 }

@@ -26,7 +26,6 @@ type watcher struct {
 	jobs    *state.Jobs
 	queue   jobQueue
 	orphans *orphan.Releaser
-	metrics *jobMetrics
 	report  *reporter
 	// statusPeriod: see Config.
 	statusPeriod time.Duration
@@ -53,14 +52,14 @@ func (w *watcher) jobSeen(old, job *batchv1.Job) {
 	}
 	initial := old == nil && w.ready() != nil
 	if old == nil && w.scope.Unmanaged(job) {
-		w.metrics.countUnmanaged(*job.Spec.ManagedBy)
+		w.report.metrics.countUnmanaged(*job.Spec.ManagedBy)
 	}
 	var change state.Change
 	s := w.jobs.With(state.KeyOf(job), func(s *state.Job) {
 		if s.Version.Current() == nil && w.ready() == nil && !state.EmptyLedger(&job.Status) {
 			// This Job already counts pods, and it appears after the caches have filled.
 			// What is known of its pods may be older than its status.
-			s.Version.MarkStale(state.StalePods)
+			s.Version.Mark(state.StalePods)
 		}
 		change = s.Observe(job, state.Watch)
 		if initial {
@@ -78,13 +77,13 @@ func (w *watcher) jobSeen(old, job *batchv1.Job) {
 		w.orphans.EnqueueLeftovers(s, job)
 	}
 	resync := old != nil && old.ResourceVersion == job.ResourceVersion
-	if !change.Relevant && !resync {
+	if change == state.Unchanged && !resync {
 		return
 	}
-	if change.Spec {
+	if change == state.SpecChanged {
 		w.queue.EndBackoff(s.Key) // What failed may not fail again.
 	}
-	w.queue.enqueue(s, causeJob, highIf(change.First || change.Spec))
+	w.queue.enqueue(s, causeJob, highIf(change >= state.SpecChanged))
 }
 
 // tellDetector tells the Detector of second controllers about a version of a Job. At the first
@@ -118,28 +117,20 @@ func (w *watcher) jobGone(job *batchv1.Job) {
 	w.jobs.DropUnused(s.Key)
 }
 
-// keepCopy gives the Job's tracker the informer's copy of a pod after a new list, so that only
-// one copy is in memory. The facts about the pod do not change.
-func (w *watcher) keepCopy(pod *podcache.Pod, ref *podcache.Owner) {
-	if ref == nil {
-		return
-	}
-	if s, ok := w.jobs.Find(state.KeyOfOwner(pod, ref)); ok {
-		s.Tracker.Observe(pod, tracker.Watch)
-	}
-}
-
 func (w *watcher) podSeen(old, pod *podcache.Pod) {
 	if old != nil && old.UID != pod.UID {
 		w.podGone(old)
 		old = nil
 	}
 	w.podWatch.recordVersion(pod)
-	ref, other := pod.ControllingJob()
 	if old != nil && old.ResourceVersion == pod.ResourceVersion && pod.ResourceVersion != "" {
-		w.keepCopy(pod, ref)
-		return // A new list shows the same version again.
+		// A new list shows the same version again. The tracker takes the informer's copy, so that only one is in memory.
+		if s, ok := w.jobs.Controlling(pod); ok {
+			s.Tracker.Observe(pod, tracker.Watch)
+		}
+		return
 	}
+	ref, other := pod.ControllingJob()
 	w.countTracking(old, pod)
 	if old != nil {
 		w.leaveOldJob(old, pod, ref)
@@ -164,18 +155,14 @@ func controllingJob(pod *podcache.Pod) *podcache.Owner {
 
 // leaveOldJob takes the pod from the Job that controlled it before.
 func (w *watcher) leaveOldJob(old, pod *podcache.Pod, ref *podcache.Owner) {
-	oldRef := controllingJob(old)
-	if oldRef == nil || (ref != nil && ref.UID == oldRef.UID) {
-		return
-	}
-	s, ok := w.jobs.Find(state.KeyOfOwner(pod, oldRef))
-	if !ok {
+	s, ok := w.jobs.Controlling(old)
+	if !ok || (ref != nil && ref.UID == s.UID) {
 		return
 	}
 	if !pod.Controlled() && s.Version.Matches(pod) {
 		// The Job will adopt it again. Decide nothing before that: a pod that is not the Job's
 		// would count as a pod without the finalizer.
-		s.Version.MarkStale(state.StaleClaims)
+		s.Version.Mark(state.StaleClaims)
 	}
 	if s.Tracker.Left(pod, tracker.Watch) {
 		w.queue.enqueue(s, causePod, controller.PriorityNormal)
@@ -229,7 +216,7 @@ func (w *watcher) uncontrolledSeen(old, pod *podcache.Pod) {
 			// The watch never did.
 			s.Tracker.Left(pod, tracker.Watch)
 		}
-		s.Version.MarkStale(state.StaleClaims)
+		s.Version.Mark(state.StaleClaims)
 		w.queue.enqueue(s, causePod, controller.PriorityNormal)
 	}
 }
@@ -237,11 +224,7 @@ func (w *watcher) uncontrolledSeen(old, pod *podcache.Pod) {
 func (w *watcher) podGone(pod *podcache.Pod) {
 	w.podWatch.recordVersion(pod)
 	w.countTracking(pod, nil)
-	ref, _ := pod.ControllingJob()
-	if ref == nil {
-		return
-	}
-	s, ok := w.jobs.Find(state.KeyOfOwner(pod, ref))
+	s, ok := w.jobs.Controlling(pod)
 	if !ok {
 		return
 	}
@@ -256,10 +239,10 @@ func (w *watcher) podGone(pod *podcache.Pod) {
 func (w *watcher) countTracking(old, pod *podcache.Pod) {
 	before, after := terminatedWithFinalizer(old), terminatedWithFinalizer(pod)
 	if !before && after {
-		w.metrics.tracking.WithLabelValues("add").Inc()
+		w.report.metrics.tracking.WithLabelValues("add").Inc()
 	}
 	if before && !after {
-		w.metrics.tracking.WithLabelValues("delete").Inc()
+		w.report.metrics.tracking.WithLabelValues("delete").Inc()
 	}
 }
 

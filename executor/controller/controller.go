@@ -54,8 +54,15 @@ type Controller struct {
 	queues      []runner
 	tasks       []func(context.Context)
 
-	started, synced atomic.Bool
+	stage atomic.Int32 // one of the stages below
 }
+
+// The stages of a controller, in their order.
+const (
+	created int32 = iota
+	filling       // the caches
+	ready
+)
 
 // filled is a group of caches, and the function that fills them.
 type filled struct {
@@ -106,7 +113,7 @@ func (c *Controller) AddTask(task func(context.Context)) { c.tasks = append(c.ta
 
 // Ready is nil once the caches are filled, and ErrNotReady before that.
 func (c *Controller) Ready() error {
-	if !c.synced.Load() {
+	if c.stage.Load() != ready {
 		return ErrNotReady
 	}
 	return nil
@@ -121,7 +128,7 @@ func (c *Controller) BackoffLimits() backoff.Limits {
 // Config.DrainPeriod until those in progress have finished and the events that are left are
 // sent. It returns nil. It can be called once.
 func (c *Controller) Run(ctx context.Context) error {
-	if c.started.Swap(true) {
+	if !c.stage.CompareAndSwap(created, filling) {
 		return ErrStarted
 	}
 	work, abandon := context.WithCancel(context.WithoutCancel(ctx))
@@ -165,7 +172,7 @@ func (c *Controller) fillCaches(ctx, caching context.Context, informers *sync.Wa
 			return false
 		}
 	}
-	c.synced.Store(true)
+	c.stage.Store(ready)
 	return true
 }
 

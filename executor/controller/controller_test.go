@@ -297,7 +297,7 @@ func TestNoResultMakesAHotLoop(t *testing.T) {
 		if n, most := len(l.take()), 6*maxImmediate; n != most {
 			t.Errorf("%d reconciles in 1.1 s, want %d", n, most)
 		}
-		past := After(time.Unix(1, 0), time.Unix(2, 0))
+		past := At(timestamppb.New(time.Unix(1, 0)), time.Unix(2, 0))
 		if past.RequeueAfter <= 0 {
 			t.Errorf("a time that is over is due after %v, want a time in the future", past.RequeueAfter)
 		}

@@ -117,15 +117,13 @@ type rpcError interface {
 // engineHealth turns many failed calls into few log lines.
 type engineHealth struct {
 	mu     sync.Mutex
-	down   bool
-	calls  int
+	calls  int // that failed, since the last answer
 	logged time.Time
 }
 
 func (h *engineHealth) failed(ctx context.Context, log *slog.Logger, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.down = true
 	h.calls++
 	if time.Since(h.logged) < engineLogPeriod {
 		return
@@ -138,10 +136,10 @@ func (h *engineHealth) failed(ctx context.Context, log *slog.Logger, err error) 
 func (h *engineHealth) answered(ctx context.Context, log *slog.Logger) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.down {
+	if h.calls == 0 {
 		return false
 	}
 	log.InfoContext(ctx, "policy engine answers again", slog.Int("failedCalls", h.calls))
-	h.down, h.calls, h.logged = false, 0, time.Time{}
+	h.calls, h.logged = 0, time.Time{}
 	return true
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
 	"k8s.io/client-go/util/workqueue"
 
 	"jobpolicy.dev/executor/delayqueue"
@@ -44,9 +45,15 @@ type Result struct {
 	Progressed bool
 }
 
-// After is the Result for a time on a clock that shows now. A time that is over becomes one
-// millisecond from now, so the Result is always in the future (invariant I11).
-func After(at, now time.Time) Result { return Result{RequeueAfter: max(at.Sub(now), time.Millisecond)} }
+// At is the Result for the time of a decision, on a clock that shows now. Nil is the empty
+// Result. A time that is over becomes one millisecond from now, so the Result is always in the
+// future (invariant I11).
+func At(requeue *timestamppb.Timestamp, now time.Time) Result {
+	if requeue == nil {
+		return Result{}
+	}
+	return Result{RequeueAfter: max(requeue.AsTime().Sub(now), time.Millisecond)}
+}
 
 // Options are what a Queue is made of. Name and Reconcile are required.
 type Options[K comparable] struct {

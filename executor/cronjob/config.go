@@ -16,7 +16,7 @@ type Decider interface {
 }
 
 // Config is what a Controller is made of. Required are Decider, Jobs and what
-// controller.Config requires. ManagedBy is the value of AnnotationManagedBy that hands a
+// controller.Config requires. ManagedBy is the value of wire.CronJobManagedBy that hands a
 // CronJob over to this controller.
 type Config struct {
 	controller.Config

@@ -368,7 +368,7 @@ func TestAStatusThatIsRefusedIsDecidedAnew(t *testing.T) {
 }
 
 func TestEditsArePatchesOfTheVersionThatWasDecidedOn(t *testing.T) {
-	handed := testCron(func(c *batchv1.CronJob) { c.Annotations = map[string]string{AnnotationManagedBy: us} })
+	handed := testCron(func(c *batchv1.CronJob) { c.Annotations = map[string]string{wire.CronJobManagedBy: us} })
 	cases := map[string]struct {
 		cron  *batchv1.CronJob
 		edits *jobpolicyv1.CronJobEdits

@@ -4,10 +4,10 @@
 // # Which CronJobs
 //
 // If this controller replaces the built-in one (Config.ReplaceBuiltin), it manages all
-// CronJobs except those whose AnnotationManagedBy names another manager. Beside the
-// built-in controller, it manages a CronJob if AnnotationManagedBy names this controller
+// CronJobs except those whose wire.CronJobManagedBy names another manager. Beside the
+// built-in controller, it manages a CronJob if wire.CronJobManagedBy names this controller
 // and spec.suspend is true. The built-in controller then takes the CronJob for suspended;
-// users suspend it with AnnotationSuspend.
+// users suspend it with wire.CronJobSuspend.
 //
 // While spec.suspend changes, both controllers may manage the CronJob for a moment.
 // They cannot both start the same run: its Job's name is computed from the scheduled

@@ -56,13 +56,10 @@ func (c *Controller) reconcile(ctx context.Context, s *cronState) (controller.Re
 	explain(ctx, c.cfg.Logger, snap, d)
 	again, err := c.applier.apply(ctx, s, snap, d)
 	controller.RecordOutcome(ctx, err)
-	switch {
-	case err == nil && again, decideAgain(err):
+	if err == nil && again || decideAgain(err) {
 		return controller.Result{Requeue: true}, nil
-	case d.GetRequeueTime() != nil:
-		return controller.After(d.GetRequeueTime().AsTime(), c.cfg.Now()), err
 	}
-	return controller.Result{}, err
+	return controller.At(d.GetRequeueTime(), c.cfg.Now()), err
 }
 
 // warnNotSuspended says why a CronJob that names this controller is left alone.
@@ -71,7 +68,7 @@ func (c *Controller) warnNotSuspended(s *cronState, cron *batchv1.CronJob) {
 		return
 	}
 	s.warnOnce(c.base.Recorder, cron, EventNotSuspended, fmt.Sprintf(
-		"%s names this controller, but spec.suspend is not true: the built-in controller runs this CronJob until it is", AnnotationManagedBy))
+		"%s names this controller, but spec.suspend is not true: the built-in controller runs this CronJob until it is", wire.CronJobManagedBy))
 }
 
 // warnOnce records a warning once for each generation and text.

@@ -38,9 +38,7 @@ func (c *Controller) answer(ctx context.Context, s *cronState) (shadow.Answer, e
 	}
 	s.decided(d)
 	s.runs.recorded(snap.jobs) // Jobs that absentJobs found are forgotten once the watch has shown them.
-	answer := shadow.Answer{Differences: shadow.OfCronJob(snap.req, d)}
-	if d.GetRequeueTime() != nil {
-		answer.Next = controller.After(d.GetRequeueTime().AsTime(), c.cfg.Now()).RequeueAfter
-	}
-	return answer, nil
+	return shadow.Answer{
+		Differences: shadow.OfCronJob(snap.req, d), Next: controller.At(d.GetRequeueTime(), c.cfg.Now()).RequeueAfter,
+	}, nil
 }

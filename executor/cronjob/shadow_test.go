@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"jobpolicy.dev/executor/shadow"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -19,7 +20,7 @@ func TestAShadowReportsARunThatDidNotStartAndStartsNone(t *testing.T) {
 	}
 	handedOver := testCron(func(c *batchv1.CronJob) {
 		c.Name, c.UID = "ours", testUID(2)
-		c.Annotations = map[string]string{AnnotationManagedBy: us}
+		c.Annotations = map[string]string{wire.CronJobManagedBy: us}
 	})
 	s := newServer(testCron(), handedOver)
 	due := &script{Otherwise: func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {

@@ -41,7 +41,7 @@ func (a *applier) edits(cron *batchv1.CronJob, decided *jobpolicyv1.CronJobEdits
 	switch {
 	case !decided.GetSuspend():
 	case a.scope.HandedOver(cron):
-		edit.Annotations[AnnotationSuspend] = ptr.To("true")
+		edit.Annotations[wire.CronJobSuspend] = ptr.To("true")
 	default:
 		edit.Suspend = true
 	}

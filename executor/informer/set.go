@@ -6,6 +6,7 @@ package informer
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -95,7 +96,9 @@ func (s *Set) AddEventHandler(handler cache.ResourceEventHandler) (seen cache.In
 		}
 		return err
 	})
-	return func() bool { return every(synced) }, err
+	return func() bool {
+		return !slices.ContainsFunc(synced, func(has cache.InformerSynced) bool { return !has() })
+	}, err
 }
 
 // HasSynced reports whether the first lists are in the stores.
@@ -124,13 +127,4 @@ func (s *Set) each(f func(cache.SharedIndexInformer) error) error {
 		}
 	}
 	return nil
-}
-
-func every(synced []cache.InformerSynced) bool {
-	for _, s := range synced {
-		if !s() {
-			return false
-		}
-	}
-	return true
 }

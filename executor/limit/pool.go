@@ -1,7 +1,6 @@
 package limit
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -22,8 +21,8 @@ type Config struct {
 
 // Pool bounds the writes of all Jobs together, and knows which Jobs are active.
 type Pool struct {
-	cfg   Config
-	slots *semaphore.Semaphore
+	*semaphore.Semaphore
+	cfg Config
 
 	mu sync.Mutex
 	// latest is the Job that was active last, and other the last different one before it.
@@ -40,17 +39,8 @@ const alonePeriod = 5 * time.Second
 
 // NewPool returns a Pool.
 func NewPool(cfg Config) *Pool {
-	return &Pool{cfg: cfg, slots: semaphore.New(cfg.Total)}
+	return &Pool{cfg: cfg, Semaphore: semaphore.New(cfg.Total)}
 }
-
-// Acquire waits for a slot for one write. The caller must call
-// release once, unless there is an error, which is that of ctx.
-func (p *Pool) Acquire(ctx context.Context, namespace string) (release func(), err error) {
-	return p.slots.Acquire(ctx, namespace)
-}
-
-// Waiting is how many writes wait for a slot.
-func (p *Pool) Waiting() int { return p.slots.Waiting() }
 
 // Active records that a Job is reconciled now.
 func (p *Pool) Active(job types.UID) {

@@ -168,10 +168,8 @@ func (r *Releaser) release(ctx context.Context, pod *podcache.Pod) (err error) {
 		return err
 	}
 	defer done()
-	if ref, _ := pod.ControllingJob(); ref != nil {
-		if s, ok := r.cfg.Jobs.Find(state.KeyOfOwner(pod, ref)); ok {
-			return r.cfg.Calls(s).Release(ctx, pod)
-		}
+	if s, ok := r.cfg.Jobs.Controlling(pod); ok {
+		return r.cfg.Calls(s).Release(ctx, pod)
 	}
 	return r.cfg.API.ReleaseUnowned(ctx, pod)
 }
@@ -181,12 +179,8 @@ func (r *Releaser) release(ctx context.Context, pod *podcache.Pod) (err error) {
 // Job had finished. Nobody else deletes the pod as long as the Job exists. The cache may be
 // behind and show a pod as running that has ended. Such a pod is not deleted.
 func (r *Releaser) deleteLate(ctx context.Context, pod *podcache.Pod) error {
-	ref, _ := pod.ControllingJob()
-	if ref == nil || pod.Ended() || pod.Deleting {
-		return nil
-	}
-	s, ok := r.cfg.Jobs.Find(state.KeyOfOwner(pod, ref))
-	if !ok {
+	s, ok := r.cfg.Jobs.Controlling(pod)
+	if !ok || pod.Ended() || pod.Deleting {
 		return nil
 	}
 	job := s.Version.Current()

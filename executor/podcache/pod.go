@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 )
 
 // NoIndex is the index of a pod without a valid completion index.
@@ -295,11 +296,7 @@ func deletionAsked(pod *corev1.Pod) time.Time {
 	if pod.DeletionTimestamp == nil {
 		return time.Time{}
 	}
-	grace := int64(0)
-	if pod.DeletionGracePeriodSeconds != nil {
-		grace = *pod.DeletionGracePeriodSeconds
-	}
-	return pod.DeletionTimestamp.Add(-time.Duration(grace) * time.Second)
+	return pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
 }
 
 func containersEnded(pod *corev1.Pod) (latest time.Time) {

@@ -48,6 +48,15 @@ func (j *Jobs) Find(key Key) (*Job, bool) {
 	return s, ok
 }
 
+// Controlling returns the known Job that controls the pod.
+func (j *Jobs) Controlling(pod *podcache.Pod) (*Job, bool) {
+	ref, _ := pod.ControllingJob()
+	if ref == nil {
+		return nil, false
+	}
+	return j.Find(KeyOfOwner(pod, ref))
+}
+
 // Existing returns the Job of this UID that exists, in whatever namespace.
 func (j *Jobs) Existing(uid types.UID) (*Job, bool) {
 	j.mu.RLock()

@@ -29,7 +29,8 @@ func (s *Statuses) Reschedule(period time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	s.due = earliest(latest(s.due, now.Add(-period)).Add(period), now.Add(period))
+	ahead := min(max(s.due.Sub(now), -period), 0)
+	s.due = now.Add(ahead + period)
 }
 
 // Postpone delays the next routine status by the time that the releases after the last
@@ -39,18 +40,4 @@ func (s *Statuses) Postpone(by time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.due = s.due.Add(by)
-}
-
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
-func earliest(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }

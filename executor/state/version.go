@@ -30,12 +30,12 @@ const (
 	GoneUnmanaged
 )
 
-// Stale is the set of things that have to be read or adopted before the next decision.
-type Stale uint8
+// Marks are what is known of a Job beside its versions.
+type Marks uint8
 
 const (
 	// StaleJob: the cached Job may be old. It has to be read from the API server.
-	StaleJob Stale = 1 << iota
+	StaleJob Marks = 1 << iota
 	// StalePods: what is known of the pods may be older than the Job's status. They have
 	// to be listed.
 	StalePods
@@ -45,6 +45,12 @@ const (
 	// to be listed before a decision that does something is applied, unless the cache has
 	// caught up.
 	UnverifiedPods
+	// NotFound: the API server has said that the Job does not exist. The watch has yet to show
+	// that. No other Job will ever have its UID.
+	NotFound
+	// NamespaceTerminating: the API server has refused a pod because the namespace is being
+	// deleted. The Job is deleted with it, but only after its pods.
+	NamespaceTerminating
 )
 
 // Version is the newest version of a Job that was seen.
@@ -54,27 +60,28 @@ type Version struct {
 	job       *batchv1.Job
 	lifecycle Lifecycle
 	selector  labels.Selector
-	stale     Stale
+	marks     Marks
 	firstSeen time.Time
 	// expected is the status of the write under way, to tell its effect from a write by
 	// another client.
 	expected *batchv1.JobStatus
 	// final is the last version of a Job that was deleted while a write was under way.
 	final *batchv1.Job
-	// notFound: the API server has said that the Job does not exist. The watch has yet to show
-	// that.
-	notFound bool
-	// namespaceTerminating: the API server has refused a pod because the namespace is
-	// being deleted.
-	namespaceTerminating bool
 }
 
-// Change says what a newly seen version of a Job changed. Relevant: it is not only the
-// effect of the status write under way. First: it is the first version. Spec: its generation
-// is another one.
-type Change struct {
-	Relevant, First, Spec bool
-}
+// Change says what a newly seen version of a Job changed.
+type Change int
+
+const (
+	// Unchanged: nothing, or only what the status write under way was to change.
+	Unchanged Change = iota
+	// Updated: its metadata or its status.
+	Updated
+	// SpecChanged: its generation.
+	SpecChanged
+	// First: it is the first version.
+	First
+)
 
 // Source is where a version of a Job comes from.
 type Source int
@@ -100,22 +107,21 @@ func (s *Job) Observe(job *batchv1.Job, source Source) Change {
 		if source == Watch && known && rv == wire.ResourceVersion(v.job.ResourceVersion) {
 			v.job = job // The informer keeps this copy in any case, so only one is in memory.
 		}
-		return Change{}
+		return Unchanged
 	}
-	c := Change{Relevant: !v.isExpected(job), First: v.job == nil}
-	if c.First {
+	c := v.changeTo(job)
+	if c == First {
 		v.first(job)
 		s.Tracker.SetPolicy(PodPolicy(job))
 	} else {
 		if policyChanged(job, v.job) {
 			s.Tracker.SetPolicy(PodPolicy(job))
 		}
-		c.Spec = job.Generation != v.job.Generation
 		own := source == Written || sameLedger(&job.Status, &v.job.Status) || (v.expected != nil && sameLedger(&job.Status, v.expected))
 		if !own {
 			// Another client writes this Job's status, too. It may have counted pods
 			// that are not known here.
-			v.stale |= StalePods
+			v.marks |= StalePods
 		}
 	}
 	v.job = job
@@ -125,16 +131,25 @@ func (s *Job) Observe(job *batchv1.Job, source Source) Change {
 // gone reports whether the Job does not exist any more; v.mu must be held.
 func (v *Version) gone() bool { return v.lifecycle == Gone || v.lifecycle == GoneUnmanaged }
 
-// isExpected reports whether the version is the result of the status write under way.
-func (v *Version) isExpected(job *batchv1.Job) bool {
-	return v.expected != nil && v.job != nil && job.Generation == v.job.Generation && wire.SameStatus(&job.Status, v.expected)
+// changeTo says what a newer version changes; v.mu must be held.
+func (v *Version) changeTo(job *batchv1.Job) Change {
+	switch {
+	case v.job == nil:
+		return First
+	case job.Generation != v.job.Generation:
+		return SpecChanged
+	case v.expected != nil && wire.SameStatus(&job.Status, v.expected):
+		return Unchanged
+	default:
+		return Updated
+	}
 }
 
 // first records the first version of a Job. The selector never changes after that.
 func (v *Version) first(job *batchv1.Job) {
 	v.lifecycle, v.firstSeen = Exists, time.Now()
 	v.selector, _ = selectorOf(job)
-	v.stale |= StaleClaims
+	v.marks |= StaleClaims
 }
 
 // Current returns the newest version of the Job; nil if it is not known to exist.
@@ -199,28 +214,27 @@ func (v *Version) Expect(status *batchv1.JobStatus) {
 	v.expected = status
 }
 
-// MarkStale records that these things are stale.
-func (v *Version) MarkStale(stale Stale) {
+// Mark sets marks.
+func (v *Version) Mark(marks Marks) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.stale |= stale
+	v.marks |= marks
 }
 
-// ClearStale records that these things are not stale any more, and reports whether any of them
-// was.
-func (v *Version) ClearStale(stale Stale) bool {
+// Clear removes marks, and reports whether any of them was set.
+func (v *Version) Clear(marks Marks) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	was := v.stale&stale != 0
-	v.stale &^= stale
+	was := v.marks&marks != 0
+	v.marks &^= marks
 	return was
 }
 
-// IsStale reports whether any of the given things is stale.
-func (v *Version) IsStale(stale Stale) bool {
+// Has reports whether any of the marks is set.
+func (v *Version) Has(marks Marks) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.stale&stale != 0
+	return v.marks&marks != 0
 }
 
 // MustRefresh reports whether something has to be read or adopted before the next decision.
@@ -228,38 +242,8 @@ func (v *Version) IsStale(stale Stale) bool {
 func (v *Version) MustRefresh() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	claims := v.stale&StaleClaims != 0 && v.job != nil && v.job.DeletionTimestamp == nil
-	return claims || v.stale&(StaleJob|StalePods) != 0
-}
-
-// MarkNotFound records that the API server has said that the Job does not exist.
-func (v *Version) MarkNotFound() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.notFound = true
-}
-
-// NotFound reports whether the API server has said that the Job does not exist. No other Job
-// will ever have its UID.
-func (v *Version) NotFound() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.notFound
-}
-
-// NamespaceTerminates records that the Job's namespace is being deleted. The Job is
-// deleted with it, but only after its pods.
-func (v *Version) NamespaceTerminates() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.namespaceTerminating = true
-}
-
-// NamespaceTerminating reports whether the Job's namespace is being deleted.
-func (v *Version) NamespaceTerminating() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.namespaceTerminating
+	claims := v.marks&StaleClaims != 0 && v.job != nil && v.job.DeletionTimestamp == nil
+	return claims || v.marks&(StaleJob|StalePods) != 0
 }
 
 // selectorOf returns the Job's selector. ok is false if the Job has none or an invalid
@@ -296,17 +280,12 @@ func PodPolicy(job *batchv1.Job) tracker.Policy {
 
 // sameLedger reports whether two statuses account for the same pods.
 func sameLedger(a, b *batchv1.JobStatus) bool {
+	none := batchv1.UncountedTerminatedPods{}
 	return a.Succeeded == b.Succeeded && a.Failed == b.Failed && a.CompletedIndexes == b.CompletedIndexes &&
-		sameUncounted(a.UncountedTerminatedPods, b.UncountedTerminatedPods)
+		sameUncounted(ptr.Deref(a.UncountedTerminatedPods, none), ptr.Deref(b.UncountedTerminatedPods, none))
 }
 
-func sameUncounted(a, b *batchv1.UncountedTerminatedPods) bool {
-	if a == nil {
-		a = &batchv1.UncountedTerminatedPods{}
-	}
-	if b == nil {
-		b = &batchv1.UncountedTerminatedPods{}
-	}
+func sameUncounted(a, b batchv1.UncountedTerminatedPods) bool {
 	return slices.Equal(a.Succeeded, b.Succeeded) && slices.Equal(a.Failed, b.Failed)
 }
 

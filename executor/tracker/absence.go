@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"maps"
 	"math"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -29,11 +30,7 @@ type absence struct {
 
 // forgetShown forgets the absences that only a response under way could contradict.
 func (a absences) forgetShown() {
-	for uid, absent := range a {
-		if absent.shown {
-			delete(a, uid)
-		}
-	}
+	maps.DeleteFunc(a, func(_ types.UID, absent absence) bool { return absent.shown })
 }
 
 // Gone records that the pod does not exist any more, and reports whether the tracker had it.

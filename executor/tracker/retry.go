@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -70,13 +71,7 @@ func (f *retryFacts) succeeded(at, seen time.Time) {
 func (f *retryFacts) failed(fact failure) {
 	f.failures = slices.DeleteFunc(f.failures, func(old failure) bool { return old.uid == fact.uid })
 	at, _ := slices.BinarySearchFunc(f.failures, fact, func(a, b failure) int {
-		if c := a.finished.Compare(b.finished); c != 0 {
-			return c
-		}
-		if a.uid < b.uid {
-			return -1
-		}
-		return 1
+		return cmp.Or(a.finished.Compare(b.finished), cmp.Compare(a.uid, b.uid))
 	})
 	f.failures = slices.Insert(f.failures, at, fact)
 	if over := len(f.failures) - maxFailures; over > 0 {

@@ -67,10 +67,7 @@ func (o ViewOptions) uncounted() map[types.UID]bool {
 	if o.Uncounted == nil {
 		return set
 	}
-	for _, uid := range o.Uncounted.Succeeded {
-		set[uid] = true
-	}
-	for _, uid := range o.Uncounted.Failed {
+	for _, uid := range slices.Concat(o.Uncounted.Succeeded, o.Uncounted.Failed) {
 		set[uid] = true
 	}
 	return set

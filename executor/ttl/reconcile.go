@@ -64,10 +64,7 @@ func (c *Controller) reconcile(ctx context.Context, key jobKey, job *batchv1.Job
 }
 
 func (c *Controller) later(d *jobpolicyv1.DecideJobResponse) controller.Result {
-	if d.GetRequeueTime() == nil {
-		return controller.Result{}
-	}
-	return controller.After(d.GetRequeueTime().AsTime(), c.now())
+	return controller.At(d.GetRequeueTime(), c.now())
 }
 
 // now is the earlier of the two clocks.

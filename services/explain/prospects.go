@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -103,15 +104,7 @@ func (w *work) endings() {
 	all = append(all, w.backoffEnding()...)
 	all = append(all, w.deadlineEnding()...)
 	all = append(all, w.policyEndings()...)
-	slices.SortStableFunc(all, func(a, b ending) int {
-		switch {
-		case a.near < b.near:
-			return -1
-		case a.near > b.near:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(all, func(a, b ending) int { return cmp.Compare(a.near, b.near) })
 	for _, e := range all {
 		w.Ends = append(w.Ends, e.text)
 	}

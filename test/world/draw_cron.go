@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/executor"
-	"jobpolicy.dev/executor/cronjob"
+	"jobpolicy.dev/executor/wire"
 )
 
 // A rhythm is a schedule, and how long a world of it lasts: for eight to fifteen runs,
@@ -95,7 +95,7 @@ func (d *drawer) cron(name string, rhythm rhythm, zone string) *cronPlan {
 		},
 	}}
 	if !d.p.executor.replace {
-		c.annotations = map[string]string{cronjob.AnnotationManagedBy: executor.ManagedBy}
+		c.annotations = map[string]string{wire.CronJobManagedBy: executor.ManagedBy}
 		c.spec.Suspend = new(true)
 	}
 	if d.chance(60) {

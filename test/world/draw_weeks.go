@@ -6,7 +6,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
-	"jobpolicy.dev/executor/cronjob"
+	"jobpolicy.dev/executor/wire"
 )
 
 const (
@@ -99,7 +99,7 @@ func (d *drawer) often(zone string) {
 	if c.annotations == nil {
 		c.spec.Suspend = new(true)
 	} else {
-		c.annotations[cronjob.AnnotationSuspend] = "true"
+		c.annotations[wire.CronJobSuspend] = "true"
 	}
 	on := c.namespace + "/" + c.name
 	at := d.moment()

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/cronjob"
+	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/test/world/apiserver"
 )
 
@@ -110,15 +110,15 @@ func (j *judge) cronLately(c *cronRecord, so func(*batchv1.CronJob) bool) bool {
 // cronOurs reports whether the executors run a CronJob.
 func (j *judge) cronOurs(c *cronRecord) bool {
 	return j.cronLately(c, func(cron *batchv1.CronJob) bool {
-		manager, named := cron.Annotations[cronjob.AnnotationManagedBy]
+		manager, named := cron.Annotations[wire.CronJobManagedBy]
 		return (!named || manager == managedByUs) && (named || j.replacesBuiltin())
 	})
 }
 
 // cronSuspended reports whether the CronJob's user wants it suspended.
 func cronSuspended(cron *batchv1.CronJob) bool {
-	if cron.Annotations[cronjob.AnnotationManagedBy] == managedByUs {
-		text, ok := cron.Annotations[cronjob.AnnotationSuspend]
+	if cron.Annotations[wire.CronJobManagedBy] == managedByUs {
+		text, ok := cron.Annotations[wire.CronJobSuspend]
 		return ok && text != "false"
 	}
 	return valueOr(cron.Spec.Suspend, false)

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/cronjob"
+	"jobpolicy.dev/executor/wire"
 )
 
 // do does a step.
@@ -67,7 +67,7 @@ func cronEdit(s *step, replace bool) func(*batchv1.CronJob) {
 			c.Spec.Suspend = &yes
 			return
 		}
-		metav1.SetMetaDataAnnotation(&c.ObjectMeta, cronjob.AnnotationSuspend, fmt.Sprint(yes))
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, wire.CronJobSuspend, fmt.Sprint(yes))
 	}
 	edits := map[string]func(*batchv1.CronJob){
 		"suspend cron":          func(c *batchv1.CronJob) { suspend(c, true) },

@@ -172,7 +172,7 @@ func (r *Reader) PodsOf(ctx context.Context, job *batchv1.Job) ([]corev1.Pod, er
 			return nil, fmt.Errorf("list pods in namespace %s: %w", r.Namespace, err)
 		}
 		for i := range page.Items {
-			if controls(job.UID, &page.Items[i]) {
+			if metav1.IsControlledBy(&page.Items[i], job) {
 				pods = append(pods, page.Items[i])
 			}
 		}
@@ -180,18 +180,6 @@ func (r *Reader) PodsOf(ctx context.Context, job *batchv1.Job) ([]corev1.Pod, er
 			return pods, nil
 		}
 	}
-}
-
-// JobsOf lists the Jobs that a CronJob controls, by its UID.
-func (r *Reader) JobsOf(ctx context.Context, cron *batchv1.CronJob) ([]*batchv1.Job, error) {
-	all, err := r.Jobs(ctx, r.Namespace)
-	var jobs []*batchv1.Job
-	for i := range all {
-		if controls(cron.UID, &all[i]) {
-			jobs = append(jobs, &all[i])
-		}
-	}
-	return jobs, err
 }
 
 // Jobs lists the Jobs of a namespace; the empty one stands for all.
@@ -224,11 +212,6 @@ func (r *Reader) CronJobs(ctx context.Context, namespace string) ([]batchv1.Cron
 			return crons, nil
 		}
 	}
-}
-
-func controls(uid types.UID, object metav1.Object) bool {
-	owner := metav1.GetControllerOf(object)
-	return owner != nil && owner.UID == uid
 }
 
 // EventsOf lists the events on one object, the oldest first. The error says whether the

@@ -73,24 +73,18 @@ func containers(s *subject) {
 		s.find(Error, "template.spec.containers", "is required: expected at least one container")
 	}
 	seen := map[string]bool{}
-	for _, list := range []struct {
-		field      string
-		containers []corev1.Container
-	}{{"initContainers", pod.InitContainers}, {"containers", pod.Containers}} {
-		for i, c := range list.containers {
-			path := fmt.Sprintf("template.spec.%s[%d]", list.field, i)
-			switch {
-			case c.Name == "":
-				s.find(Error, path+".name", "is required")
-			case seen[c.Name]:
-				s.find(Error, path+".name", fmt.Sprintf("%q is the name of another container, too", c.Name))
-			}
-			if c.Image == "" {
-				s.find(Error, path+".image", "is required")
-			}
-			seen[c.Name] = true
+	eachContainer(pod, func(path string, c *corev1.Container) {
+		switch {
+		case c.Name == "":
+			s.find(Error, path+".name", "is required")
+		case seen[c.Name]:
+			s.find(Error, path+".name", fmt.Sprintf("%q is the name of another container, too", c.Name))
 		}
-	}
+		if c.Image == "" {
+			s.find(Error, path+".image", "is required")
+		}
+		seen[c.Name] = true
+	})
 }
 
 func failurePolicy(s *subject) {

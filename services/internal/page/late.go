@@ -1,6 +1,7 @@
 package page
 
 import (
+	"maps"
 	"math"
 	"sync"
 	"time"
@@ -95,9 +96,5 @@ func (l *lookout) late(o executor.Observation, now time.Time) late {
 func (l *lookout) forget(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for uid, last := range l.seen {
-		if now.Sub(last.at) >= lookEvery {
-			delete(l.seen, uid)
-		}
-	}
+	maps.DeleteFunc(l.seen, func(_ types.UID, last looked) bool { return now.Sub(last.at) >= lookEvery })
 }

@@ -94,8 +94,8 @@ func (d *decision) news() news {
 func newDecisions(streams cli.IO) *cobra.Command {
 	c := &decisionsCommand{executorPod: executorPod{IO: streams}, told: map[string]news{}}
 	cmd := &cobra.Command{
-		Use: "decisions", Short: "The executor's last decision on each Job; with -w, live", Long: decisionsLong, Example: decisionsExample,
-		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
+		Use: "decisions", Short: "The executor's last decision on each Job; with -w, live", Long: decisionsLong, Example: decisionsExample, Args: noArgument,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
@@ -107,10 +107,7 @@ func newDecisions(streams cli.IO) *cobra.Command {
 	return cmd
 }
 
-func (c *decisionsCommand) run(ctx context.Context, args []string) error {
-	if len(args) > 0 {
-		return cli.Usagef("expected no argument, got %q", args[0])
-	}
+func (c *decisionsCommand) run(ctx context.Context) error {
 	if c.url != "" {
 		if at, err := url.Parse(c.url); err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
 			return cli.Usagef("--url: expected an address such as http://127.0.0.1:8082, got %q", c.url)

@@ -31,9 +31,9 @@ type uiCommand struct {
 func newUI(streams cli.IO) *cobra.Command {
 	c := &uiCommand{executorPod: executorPod{IO: streams}}
 	cmd := &cobra.Command{
-		Use: "ui", Short: "Open the executor's page in the browser", Long: uiLong,
+		Use: "ui", Short: "Open the executor's page in the browser", Long: uiLong, Args: noArgument,
 		Example: "  kubectl jobpolicy ui\n  kubectl jobpolicy ui --no-browser --port 8000",
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
@@ -43,10 +43,7 @@ func newUI(streams cli.IO) *cobra.Command {
 	return cmd
 }
 
-func (c *uiCommand) run(ctx context.Context, args []string) error {
-	if len(args) > 0 {
-		return cli.Usagef("expected no argument, got %q", args[0])
-	}
+func (c *uiCommand) run(ctx context.Context) error {
 	return c.forward(ctx, c.port, func(base string) {
 		fmt.Fprintf(c.Out, "%s (pod %s; Ctrl-C ends it)\n", base+PagePath, c.pod)
 		if !c.noBrowser {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 
 	"k8s.io/client-go/util/cert"
@@ -40,7 +41,7 @@ func (r *reloaded[T]) current() (T, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	contents, err := r.from.read()
-	if err == nil && r.loaded && sameContents(contents, r.contents) {
+	if err == nil && r.loaded && slices.EqualFunc(contents, r.contents, bytes.Equal) {
 		r.problem = ""
 		return r.value, nil
 	}
@@ -96,15 +97,6 @@ func newSource(read reading, names ...string) source {
 }
 
 func files(names ...string) source { return newSource(os.ReadFile, names...) }
-
-func sameContents(a, b [][]byte) bool {
-	for i := range a {
-		if !bytes.Equal(a[i], b[i]) {
-			return false
-		}
-	}
-	return len(a) == len(b)
-}
 
 // newKeyPair follows a certificate and its key, in this order.
 func newKeyPair(from source, log *slog.Logger) *reloaded[*tls.Certificate] {
