@@ -61,8 +61,7 @@ type Config struct {
 type Watch struct {
 	cfg      Config
 	requests requestCounts
-	leading  atomic.Bool
-	led      atomic.Bool
+	stage    atomic.Int32 // one of the stages below
 
 	mu      sync.Mutex
 	before  map[string]queue
@@ -70,6 +69,13 @@ type Watch struct {
 	lost    int            // checks in a row in which the lease was lost
 	problem error
 }
+
+// The stages of a replica, in their order.
+const (
+	waiting int32 = iota
+	leading
+	over // it was asked to end, or has ended
+)
 
 // New returns a Watch that sees nothing wrong before Run.
 func New(cfg Config) *Watch {
@@ -89,11 +95,10 @@ func New(cfg Config) *Watch {
 // make progress.
 func (w *Watch) Lead(work func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		w.led.Store(true)
-		w.leading.Store(true)
-		defer w.leading.Store(false)
+		w.stage.Store(leading)
+		defer w.stage.Store(over)
 		// Work that was asked to end starts nothing new, so the queues may stand still.
-		defer context.AfterFunc(ctx, func() { w.leading.Store(false) })()
+		defer context.AfterFunc(ctx, func() { w.stage.Store(over) })()
 		return work(ctx)
 	}
 }
@@ -137,7 +142,7 @@ func (w *Watch) look() {
 }
 
 func (w *Watch) lease() error {
-	if w.cfg.Holds == nil || !w.led.Load() {
+	if w.cfg.Holds == nil || w.stage.Load() == waiting {
 		return nil
 	}
 	err := w.cfg.Holds()
@@ -154,7 +159,7 @@ func (w *Watch) lease() error {
 func (w *Watch) queues() error {
 	now, before := w.sample(), w.before
 	w.before = now
-	if !w.leading.Load() || w.cfg.Ready() != nil {
+	if w.stage.Load() != leading || w.cfg.Ready() != nil {
 		clear(w.still)
 		return nil
 	}
