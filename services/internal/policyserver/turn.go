@@ -25,10 +25,16 @@ const (
 // counted, because the number of turns limits it.
 const largeRequest = 256 << 10
 
-// turnTime is how long a batch keeps its turn while other calls wait: for some eight small
-// items. Without a limit, Go lets a goroutine run for 10 ms before another one may. A shorter
-// turn costs more: with a new turn for each item, a batch takes 40% longer.
-const turnTime = 150 * time.Microsecond
+// How long a batch works, at least, before it lets other calls go first: those of other
+// callers after some eight small items, those of its own caller later. Without the first limit,
+// Go lets a goroutine run for 10 ms before another one may, and Linux a thread for 3 ms or more;
+// to yield after each item makes a batch 40% longer. The second one is longer, because a turn
+// that ends wakes the next batch on another thread. With many batches, all threads of the
+// engine were then at work on them, and nobody looked for new calls.
+const (
+	yieldAfter = 150 * time.Microsecond
+	turnTime   = 5 * time.Millisecond
+)
 
 // A turn is a call's right to use a processor, and memory if the request is large. A batch
 // keeps the processor for several items.
@@ -36,6 +42,7 @@ type turn struct {
 	call      *call
 	processor func()    // releases the processor; nil: the call has none
 	began     time.Time // when the call got the processor
+	yielded   time.Time // when it last let other callers go first
 	memory    []func()
 }
 
@@ -67,11 +74,20 @@ func (t *turn) decode(ctx context.Context, body []byte, m proto.Message) error {
 // has. To measure a message takes processor time, too.
 func (t *turn) begin(ctx context.Context) error {
 	t.freeMemory()
-	if t.processor != nil && time.Since(t.began) >= turnTime {
-		t.end()           // for the other calls of this caller
-		runtime.Gosched() // for those of other callers
+	if t.processor != nil && time.Since(t.yielded) >= yieldAfter {
+		if time.Since(t.began) >= turnTime {
+			t.end()
+		}
+		t.yield()
 	}
 	return t.takeProcessor(ctx)
+}
+
+// yield lets the goroutines and the threads go first that are ready.
+func (t *turn) yield() {
+	runtime.Gosched()
+	yieldThread()
+	t.yielded = time.Now()
 }
 
 func (t *turn) takeProcessor(ctx context.Context) error {
@@ -83,6 +99,7 @@ func (t *turn) takeProcessor(ctx context.Context) error {
 		return err
 	}
 	t.processor, t.began = release, time.Now()
+	t.yielded = t.began
 	return nil
 }
 
