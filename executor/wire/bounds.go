@@ -18,8 +18,9 @@ var (
 	latest   = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 )
 
-// Time brings a time of the API within the years 1 to 9999. The API server accepts others in
-// some notations, and neither the contract nor JSON can hold them.
+// Time brings a time of the API within the years 1 to 9999, in UTC. The API server accepts
+// others in some notations, and offsets of a day, and neither the contract nor JSON can hold
+// them.
 func Time(t time.Time) time.Time {
 	switch {
 	case t.Before(earliest):
@@ -27,7 +28,7 @@ func Time(t time.Time) time.Time {
 	case t.After(latest):
 		return latest
 	default:
-		return t
+		return t.UTC()
 	}
 }
 

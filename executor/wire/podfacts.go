@@ -18,7 +18,7 @@ func Pod(pod *corev1.Pod) (podfacts.Pod, error) {
 	facts := podfacts.Pod{
 		UID: uid, Name: p.Name, Phase: PodPhase(p.Phase()),
 		Tracked: p.HasTrackingFinalizer, Deleting: p.Deleting, Scheduled: p.Scheduled, Ready: p.Ready,
-		Created: p.Created, Finished: p.ContainersEnded, DeletionRequested: p.DeletionAsked,
+		Created: Time(p.Created), Finished: Time(p.ContainersEnded), DeletionRequested: Time(p.DeletionAsked),
 		IndexFailures: p.IndexFailures, IndexIgnoredFailures: p.IndexIgnoredFailures,
 		Restarts: p.Restarts, MaxRestarts: p.MaxRestarts, MaxSidecarRestarts: p.MaxSidecarRestarts,
 	}
@@ -27,9 +27,9 @@ func Pod(pod *corev1.Pod) (podfacts.Pod, error) {
 	}
 	switch {
 	case p.Ready:
-		facts.ReadySince = p.ReadyChanged
+		facts.ReadySince = Time(p.ReadyChanged)
 	case p.Unready:
-		facts.UnreadySince = p.ReadyChanged
+		facts.UnreadySince = Time(p.ReadyChanged)
 	}
 	for _, exit := range p.Exits {
 		facts.Exits = append(facts.Exits, &jobpolicyv1.ContainerExit{ContainerName: exit.Container, ExitCode: exit.Code})

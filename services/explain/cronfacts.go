@@ -73,14 +73,13 @@ func (w *cronWork) engineFacts() {
 		}
 		out := Wait{For: cmp.Or(wait.GetDetail(), decidedBecause(e))}
 		if until := wait.GetUntil(); until != nil {
-			at := until.AsTime()
-			out.Until = &at
+			out.Until = new(wire.Time(until.AsTime()))
 		}
 		w.Waits = append(w.Waits, out)
 	}
 	w.SkippedTotal = e.GetSkippedTotal()
 	for _, s := range e.GetSkipped() {
-		w.Skipped = append(w.Skipped, SkippedRun{s.GetScheduledTime().AsTime(), s.GetDetail()})
+		w.Skipped = append(w.Skipped, SkippedRun{wire.Time(s.GetScheduledTime().AsTime()), s.GetDetail()})
 	}
 	for _, k := range e.GetKept() {
 		w.Kept = append(w.Kept, Note{k.GetName(), k.GetDetail()})

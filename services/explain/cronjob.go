@@ -139,7 +139,8 @@ const comingRuns = 3
 func (w *cronWork) coming() []cronruns.Time {
 	from := w.since()
 	// The engine ignores a last run in the future, unless it is the next one, started early.
-	if next := w.resp.GetExplanation().GetNextScheduleTime(); next != nil && next.AsTime().Before(from) {
+	// A suspended CronJob has no next one.
+	if next := w.resp.GetExplanation().GetNextScheduleTime(); from.After(w.Now) && (next == nil || next.AsTime().Before(from)) {
 		from = w.Now
 	}
 	if missed, last := w.schedule.Missed(from, w.Now); missed > 0 {

@@ -58,7 +58,7 @@ func next(f Facts, resp *jobpolicyv1.DecideJobResponse, decide Decide) (*Next, e
 		if resp.GetRequeueTime() == nil {
 			return routine, nil
 		}
-		due := resp.GetRequeueTime().AsTime()
+		due := wire.Time(resp.GetRequeueTime().AsTime())
 		f.Now, at = due, &due
 		var err error
 		if resp, err = ask(f, decide); err != nil {

@@ -171,9 +171,30 @@ func TestTimesThatJSONCannotHold(t *testing.T) {
 	if _, err := json.Marshal(report); err != nil {
 		t.Error(err)
 	}
+	late := time.Date(9999, time.December, 31, 22, 30, 0, 0, time.UTC)
+	cron.Spec.Suspend, cron.Spec.TimeZone, cron.Status.LastScheduleTime = new(true), new("Europe/Berlin"), &metav1.Time{Time: late}
+	if report, err = explain.ExplainCronJob(explain.CronFacts{CronJob: cron, Now: now}, cronjob.Decide); err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Next) == 0 || report.Next[0].At.After(now.Add(time.Hour)) {
+		t.Errorf("the next runs of a suspended CronJob with a last run in the future: %v", report.Next)
+	}
+	odd := owned(4)
+	odd.Annotations[batchv1.CronJobScheduledTimestampAnnotation] = "2026-01-01T00:00:00+24:00"
+	cron.Spec.Suspend = nil
+	if report, err = explain.ExplainCronJob(explain.CronFacts{CronJob: cron, Jobs: []batchv1.Job{*odd}, Now: now}, cronjob.Decide); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := json.Marshal(report); err != nil {
+		t.Error(err)
+	}
+	failed := pod(1, corev1.PodFailed, func(p *corev1.Pod) {
+		failedWith(1, time.Second)(p)
+		p.Status.ContainerStatuses[0].State.Terminated.FinishedAt = beyond
+	})
 	for _, job := range []*batchv1.Job{owned(2), ended} {
 		job.Spec.TTLSecondsAfterFinished = new(int32(60))
-		report, err := explain.Explain(explain.Facts{Job: job, Now: now}, engine.DecideJob)
+		report, err := explain.Explain(explain.Facts{Job: job, Pods: []corev1.Pod{failed}, Now: now}, engine.DecideJob)
 		if err != nil {
 			t.Fatal(err)
 		}

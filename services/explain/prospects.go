@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -20,8 +21,7 @@ func (w *work) waits() {
 	for _, wait := range w.resp.GetExplanation().GetWaits() {
 		out := Wait{For: wait.GetDetail()}
 		if until := wait.GetUntil(); until != nil {
-			at := until.AsTime()
-			out.Until = &at
+			out.Until = new(wire.Time(until.AsTime()))
 		}
 		switch wait.GetReason() {
 		case jobpolicyv1.WaitReason_WAIT_REASON_POD_FAILURE_BACKOFF:

@@ -31,7 +31,7 @@ type electionOptions struct {
 
 func (o *electionOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.enabled, "leader-elect", true, "Elect a leader among the replicas by a Lease, and act only while leading. Turn this off only where a second executor never runs, not even during a rollout: a Deployment starts the new pod before the old one has ended.")
-	fs.DurationVar(&o.leaseDuration, "leader-elect-lease-duration", 15*time.Second, "How long other replicas wait after the last renewal before one of them takes over. A leader that has not renewed the lease for that long writes nothing.")
+	fs.DurationVar(&o.leaseDuration, "leader-elect-lease-duration", 15*time.Second, "How long other replicas wait after the last renewal before one of them takes over. A leader that has not renewed the lease for that long writes nothing. Rounded down to whole seconds.")
 	fs.DurationVar(&o.renewDeadline, "leader-elect-renew-deadline", 10*time.Second, "How long the leader tries to renew the lease before it gives up and exits. Less than --leader-elect-lease-duration.")
 	fs.DurationVar(&o.retryPeriod, "leader-elect-retry-period", 2*time.Second, "How long a replica waits between two tries to acquire or renew the lease.")
 	fs.BoolVar(&o.warm, "warm-standby", false, "Fill the pod cache already while another replica leads, so that taking over takes no list of all pods. A standby then needs memory for the pods, too. Requires --leader-elect.")

@@ -54,7 +54,7 @@ func (h *hub) serveJob(w http.ResponseWriter, r *http.Request) {
 		now, next := h.now, h.next
 		h.mu.Unlock()
 		// A Job at rest changes only where a text says how long ago something was.
-		if text := encoded(h.life(uid, now)); !bytes.Equal(text, sent) {
+		if text := encoded(h.life(uid, now)); text != nil && !bytes.Equal(text, sent) {
 			if err := out.send(text); err != nil {
 				return
 			}

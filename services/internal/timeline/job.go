@@ -36,8 +36,10 @@ func Dated(job *batchv1.Job) *batchv1.Job {
 	job = &batchv1.Job{TypeMeta: job.TypeMeta, ObjectMeta: job.ObjectMeta, Spec: job.Spec, Status: *job.Status.DeepCopy()}
 	at := job.CreationTimestamp
 	for _, later := range []*metav1.Time{job.Status.StartTime, job.Status.CompletionTime} {
-		if later != nil && !later.IsZero() {
-			later.Time = wire.Time(later.Time)
+		if later == nil {
+			continue
+		}
+		if later.Time = wire.Time(later.Time); !later.IsZero() {
 			at = *later
 		}
 	}

@@ -136,9 +136,20 @@ func TestRetriesStandBesideTheFailure(t *testing.T) {
 
 // The API server takes times of the year 10000, and JSON does not.
 func TestTimesThatJSONCannotHold(t *testing.T) {
-	beyond := metav1.NewTime(time.Date(10000, time.January, 1, 0, 0, 0, 0, time.UTC))
+	for _, beyond := range []time.Time{
+		time.Date(10000, time.January, 1, 0, 0, 0, 0, time.UTC),
+		time.Date(9999, time.December, 31, 23, 30, 0, 0, time.UTC).In(time.FixedZone("east", 3600)),
+		time.Date(2026, time.January, 1, 0, 0, 0, 0, time.FixedZone("a day", 24*3600)),
+	} {
+		if _, err := json.Marshal(timeline.Of(factsAt(metav1.NewTime(beyond)))); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func factsAt(beyond metav1.Time) explain.Facts {
 	container := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{StartedAt: beyond, FinishedAt: beyond}}
-	facts := explain.Facts{
+	return explain.Facts{
 		Now: at(60),
 		Job: &batchv1.Job{Status: batchv1.JobStatus{StartTime: &beyond, Conditions: []batchv1.JobCondition{{LastTransitionTime: beyond}}}},
 		Pods: []corev1.Pod{{
@@ -146,8 +157,5 @@ func TestTimesThatJSONCannotHold(t *testing.T) {
 			Status:     corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{{State: container}}},
 		}},
 		Events: []corev1.Event{{Type: "Warning", LastTimestamp: beyond}},
-	}
-	if _, err := json.Marshal(timeline.Of(facts)); err != nil {
-		t.Error(err)
 	}
 }
