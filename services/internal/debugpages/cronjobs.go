@@ -100,7 +100,7 @@ func cronJobOf(o cronjob.Observation) cronJobJSON {
 		TimeZone: cmp.Or(zone, "UTC"), Suspended: o.Suspended, Active: len(o.CronJob.Status.Active), Reason: o.Explanation.GetSummary(),
 	}
 	if last := o.CronJob.Status.LastScheduleTime; last != nil {
-		row.Last = new(wire.Time(last.Time).UTC())
+		row.Last = new(wire.Time(last.Time))
 	}
 	if next := o.Explanation.GetNextScheduleTime(); next != nil {
 		row.Next = new(wire.Time(next.AsTime()))

@@ -28,9 +28,9 @@ const largeRequest = 256 << 10
 // How long a batch works, at least, before it lets other calls go first: those of other
 // callers after some eight small items, those of its own caller later. Without the first limit,
 // Go lets a goroutine run for 10 ms before another one may, and Linux a thread for 3 ms or more;
-// to yield after each item makes a batch 40% longer. The second one is longer, because a turn
-// that ends wakes the next batch on another thread. With many batches, all threads of the
-// engine were then at work on them, and nobody looked for new calls.
+// a new turn for each item made a batch 40% longer. The second limit is longer, because a turn
+// that ends wakes the next batch on another thread. If that happens often, all threads of the
+// engine are at work on batches, and nobody looks for new calls.
 const (
 	yieldAfter = 150 * time.Microsecond
 	turnTime   = 5 * time.Millisecond
