@@ -12,6 +12,7 @@ import (
 
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -26,12 +27,12 @@ func wrong(field, format string, args ...any) error {
 	return fmt.Errorf("%s %s: %w", field, fmt.Sprintf(format, args...), controller.ErrBadAnswer)
 }
 
-// check rejects decisions that could do harm: contradictions, more changes than the limits
-// allow, and values that the contract does not allow. A decision that passes answer.Check and
-// then this check can be carried out. It may still be the wrong decision about the Job.
-func (d *decider) check(req *jobpolicyv1.DecideJobRequest, decision *jobpolicyv1.DecideJobResponse) error {
+// check rejects decisions that could do harm: contradictions, and values that the contract
+// does not allow. A decision that passes answer.Check and then this check can be carried out.
+// It may still be the wrong decision about the Job.
+func (d *decider) check(decision *jobpolicyv1.DecideJobResponse) error {
 	return cmp.Or(
-		checkFrame(decision), d.checkCreate(req.GetSpec(), decision), d.checkDelete(decision), checkStatus(decision),
+		checkFrame(decision), checkDelete(decision), checkStatus(decision),
 		checkUIDs("release[%d]", decision.GetRelease()), d.checkGang(decision), checkReports(decision))
 }
 
@@ -42,59 +43,9 @@ func checkFrame(decision *jobpolicyv1.DecideJobResponse) error {
 	return checkTime("requeue_time", decision.GetRequeueTime())
 }
 
-func (d *decider) checkCreate(spec *jobpolicyv1.JobSpec, decision *jobpolicyv1.DecideJobResponse) error {
-	create := decision.GetCreate()
-	switch most := d.cfg.maxChanges(); {
-	case create == nil:
-		return nil
-	case len(decision.GetDelete()) > 0:
-		return wrong("create", "is set together with delete, want one or the other")
-	case create.GetCount() < 1 || int(create.GetCount()) > most:
-		return wrong("create.count", "is %d, want 1 to %d", create.GetCount(), most)
-	}
-	return checkIndexes(spec, create)
-}
-
-// checkIndexes checks which pods are to be created. It checks the ranges of the set
-// first, because only then is its size known to be within the limit.
-func checkIndexes(spec *jobpolicyv1.JobSpec, create *jobpolicyv1.CreatePods) error {
-	if spec.GetCompletionMode() != jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED {
-		if create.GetIndexes() != nil || len(create.GetFailureCounts()) > 0 {
-			return wrong("create.indexes", "or failure_counts are set, want none for a Job that is not INDEXED")
-		}
-		return nil
-	}
-	if err := checkSet("create.indexes", create.GetIndexes(), spec.GetCompletions()-1); err != nil {
-		return err
-	}
-	if n := countBelow(spec.GetCompletions(), create.GetIndexes()); n != int64(create.GetCount()) {
-		return wrong("create.indexes", "has %d indexes, want create.count, which is %d", n, create.GetCount())
-	}
-	if spec.BackoffLimitPerIndex == nil && len(create.GetFailureCounts()) > 0 {
-		return wrong("create.failure_counts", "is set, want none without backoff_limit_per_index")
-	}
-	wanted := map[int32]bool{}
-	wire.EachIndex(create.GetIndexes(), func(ix int32) { wanted[ix] = true })
-	for i, f := range create.GetFailureCounts() {
-		field := fmt.Sprintf("create.failure_counts[%d]", i)
-		switch {
-		case !wanted[f.GetIndex()]:
-			return wrong(field+".index", "is %d, want each of create.indexes once at most", f.GetIndex())
-		case f.GetFailures() < 0 || f.GetIgnoredFailures() < 0:
-			return wrong(field, "has %d failures and %d ignored ones, want 0 or more", f.GetFailures(), f.GetIgnoredFailures())
-		}
-		delete(wanted, f.GetIndex())
-	}
-	return nil
-}
-
-func (d *decider) checkDelete(decision *jobpolicyv1.DecideJobResponse) error {
-	deletes, most := decision.GetDelete(), d.cfg.maxChanges()
-	if len(deletes) > most {
-		return wrong("delete", "has %d pods, want at most %d", len(deletes), most)
-	}
+func checkDelete(decision *jobpolicyv1.DecideJobResponse) error {
 	var uids [][]byte
-	for _, pod := range deletes {
+	for _, pod := range decision.GetDelete() {
 		uids = append(uids, pod.GetUid())
 	}
 	return checkUIDs("delete[%d].uid", uids)
@@ -161,8 +112,8 @@ func checkStatus(decision *jobpolicyv1.DecideJobResponse) error {
 		checkUIDs("status.uncounted[%d]", uncounted),
 		checkTime("status.start_time", st.GetStartTime()),
 		checkTime("status.completion_time", st.GetCompletionTime()),
-		checkSet("status.completed_indexes", st.GetCompletedIndexes(), highestIndex),
-		checkSet("status.failed_indexes", st.GetFailedIndexes(), highestIndex),
+		checkSet("status.completed_indexes", st.GetCompletedIndexes()),
+		checkSet("status.failed_indexes", st.GetFailedIndexes()),
 		checkConditions(st.GetConditions()))
 }
 
@@ -187,16 +138,10 @@ func checkConditions(conditions []*jobpolicyv1.JobCondition) error {
 	return nil
 }
 
-// checkSet checks that the ranges of a set ascend, do not overlap and do not go beyond
-// the highest index.
-func checkSet(field string, set *jobpolicyv1.IndexSet, highest int32) error {
-	next := int64(0)
-	for i, r := range set.GetRanges() {
-		if int64(r.GetFirst()) < next || r.GetLast() < r.GetFirst() || r.GetLast() > highest {
-			return wrong(fmt.Sprintf("%s.ranges[%d]", field, i), "is %d to %d, want a range in ascending order that begins at %d at least and ends at %d at most",
-				r.GetFirst(), r.GetLast(), next, highest)
-		}
-		next = int64(r.GetLast()) + 1
+// checkSet checks that a set is well formed.
+func checkSet(field string, set *jobpolicyv1.IndexSet) error {
+	if err := answer.CheckSet(field, set, highestIndex); err != nil {
+		return fmt.Errorf("%w: %w", err, controller.ErrBadAnswer)
 	}
 	return nil
 }

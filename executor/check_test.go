@@ -51,21 +51,17 @@ func refuseEach(t *testing.T, cases map[string]wrongAnswer) {
 	t.Helper()
 	e, err := New(testConfig(newServer(), &script{}))
 	must(err)
-	req := &jobpolicyv1.DecideJobRequest{RequestId: "1", Now: timestamppb.Now(), Spec: &jobpolicyv1.JobSpec{
-		CompletionMode: jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED, Completions: proto.Int32(10), BackoffLimitPerIndex: proto.Int32(1),
-	}}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			d := &response{
-				RequestId: "1", Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
-				Create: &jobpolicyv1.CreatePods{Count: 2, Indexes: ranges(0, 0, 1, 1)}, Status: recorded(t, 2), Release: uidsOf(t, 2),
+				RequestId: "1", Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY, Status: recorded(t, 2), Release: uidsOf(t, 2),
 			}
 			d.Status.Conditions = []*jobpolicyv1.JobCondition{{Type: "Suspended", Status: jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE}}
-			if err := e.decider.check(req, d); err != nil {
+			if err := e.decider.check(d); err != nil {
 				t.Fatalf("the answer is refused as it is: %v", err)
 			}
 			tc.spoil(d)
-			if err := e.decider.check(req, d); !errors.Is(err, controller.ErrBadAnswer) || !strings.HasPrefix(err.Error(), tc.field+" ") {
+			if err := e.decider.check(d); !errors.Is(err, controller.ErrBadAnswer) || !strings.HasPrefix(err.Error(), tc.field+" ") {
 				t.Errorf("got error %v, want one about %s", err, tc.field)
 			}
 		})
@@ -96,44 +92,12 @@ func TestAnAnswerWithAWrongFieldIsRefused(t *testing.T) {
 	})
 }
 
-func TestAnAnswerWithWrongCreationsIsRefused(t *testing.T) {
-	create := func(count int32, set *jobpolicyv1.IndexSet) func(*response) {
-		return func(d *response) { d.Create = &jobpolicyv1.CreatePods{Count: count, Indexes: set} }
-	}
-	counts := func(counts ...*jobpolicyv1.IndexFailureCount) func(*response) {
-		return func(d *response) { d.Create.FailureCounts = counts }
-	}
-	uid := uidsOf(t, 2)[0]
-	refuseEach(t, map[string]wrongAnswer{
-		"fewer pods than none":                   {spoil: create(-1, nil), field: "create.count"},
-		"no pods":                                {spoil: create(0, nil), field: "create.count"},
-		"too many pods":                          {spoil: create(501, ranges(0, 500)), field: "create.count"},
-		"creations and deletions":                {spoil: func(d *response) { d.Delete = []*jobpolicyv1.DeletePod{{Uid: uid}} }, field: "create"},
-		"a range below 0":                        {spoil: create(2, ranges(-1, 0)), field: "create.indexes.ranges[0]"},
-		"a range that ends before it begins":     {spoil: create(2, ranges(0, 3, 7, 5)), field: "create.indexes.ranges[1]"},
-		"ranges that overlap":                    {spoil: create(4, ranges(0, 1, 1, 2)), field: "create.indexes.ranges[1]"},
-		"ranges out of order":                    {spoil: create(2, ranges(3, 3, 1, 1)), field: "create.indexes.ranges[1]"},
-		"an index beyond completions":            {spoil: create(1, ranges(10, 10)), field: "create.indexes.ranges[0]"},
-		"ranges that add up only by an overflow": {spoil: create(1, ranges(0, math.MaxInt32)), field: "create.indexes.ranges[0]"},
-		"other than count indexes":               {spoil: create(3, ranges(0, 1)), field: "create.indexes"},
-		"failures of an index that is not created": {
-			spoil: counts(&jobpolicyv1.IndexFailureCount{Index: 9}),
-			field: "create.failure_counts[0].index",
-		},
-		"failures of an index twice": {
-			spoil: counts(&jobpolicyv1.IndexFailureCount{}, &jobpolicyv1.IndexFailureCount{}),
-			field: "create.failure_counts[1].index",
-		},
-		"fewer failures than none": {spoil: counts(&jobpolicyv1.IndexFailureCount{Failures: -1}), field: "create.failure_counts[0]"},
-	})
-}
-
 func TestAnAnswerWithWrongDeletionsOrReleasesIsRefused(t *testing.T) {
 	uid := uidsOf(t, 2)[0]
 	refuseEach(t, map[string]wrongAnswer{
-		"a deletion without a UID": {spoil: func(d *response) { d.Create, d.Delete = nil, []*jobpolicyv1.DeletePod{{}} }, field: "delete[0].uid"},
+		"a deletion without a UID": {spoil: func(d *response) { d.Delete = []*jobpolicyv1.DeletePod{{}} }, field: "delete[0].uid"},
 		"a pod is deleted twice": {
-			spoil: func(d *response) { d.Create, d.Delete = nil, []*jobpolicyv1.DeletePod{{Uid: uid}, {Uid: uid}} },
+			spoil: func(d *response) { d.Delete = []*jobpolicyv1.DeletePod{{Uid: uid}, {Uid: uid}} },
 			field: "delete[1].uid",
 		},
 		"a release of a short UID": {spoil: func(d *response) { d.Release = [][]byte{uid, uid[1:]} }, field: "release[1]"},
@@ -235,7 +199,7 @@ func (c carrier) carryOut(t interface{ Helper() }, job *batchv1.Job, d *jobpolic
 	if d != nil {
 		d.RequestId = snap.req.GetRequestId()
 	}
-	if answer.Check(snap.req, d) != nil || c.e.decider.check(snap.req, d) != nil {
+	if answer.Check(snap.req, d) != nil || c.e.decider.check(d) != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

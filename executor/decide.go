@@ -59,7 +59,7 @@ func (d *decider) try(ctx context.Context, s *state.Job) (snapshot, *jobpolicyv1
 		if err != nil {
 			return nil, err
 		}
-		return decision, d.check(snap.req, decision)
+		return decision, d.check(decision)
 	})
 }
 
@@ -93,7 +93,7 @@ func (d *decider) ask(ctx context.Context, s *state.Job, snap snapshot) (*jobpol
 		return nil, err
 	}
 	s.Rows.Accepted(len(snap.req.GetUnaccountedPods()), d.cfg.rowLimit(snap.job))
-	if err := d.check(snap.req, decision); err != nil {
+	if err := d.check(decision); err != nil {
 		return nil, err
 	}
 	label := dispositionLabel(decision.GetDisposition())

@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -19,11 +18,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-const (
-	maxActiveRows = 100000
-	// maxChangesDefault is the contract's default of max_pod_changes.
-	maxChangesDefault = 500
-)
+const maxActiveRows = 100000
 
 // snapshot is a request and the version of the Job that it describes. made is the
 // request's now in monotonic time.
@@ -103,11 +98,6 @@ func (d *decider) request(job *batchv1.Job, view tracker.View, now time.Time) (*
 	req.UnaccountedPods, req.UnlistedPods, req.ConfirmedReleases = view.Unaccounted, view.Unlisted, view.Confirmed
 	req.InFlight, req.Retry = view.InFlight, view.Retry
 	return req, nil
-}
-
-// maxChanges is how many pods a decision may create or delete at most.
-func (c *Config) maxChanges() int {
-	return cmp.Or(int(c.Settings.GetMaxPodChanges()), maxChangesDefault)
 }
 
 const (

@@ -50,9 +50,9 @@ var decisions = unknown.NewFinder(
 )
 
 // Check returns an error for a decision of which nothing may be carried out: it belongs
-// to another request, has something that this version of the contract does not know, or
-// takes a step that the request leaves for later: it creates or deletes pods, or creates
-// the Job of a run.
+// to another request, has something that this version of the contract does not know,
+// creates or deletes other or more pods than the request allows, or takes a step that the
+// request leaves for later: it creates or deletes pods, or creates the Job of a run.
 func Check(request Request, decision Decision) error {
 	disposition := decision.GetDisposition()
 	switch {
@@ -66,6 +66,11 @@ func Check(request Request, decision Decision) error {
 	}
 	switch d := any(decision).(type) {
 	case *jobpolicyv1.DecideJobResponse:
+		if asked, ok := any(request).(*jobpolicyv1.DecideJobRequest); ok {
+			if err := checkChanges(asked, d); err != nil {
+				return err
+			}
+		}
 		switch {
 		case d.GetCreate() != nil && deferred(request, jobpolicyv1.Step_STEP_CREATE_PODS):
 			return errors.New("create is set, although the request leaves the creation of pods for later")
