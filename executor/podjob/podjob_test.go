@@ -322,7 +322,7 @@ func TestAfterAFailedCreationTheOtherStepsGoOn(t *testing.T) {
 	if _, err := s.step(); err == nil {
 		t.Fatal("the creation did not fail")
 	}
-	if _, err := s.step(); err == nil || !strings.Contains(err.Error(), "leaves the creation of pods for later") {
+	if _, err := s.step(); err == nil || !strings.Contains(err.Error(), "defers STEP_CREATE_PODS") {
 		t.Errorf("error %v, want that a deferred step is not done", err)
 	}
 	if d := s.asked[1].GetDeferrals(); len(d) != 1 || d[0].GetStep() != jobpolicyv1.Step_STEP_CREATE_PODS {

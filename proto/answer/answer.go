@@ -33,9 +33,9 @@ type Decision interface {
 	GetDisposition() jobpolicyv1.Disposition
 }
 
-// decisions finds what is unknown in a decision, and could be a step that comes before
-// others. Not looked at is what only explains, and follow_up, of which the contract says
-// what to do with an unknown value.
+// decisions finds fields and values of a newer contract in a decision. They could be a
+// step that comes before others. It skips what a caller may ignore: the explanation, an
+// unknown follow_up, which means none, and the reasons and rules that are only reported.
 var decisions = unknown.NewFinder(
 	[]protoreflect.FullName{
 		"jobpolicy.v1.DecideJobResponse.explanation",
@@ -73,16 +73,16 @@ func Check(request Request, decision Decision) error {
 		}
 		switch {
 		case d.GetCreate() != nil && deferred(request, jobpolicyv1.Step_STEP_CREATE_PODS):
-			return errors.New("create is set, although the request leaves the creation of pods for later")
+			return errors.New("create is set, but the request defers STEP_CREATE_PODS")
 		case len(d.GetDelete()) > 0 && deferred(request, jobpolicyv1.Step_STEP_DELETE_PODS):
-			return errors.New("delete is set, although the request leaves the deletion of pods for later")
+			return errors.New("delete is set, but the request defers STEP_DELETE_PODS")
 		}
 	case *jobpolicyv1.DecideCronJobResponse:
 		switch create := d.GetCreate(); {
 		case create != nil && deferred(request, jobpolicyv1.Step_STEP_CREATE_JOB):
-			return errors.New("create is set, although the request leaves the creation of Jobs for later")
+			return errors.New("create is set, but the request defers STEP_CREATE_JOB")
 		case create != nil && create.GetScheduledTime() == nil && deferred(request, jobpolicyv1.Step_STEP_CREATE_ASKED_JOB):
-			return errors.New("create is set, although the request leaves the creation of Jobs that were asked for for later")
+			return errors.New("create is set, but the request defers STEP_CREATE_ASKED_JOB")
 		}
 	}
 	return nil
@@ -114,8 +114,9 @@ func FollowUp(decision interface{ GetFollowUp() jobpolicyv1.FollowUp }, changed 
 }
 
 // Next returns when to ask again if nothing changes, after a decision of DecideJob was
-// carried out in full and has changed something; the zero time: only at a change. What
-// was released must be visible to the caller by then.
+// carried out in full and has changed something. The zero time: only after a change. It
+// is for callers that see their own releases at once: for FOLLOW_UP_WHEN_CONFIRMED it
+// returns now.
 func Next(decision *jobpolicyv1.DecideJobResponse, now time.Time) time.Time {
 	if FollowUp(decision, true) != jobpolicyv1.FollowUp_FOLLOW_UP_NONE {
 		return now

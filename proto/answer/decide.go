@@ -50,8 +50,9 @@ func Decide(ctx context.Context, ask Ask, request func(activePods bool) (*jobpol
 // listed.
 var ErrIncomplete = errors.New("active pods were listed and are asked for again")
 
-// Complete asks, and once more with the active pods if the engine has to know which pods
-// are active. The decision that it returns is not INCOMPLETE. ask asks and checks.
+// Complete calls ask(false). If the answer is INCOMPLETE, it calls ask(true), whose
+// request must list the active pods. It returns the first answer that is not INCOMPLETE,
+// or ErrIncomplete if both are. ask must check its answer, as Check does.
 func Complete(ask func(activePods bool) (*jobpolicyv1.DecideJobResponse, error)) (*jobpolicyv1.DecideJobResponse, error) {
 	for _, activePods := range []bool{false, true} {
 		decision, err := ask(activePods)

@@ -13,9 +13,9 @@
 // compared, because an engine may word them as it likes: see Comparable. Of an error,
 // the field is one of those that google.rpc.BadRequest must name.
 //
-// The batches have no folder: DecideJobs, DecideCronJobs, CheckJobStatuses and the
-// methods whose names begin with Batch must answer all requests of a file in one call as
-// single calls do.
+// The methods for batches (DecideJobs, DecideCronJobs, CheckJobStatuses, and those whose
+// names begin with Batch) have no folder. All requests of a file, sent in one batch, must
+// get the answers of single calls.
 //
 // The files with names are written by hand, without the answers; all others follow from
 // the engine's tests. make cases writes the answers and the other files, and the tests
@@ -61,9 +61,11 @@ func Digest() string {
 	return hex.EncodeToString(sum.Sum(nil)[:digestBytes])
 }
 
-// Case is one line of a file.
+// Case is one line of a file. It has either a Response or an Error.
 type Case struct {
-	Name     string          `json:"name,omitempty"`
+	// Name says what the case shows; it may be empty.
+	Name string `json:"name,omitempty"`
+	// Request is the message as protobuf's JSON, and so is Response.
 	Request  json.RawMessage `json:"request"`
 	Response json.RawMessage `json:"response,omitempty"`
 	Error    *Error          `json:"error,omitempty"`

@@ -16,6 +16,7 @@ import (
 
 	"jobpolicy.dev/engine"
 	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/secondcontroller"
 	"jobpolicy.dev/services/explain"
 	"jobpolicy.dev/test/world/apiserver"
 )
@@ -85,6 +86,9 @@ func TestExplainAfterFaults(t *testing.T) {
 		e := play(t, p, false)
 		r := newReader(p)
 		r.from = p.begins.Add(p.calm + recovery)
+		if p.executor.standDown {
+			r.from = r.from.Add(secondcontroller.Quiet) // Until then they may leave Jobs alone.
+		}
 		r.read(e.journal)
 		for _, b := range r.wrong {
 			t.Errorf("world %d: %s", seed, b)
@@ -118,6 +122,10 @@ type reader struct {
 
 	// from is when explain is asked for the first time.
 	from time.Time
+	// behind is how far the executors' clocks were behind the API server's at most. An executor
+	// that planned with such a clock acts that much later, even if the clock is right by then:
+	// what it plans is elapsed time.
+	behind time.Duration
 }
 
 // A restingJob is a Job, and what explain said of it when it came to rest.
@@ -132,8 +140,15 @@ type restingJob struct {
 }
 
 func newReader(p *plan) *reader {
+	var behind time.Duration
+	for _, s := range p.steps {
+		if s.verb == "set the clock" {
+			behind += max(0, -s.d)
+		}
+	}
 	return &reader{
-		plan: p, quiet: p.calmLag(), jobs: map[types.UID]*restingJob{}, pods: map[types.UID]*corev1.Pod{}, namespaces: map[string]*corev1.Namespace{},
+		behind: behind,
+		plan:   p, quiet: p.calmLag(), jobs: map[types.UID]*restingJob{}, pods: map[types.UID]*corev1.Pod{}, namespaces: map[string]*corev1.Namespace{},
 		events: map[types.UID]map[types.NamespacedName]corev1.Event{}, tally: map[string]int{},
 	}
 }
@@ -245,7 +260,7 @@ func (r *reader) acted(j *restingJob, w *apiserver.Write) {
 		r.wrongly(j, w.Time, "%s was told, and another thing came: %s", n.Steps, describeWrite(w))
 	case n.At == nil:
 		r.tally[kind+" at once"]++
-	case n.At.Sub(w.Time) > slack && !n.OrEarlier || w.Time.Sub(*n.At) > late(n) && !(kind == "create" && j.meddled && w.Time.Sub(*n.At) < longestDelay):
+	case n.At.Sub(w.Time) > slack && !n.OrEarlier || w.Time.Sub(*n.At) > r.late(n) && !(kind == "create" && j.meddled && w.Time.Sub(*n.At) < longestDelay):
 		r.wrongly(j, w.Time, "%s was told for %s, and %s came: %s", n.Steps, n.At.Sub(j.saidAt), w.Time.Sub(j.saidAt), describeWrite(w))
 	default:
 		r.tally[kind+" at its time"]++
@@ -253,11 +268,11 @@ func (r *reader) acted(j *restingJob, w *apiserver.Write) {
 }
 
 // late is how much later than said something may happen.
-func late(n *explain.Next) time.Duration {
+func (r *reader) late(n *explain.Next) time.Duration {
 	if n.OrLater {
-		return longestDelay + slack
+		return longestDelay + slack + r.behind
 	}
-	return slack
+	return slack + r.behind
 }
 
 // endsNow reports whether the report names a deadline that passes about now. While the
@@ -288,7 +303,7 @@ func (r *reader) passed(j *restingJob, now time.Time) {
 	if n != nil && n.At == nil && !n.OrLater && !j.meddled && j.said.State != explain.Blocked {
 		r.wrongly(j, now, "%s was told for now", n.Steps)
 	}
-	if n != nil && n.At != nil && n.At.Add(late(n)).Before(now) && !j.meddled {
+	if n != nil && n.At != nil && n.At.Add(r.late(n)).Before(now) && !j.meddled {
 		r.wrongly(j, now, "%s was told for %s, and did not come", n.Steps, n.At.Sub(j.saidAt))
 		return
 	}

@@ -211,7 +211,8 @@ type JobDeadlines struct {
 	// True: expiration_time has come.
 	Expired bool `protobuf:"varint,4,opt,name=expired,proto3" json:"expired,omitempty"`
 	// Where the time to live comes from: spec.ttlSecondsAfterFinished, or the name of
-	// an annotation. Empty: the finished Job has none.
+	// an annotation. Empty: the Job has none, has not finished, or is being
+	// deleted.
 	TtlSource string `protobuf:"bytes,5,opt,name=ttl_source,json=ttlSource,proto3" json:"ttl_source,omitempty"`
 	// Warnings about annotations that cannot be read, as DecideJob has them.
 	Events        []*JobEvent `protobuf:"bytes,6,rep,name=events,proto3" json:"events,omitempty"`

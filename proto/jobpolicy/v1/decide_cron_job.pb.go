@@ -94,7 +94,7 @@ const (
 	KeepReason_KEEP_REASON_NO_LIMIT KeepReason = 4
 	// It is one of the newest, as many as the history limit keeps.
 	KeepReason_KEEP_REASON_WITHIN_LIMIT KeepReason = 5
-	// It failed, and counts for suspend_after_failures.
+	// It failed, and counts for the annotation jobpolicy.dev/suspend-after-failures.
 	KeepReason_KEEP_REASON_COUNTED_FAILURE KeepReason = 6
 	// Its scheduled time is in the future.
 	KeepReason_KEEP_REASON_EARLY KeepReason = 7
@@ -408,7 +408,8 @@ func (x *CronJobFreshness) GetJobsWritten() string {
 // the edits that belong to it; a status; edits; deletions by the history limits. If
 // more is due, the next decisions follow in this order, so that a step that keeps
 // failing does not hold up the steps before it. One status comes before a creation:
-// the one that saves last_schedule_time, if only Jobs that the run replaces have it.
+// the one that saves last_schedule_time, if the run replaces Jobs and the status does
+// not have that time yet. The deleted Jobs may be its only record.
 type DecideCronJobResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The request's id.
@@ -699,10 +700,11 @@ type CronJobExplanation struct {
 	Waits []*Wait `protobuf:"bytes,3,rep,name=waits,proto3" json:"waits,omitempty"`
 	// CronJobRef.generation of the request.
 	Generation int64 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
-	// When the next run is due. Absent: never, or not known.
+	// When the next run is due. Absent: never, not known, or the CronJob is suspended
+	// or being deleted.
 	NextScheduleTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=next_schedule_time,json=nextScheduleTime,proto3" json:"next_schedule_time,omitempty"`
 	// Runs that were due and were not started, each with its reason, the newest first.
-	// At most 10 are listed.
+	// At most 10 are listed. Empty if next_schedule_time is absent.
 	Skipped []*SkippedRun `protobuf:"bytes,6,rep,name=skipped,proto3" json:"skipped,omitempty"`
 	// How many runs were due and were not started; an estimate above 100.
 	SkippedTotal int64 `protobuf:"varint,7,opt,name=skipped_total,json=skippedTotal,proto3" json:"skipped_total,omitempty"`

@@ -1339,18 +1339,19 @@ func (x *DeleteJob) GetDueTime() *timestamppb.Timestamp {
 }
 
 // JobEvent is a Kubernetes event to record on the Job or CronJob. An event about a
-// change comes once, with the status that makes it true. An event about a fault in
-// the object comes with every answer that the fault could change, also with
-// DISPOSITION_SETTLED: one about a time to live only once the Job has finished.
-// Record it as Kubernetes' event recorders do: they count repetitions instead of
+// change comes once, with the status that has the change. An event about an invalid
+// field or annotation comes with every decision that reads it, also with
+// DISPOSITION_SETTLED. A time to live is read only after the Job has finished.
+// Record events as Kubernetes' event recorders do: they count repetitions instead of
 // storing each one.
 type JobEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Normal, or Warning.
 	Type EventType `protobuf:"varint,1,opt,name=type,proto3,enum=jobpolicy.v1.EventType" json:"type,omitempty"`
-	// CamelCase, upstream's vocabulary.
+	// CamelCase. A reason of upstream's, or InvalidAnnotation, InvalidSpec or
+	// SuspendedAfterFailures.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// One sentence, upstream's wording.
+	// For people; upstream's wording, if the reason is upstream's.
 	Message       string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -74,7 +74,7 @@ const (
 	// The caller's certificate has no identity that may call this method.
 	// Metadata: caller, method.
 	ErrorReason_ERROR_REASON_CALLER_NOT_ALLOWED ErrorReason = 13
-	// A defect of the engine. The error has no details; the engine's log has them.
+	// A defect of the engine. The error does not describe it; the engine's log does.
 	ErrorReason_ERROR_REASON_INTERNAL ErrorReason = 14
 )
 

@@ -105,11 +105,12 @@ const (
 	WaitReason_WAIT_REASON_UNCOUNTED_PODS WaitReason = 8
 	// Pods that still hold the tracking finalizer must be released first.
 	WaitReason_WAIT_REASON_FINALIZERS WaitReason = 9
-	// The ledger recorded as many pods as one decision may record.
+	// The status lists as many uncounted pods as it may (Settings.max_uncounted_pods).
+	// Finished pods wait until some of them are confirmed.
 	WaitReason_WAIT_REASON_LEDGER_FULL WaitReason = 10
 	// More changes are due than one decision may make.
 	WaitReason_WAIT_REASON_CHANGE_LIMIT WaitReason = 11
-	// Nothing is due before the Job's deadline.
+	// The Job has a deadline that has not passed. When it passes, the Job fails.
 	WaitReason_WAIT_REASON_DEADLINE WaitReason = 12
 	// Pods that the caller left out of the list must be listed first.
 	WaitReason_WAIT_REASON_UNLISTED_PODS WaitReason = 13
@@ -437,7 +438,8 @@ func (x *Wait) GetStep() Step {
 // decision counts.
 type JobFacts struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Pods that succeeded: accounted for, recorded, and new.
+	// Pods that succeeded: accounted for, recorded, and new. INDEXED: indexes that
+	// succeeded.
 	Succeeded int32 `protobuf:"varint,1,opt,name=succeeded,proto3" json:"succeeded,omitempty"`
 	// Pods that failed and count: accounted for, recorded, and new.
 	Failed int32 `protobuf:"varint,2,opt,name=failed,proto3" json:"failed,omitempty"`

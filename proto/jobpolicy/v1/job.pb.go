@@ -359,8 +359,8 @@ type JobRef struct {
 	// the 16 bytes of the Job's metadata.uid. Everything the
 	// caller remembers about a Job is keyed by it, never by name (invariant I8).
 	Uid []byte `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
-	// Set by the caller; metadata.namespace, at most 253 bytes. Used only in messages.
-	// Absent: Jobs have no namespace.
+	// Set by the caller; metadata.namespace, at most 253 bytes. Used in messages, and in
+	// the server's log and traces. Absent: Jobs have no namespace.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// Set by the caller; metadata.name, 1 to 253 bytes. Used in messages and
 	// returned in DeleteJob.name.

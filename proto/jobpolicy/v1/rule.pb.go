@@ -56,7 +56,8 @@ const (
 	Rule_RULE_UNKNOWN_TIME_ZONE Rule = 103
 	// The CronJob is suspended.
 	Rule_RULE_SUSPENDED Rule = 104
-	// As many runs failed in a row as suspend_after_failures says.
+	// As many runs failed in a row as the annotation
+	// jobpolicy.dev/suspend-after-failures says.
 	Rule_RULE_TOO_MANY_FAILURES Rule = 105
 	// The schedule cannot be read.
 	Rule_RULE_UNPARSABLE_SCHEDULE Rule = 106

@@ -7,8 +7,8 @@ import (
 	"google.golang.org/grpc/resolver"
 )
 
-// lookupPeriod is how long a resolver is used at least. In that time gRPC's own repeats a
-// failed lookup once.
+// lookupPeriod is the shortest time between two lookups of a name. In that time, gRPC's
+// resolver can repeat a failed lookup once.
 const lookupPeriod = 2 * time.Second
 
 // WithLookups looks the name in a dns:/// target up again every two seconds while connections

@@ -161,8 +161,8 @@ type PolicyServiceClient interface {
 	ListScheduledRuns(ctx context.Context, in *v1.ListScheduledRunsRequest, opts ...grpc.CallOption) (*v1.ListScheduledRunsResponse, error)
 	// GetServerInfo says which contract and capabilities the server has. It is for
 	// callers that are released separately from the engine and want to know what it
-	// supports before the first decision, and for people who inspect a server. The
-	// executor is not ready while the engine lacks what its flags ask for.
+	// supports before the first decision, and for people who inspect a server. Our
+	// executor is not ready while the engine lacks a capability that its flags need.
 	GetServerInfo(ctx context.Context, in *v1.GetServerInfoRequest, opts ...grpc.CallOption) (*v1.GetServerInfoResponse, error)
 }
 
@@ -466,8 +466,8 @@ type PolicyServiceServer interface {
 	ListScheduledRuns(context.Context, *v1.ListScheduledRunsRequest) (*v1.ListScheduledRunsResponse, error)
 	// GetServerInfo says which contract and capabilities the server has. It is for
 	// callers that are released separately from the engine and want to know what it
-	// supports before the first decision, and for people who inspect a server. The
-	// executor is not ready while the engine lacks what its flags ask for.
+	// supports before the first decision, and for people who inspect a server. Our
+	// executor is not ready while the engine lacks a capability that its flags need.
 	GetServerInfo(context.Context, *v1.GetServerInfoRequest) (*v1.GetServerInfoResponse, error)
 	mustEmbedUnimplementedPolicyServiceServer()
 }
