@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -26,8 +27,13 @@ func (c *Client) Job(ctx context.Context, namespace, name string, uid types.UID)
 	return job, nil
 }
 
-// JobOfName reads the Job that has a name, whatever its UID. ErrGone: there is none.
+// JobOfName reads the Job that has a name, whatever its UID. ErrGone: there is none, or the name is
+// one that no object can have. Such a name may come from an owner reference, of which the API server
+// checks only that the name is not empty; the client would send no request.
 func (c *Client) JobOfName(ctx context.Context, namespace, name string) (*batchv1.Job, error) {
+	if len(path.IsValidPathSegmentName(name)) > 0 {
+		return nil, ErrGone
+	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	job, err := c.Kubernetes.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{})

@@ -27,14 +27,14 @@ func labelsOf(m map[string]string) Labels {
 	return l
 }
 
-// Lookup implements labels.Labels.
+// Lookup implements labels.Labels. It searches in the order of the keys: Kubernetes does not limit
+// how many labels a pod has, and a selector may ask for each of them.
 func (l Labels) Lookup(key string) (value string, exists bool) {
-	for _, pair := range l {
-		if pair.key.Value() == key {
-			return pair.value.Value(), true
-		}
+	i, found := slices.BinarySearchFunc(l, key, func(pair label, key string) int { return cmp.Compare(pair.key.Value(), key) })
+	if !found {
+		return "", false
 	}
-	return "", false
+	return l[i].value.Value(), true
 }
 
 // Has implements labels.Labels.

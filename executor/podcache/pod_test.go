@@ -1,6 +1,7 @@
 package podcache
 
 import (
+	"fmt"
 	"testing"
 	"time"
 	"unsafe"
@@ -180,6 +181,26 @@ func TestLabelsAreMatchedAsThePodsOwn(t *testing.T) {
 	}
 	if !kept.Equal(labelsOf(map[string]string{"a": "1", "c": "", "b": "2"})) || kept.Equal(labelsOf(map[string]string{"a": "1"})) {
 		t.Error("equal labels are not equal, or different ones are")
+	}
+}
+
+// Kubernetes does not limit how many labels a pod has, or how many a selector asks for. So a match
+// must not look at each label for each requirement: ns/label stays about the same.
+func BenchmarkMatch(b *testing.B) {
+	for _, n := range []int{10, 1000, 100_000} {
+		set := map[string]string{}
+		for i := range n {
+			set[fmt.Sprint("key-", i)] = ""
+		}
+		selector, kept := labels.SelectorFromSet(set), labelsOf(set)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				if !selector.Matches(kept) {
+					b.Fatal("the labels do not match themselves")
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/label")
+		})
 	}
 }
 

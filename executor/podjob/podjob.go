@@ -1,6 +1,7 @@
 package podjob
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
@@ -65,7 +67,7 @@ type Group struct {
 }
 
 // Step brings a group one step forward. next is when to call it again if neither a pod nor
-// the object changes; zero: only after a change.
+// the object changes; zero: only after a change. After an error call it again after a delay.
 func (c *Controller) Step(ctx context.Context, g Group) (next time.Time, err error) {
 	if err := c.validate(); err != nil {
 		return next, err
@@ -94,10 +96,18 @@ func (c *Controller) Step(ctx context.Context, g Group) (next time.Time, err err
 			c.Event(g.Job, event)
 		}
 	}
+	var putBack error // The other pods are released all the same.
 	for _, uid := range decision.GetRelease() {
-		if err := c.each(g, uid, func(pod *corev1.Pod) error { return c.release(ctx, pod) }); err != nil {
+		err := c.each(g, uid, func(pod *corev1.Pod) error { return c.release(ctx, pod) })
+		switch {
+		case errors.Is(err, api.ErrPutBack):
+			putBack = cmp.Or(putBack, err)
+		case err != nil:
 			return next, err
 		}
+	}
+	if putBack != nil {
+		return next, putBack
 	}
 	changed := written || decision.GetCreate() != nil || len(decision.GetDelete())+len(decision.GetRelease()) > 0
 	decision.FollowUp = answer.FollowUp(decision, changed)

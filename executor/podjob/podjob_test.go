@@ -55,7 +55,7 @@ func newStand(t *testing.T, pods ...corev1.Pod) *stand {
 	})
 	s.Controller = &Controller{Pods: s.client.CoreV1(), Ask: s.ask, Event: func(*batchv1.Job, *jobpolicyv1.JobEvent) { s.did("event") }}
 	s.group = Group{
-		Owner: metav1.OwnerReference{Kind: "Training", Name: "train", UID: uid(100)},
+		Owner: metav1.OwnerReference{APIVersion: "example.dev/v1", Kind: "Training", Name: "train", UID: uid(100), Controller: new(true)},
 		Job: &batchv1.Job{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "train-workers"},
 			Spec:       batchv1.JobSpec{Completions: new(int32(3)), Parallelism: new(int32(3)), TTLSecondsAfterFinished: new(int32(1))},
@@ -192,21 +192,55 @@ func TestAPodThatIsMadeAgainHasTheSameName(t *testing.T) {
 	}
 }
 
-// Another controller's pod may have a name that the group would choose.
+// Another controller's pod may have a name that the group would choose, and somebody may create a
+// pod that looks like one of the group's without being controlled by the owner.
 func TestANameThatIsTakenIsPassedOver(t *testing.T) {
-	s, foreign := newStand(t), pod(0, corev1.PodRunning)
-	foreign.OwnerReferences = nil
-	if err := s.client.Tracker().Add(&foreign); err != nil {
-		t.Fatal(err)
+	cases := map[string]func(*metav1.OwnerReference){
+		"a pod of another owner":                    func(ref *metav1.OwnerReference) { ref.UID = uid(101) },
+		"a pod that the owner does not control":     func(ref *metav1.OwnerReference) { ref.Controller = nil },
+		"a pod of another kind with the owner's ID": func(ref *metav1.OwnerReference) { ref.Kind = "ConfigMap" },
 	}
-	s.answer = &jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 2}}
-	if _, err := s.step(); err != nil {
-		t.Fatal(err)
+	for name, change := range cases {
+		t.Run(name, func(t *testing.T) {
+			s, foreign := newStand(t), pod(0, corev1.PodRunning)
+			foreign.Annotations = map[string]string{groupAnnotation: s.group.Job.Name}
+			change(&foreign.OwnerReferences[0])
+			if err := s.client.Tracker().Add(&foreign); err != nil {
+				t.Fatal(err)
+			}
+			s.answer = &jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 2}}
+			if _, err := s.step(); err != nil {
+				t.Fatal(err)
+			}
+			for n := 1; n <= 2; n++ {
+				if _, err := s.client.CoreV1().Pods("default").Get(t.Context(), fmt.Sprint("train-workers-", n), metav1.GetOptions{}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
 	}
-	for n := 1; n <= 2; n++ {
-		if _, err := s.client.CoreV1().Pods("default").Get(t.Context(), fmt.Sprint("train-workers-", n), metav1.GetOptions{}); err != nil {
-			t.Error(err)
-		}
+}
+
+// An admission webhook may put the finalizer back that a release removes. That is an error, so that
+// nobody tries again without a pause (invariant I11); and the other pods are released.
+func TestAFinalizerThatIsPutBackIsAnError(t *testing.T) {
+	stuck := pod(0, corev1.PodSucceeded)
+	s := newStand(t, stuck, pod(1, corev1.PodSucceeded))
+	s.client.PrependReactor("patch", "pods", func(action k8stesting.Action) (bool, runtime.Object, error) {
+		return action.(k8stesting.PatchAction).GetName() == stuck.Name, stuck.DeepCopy(), nil
+	})
+	s.answer = &jobpolicyv1.DecideJobResponse{Release: [][]byte{uidBytes(0), uidBytes(1)}, FollowUp: jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE}
+	if next, err := s.step(); !errors.Is(err, api.ErrPutBack) || !next.IsZero() {
+		t.Errorf("next step at %v, error %v, want no time and that the finalizer was put back", next, err)
+	}
+	other, err := s.client.CoreV1().Pods("default").Get(t.Context(), "train-workers-1", metav1.GetOptions{})
+	if err != nil || len(other.Finalizers) > 0 {
+		t.Errorf("%v; the other pod has the finalizers %v, want none", err, other.Finalizers)
+	}
+	s.answer = &jobpolicyv1.DecideJobResponse{Delete: []*jobpolicyv1.DeletePod{{Uid: uidBytes(0), ReleaseFirst: true}}}
+	s.group.Pods[0].Status.Phase = corev1.PodRunning
+	if _, err := s.step(); !errors.Is(err, api.ErrPutBack) {
+		t.Errorf("a running pod to release and delete: error %v, want that the finalizer was put back", err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/podcache"
@@ -72,9 +73,13 @@ func (c *Controller) createOne(ctx context.Context, g Group, pod *corev1.Pod, ta
 	}
 }
 
-// made reports whether the pod was created for this group.
+// made reports whether the pod was created for this group. A reference to the owner that does not
+// make it the controller shows nothing: anybody can create such a pod, and ByOwner leaves it out.
 func (g *Group) made(pod *corev1.Pod) bool {
-	owned := slices.ContainsFunc(pod.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == g.Owner.UID })
+	owned := slices.ContainsFunc(pod.OwnerReferences, func(ref metav1.OwnerReference) bool {
+		return ref.UID == g.Owner.UID && ref.Kind == g.Owner.Kind && ref.APIVersion == g.Owner.APIVersion &&
+			ptr.Deref(ref.Controller, false) == ptr.Deref(g.Owner.Controller, false)
+	})
 	return owned && pod.Annotations[groupAnnotation] == g.Job.Name
 }
 
@@ -141,7 +146,8 @@ func (c *Controller) release(ctx context.Context, pod *corev1.Pod) error {
 }
 
 // patchFinalizer removes the tracking finalizer. The UID is a precondition: the API server
-// refuses to change it. So is the version, unless it is empty.
+// refuses to change it. So is the version, unless it is empty. api.ErrPutBack: the pod still has
+// the finalizer, because an admission webhook has added it again.
 func (c *Controller) patchFinalizer(ctx context.Context, pod *corev1.Pod, version string) (*corev1.Pod, error) {
 	meta := map[string]any{"uid": pod.UID, "$deleteFromPrimitiveList/finalizers": []string{batchv1.JobTrackingFinalizer}}
 	if version != "" {
@@ -151,7 +157,11 @@ func (c *Controller) patchFinalizer(ctx context.Context, pod *corev1.Pod, versio
 	if err != nil {
 		return nil, err
 	}
-	return c.Pods.Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	patched, err := c.Pods.Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	if err == nil && slices.Contains(patched.Finalizers, batchv1.JobTrackingFinalizer) {
+		return nil, fmt.Errorf("releasing pod %s: %w", pod.Name, api.ErrPutBack)
+	}
+	return patched, err
 }
 
 // unlessGone returns the error, or nil if it says that the pod does not exist any more.

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -35,10 +36,11 @@ var disruption = batchv1.PodFailurePolicyOnPodConditionsPattern{Type: corev1.Dis
 
 // appendCondition appends a condition if a rule names it, or if it is a disruption.
 func appendCondition(conditions []*jobpolicyv1.PodConditionPattern, c podcache.Condition, policy *batchv1.PodFailurePolicy) []*jobpolicyv1.PodConditionPattern {
-	pattern := batchv1.PodFailurePolicyOnPodConditionsPattern{Type: c.Type, Status: c.Status}
 	status := conditionStatuses[c.Status]
-	named := pattern == disruption || slices.ContainsFunc(policy.Rules, func(rule batchv1.PodFailurePolicyRule) bool {
-		return slices.Contains(rule.OnPodConditions, pattern)
+	named := disruption.Type == c.Type && disruption.Status == c.Status || slices.ContainsFunc(policy.Rules, func(rule batchv1.PodFailurePolicyRule) bool {
+		return slices.ContainsFunc(rule.OnPodConditions, func(p batchv1.PodFailurePolicyOnPodConditionsPattern) bool {
+			return p.Type == c.Type && cmp.Or(p.Status, defaultPatternStatus) == c.Status
+		})
 	})
 	listed := slices.ContainsFunc(conditions, func(m *jobpolicyv1.PodConditionPattern) bool {
 		return m.Type == string(c.Type) && m.Status == status

@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -10,9 +12,14 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// defaultBackoffLimit is the API server's default of spec.backoffLimit; only a
-// Job that did not pass through it lacks the field.
-const defaultBackoffLimit = 6
+// Defaults of the API server. Only a spec that did not pass through it lacks the fields, for
+// example one that is part of another kind of object.
+const (
+	defaultBackoffLimit = 6
+	// defaultBackoffLimitOfIndexes is that of a Job that limits failures by index.
+	defaultBackoffLimitOfIndexes = math.MaxInt32
+	defaultPatternStatus         = corev1.ConditionTrue
+)
 
 // Indexed reports whether the Job has completionMode Indexed.
 func Indexed(job *batchv1.Job) bool {
@@ -59,8 +66,8 @@ func JobSpec(job *batchv1.Job) (*jobpolicyv1.JobSpec, error) {
 	out := &jobpolicyv1.JobSpec{
 		CompletionMode:          jobpolicyv1.CompletionMode_COMPLETION_MODE_NON_INDEXED,
 		Parallelism:             ptr.Deref(in.Parallelism, 1),
-		Completions:             in.Completions,
-		BackoffLimit:            ptr.Deref(in.BackoffLimit, defaultBackoffLimit),
+		Completions:             completions(in),
+		BackoffLimit:            backoffLimit(in),
 		BackoffLimitPerIndex:    in.BackoffLimitPerIndex,
 		MaxFailedIndexes:        in.MaxFailedIndexes,
 		ActiveDeadlineSeconds:   in.ActiveDeadlineSeconds,
@@ -81,6 +88,26 @@ func JobSpec(job *batchv1.Job) (*jobpolicyv1.JobSpec, error) {
 		return nil, fmt.Errorf("successPolicy: %w", err)
 	}
 	return out, nil
+}
+
+// completions are one for a Job that sets neither completions nor parallelism. With parallelism
+// alone, their number is open.
+func completions(in *batchv1.JobSpec) *int32 {
+	if in.Completions == nil && in.Parallelism == nil {
+		return new(int32(1))
+	}
+	return in.Completions
+}
+
+func backoffLimit(in *batchv1.JobSpec) int32 {
+	switch {
+	case in.BackoffLimit != nil:
+		return *in.BackoffLimit
+	case in.BackoffLimitPerIndex != nil:
+		return defaultBackoffLimitOfIndexes
+	default:
+		return defaultBackoffLimit
+	}
 }
 
 func replacementMessage(p *batchv1.PodReplacementPolicy) jobpolicyv1.PodReplacementPolicy {
@@ -108,7 +135,7 @@ func failurePolicyMessage(in *batchv1.PodFailurePolicy) *jobpolicyv1.PodFailureP
 		}
 		for _, pattern := range rule.OnPodConditions {
 			m.OnPodConditions = append(m.OnPodConditions, &jobpolicyv1.PodConditionPattern{
-				Type: string(pattern.Type), Status: conditionStatusMessage(pattern.Status),
+				Type: string(pattern.Type), Status: conditionStatusMessage(cmp.Or(pattern.Status, defaultPatternStatus)),
 			})
 		}
 		out.Rules = append(out.Rules, m)
