@@ -82,7 +82,13 @@ func (c *Controller) Step(ctx context.Context, g Group) (next time.Time, err err
 		return next, err
 	}
 	for _, d := range decision.GetDelete() {
-		if err := c.each(g, d.GetUid(), func(pod *corev1.Pod) error { return c.delete(ctx, pod, d.GetReleaseFirst()) }); err != nil {
+		err := c.each(g, d.GetUid(), func(pod *corev1.Pod) error {
+			if d.GetReleaseFirst() {
+				return c.releaseAndDelete(ctx, g, pod)
+			}
+			return c.delete(ctx, pod)
+		})
+		if err != nil {
 			return next, err
 		}
 	}

@@ -221,6 +221,25 @@ func TestANameThatIsTakenIsPassedOver(t *testing.T) {
 	}
 }
 
+// A pod may have got another owner since it was read. It is neither released nor deleted then.
+func TestAPodOfAnotherOwnerIsNotReleased(t *testing.T) {
+	was := pod(0, corev1.PodRunning)
+	now := was.DeepCopy()
+	now.OwnerReferences[0].UID = uid(101)
+	s := newStand(t, *now)
+	s.group.Pods = []corev1.Pod{was}
+	s.client.PrependReactor("patch", "pods", func(k8stesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, now.Name, errors.New("it has changed"))
+	})
+	s.answer = &jobpolicyv1.DecideJobResponse{Delete: []*jobpolicyv1.DeletePod{{Uid: uidBytes(0), ReleaseFirst: true}}}
+	if _, err := s.step(); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := s.client.CoreV1().Pods("default").Get(t.Context(), now.Name, metav1.GetOptions{}); err != nil || len(left.Finalizers) != 1 {
+		t.Errorf("%v; the other owner's pod has the finalizers %v, want it as it was", err, left.Finalizers)
+	}
+}
+
 // An admission webhook may put the finalizer back that a release removes. That is an error, so that
 // nobody tries again without a pause (invariant I11); and the other pods are released.
 func TestAFinalizerThatIsPutBackIsAnError(t *testing.T) {

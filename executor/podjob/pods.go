@@ -73,14 +73,18 @@ func (c *Controller) createOne(ctx context.Context, g Group, pod *corev1.Pod, ta
 	}
 }
 
-// made reports whether the pod was created for this group. A reference to the owner that does not
-// make it the controller shows nothing: anybody can create such a pod, and ByOwner leaves it out.
+// made reports whether the pod was created for this group.
 func (g *Group) made(pod *corev1.Pod) bool {
-	owned := slices.ContainsFunc(pod.OwnerReferences, func(ref metav1.OwnerReference) bool {
+	return g.owns(pod) && pod.Annotations[groupAnnotation] == g.Job.Name
+}
+
+// owns reports whether the pod has the group's owner. A reference to the owner that does not make it
+// the controller shows nothing: anybody can create such a pod, and ByOwner leaves it out.
+func (g *Group) owns(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.OwnerReferences, func(ref metav1.OwnerReference) bool {
 		return ref.UID == g.Owner.UID && ref.Kind == g.Owner.Kind && ref.APIVersion == g.Owner.APIVersion &&
 			ptr.Deref(ref.Controller, false) == ptr.Deref(g.Owner.Controller, false)
 	})
-	return owned && pod.Annotations[groupAnnotation] == g.Job.Name
 }
 
 // deferCreation lets a group create no pod for a while. It forgets the groups for which that
@@ -95,17 +99,18 @@ func (c *Controller) deferCreation(group [16]byte, now time.Time) {
 	c.createAfter.Store(group, now.Add(createBackoff))
 }
 
-// delete deletes a pod, and releases it first if it is not to be counted. Without the finalizer
-// another controller may have adopted the pod, so the deletion then requires the pod as it was
-// seen last.
-func (c *Controller) delete(ctx context.Context, pod *corev1.Pod, releaseFirst bool) error {
-	if releaseFirst {
-		released, err := c.releaseRunning(ctx, pod)
-		if err != nil || released == nil {
-			return err
-		}
-		pod = released
+// releaseAndDelete deletes a pod that is not to be counted.
+func (c *Controller) releaseAndDelete(ctx context.Context, g Group, pod *corev1.Pod) error {
+	released, err := c.releaseRunning(ctx, g, pod)
+	if err != nil || released == nil {
+		return err
 	}
+	return c.delete(ctx, released)
+}
+
+// delete deletes a pod. Without the finalizer another controller may have adopted the pod, so the
+// deletion then requires the pod as it was seen last.
+func (c *Controller) delete(ctx context.Context, pod *corev1.Pod) error {
 	options := metav1.NewPreconditionDeleteOptions(string(pod.UID))
 	if !slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer) {
 		options.Preconditions.ResourceVersion = &pod.ResourceVersion
@@ -114,9 +119,10 @@ func (c *Controller) delete(ctx context.Context, pod *corev1.Pod, releaseFirst b
 }
 
 // releaseRunning releases a pod that is about to be deleted and is not to be counted, and returns
-// it as it is then; nil if it is gone. If the pod has changed since it was read, it is read again.
-// It fails if the pod has ended: such a pod is to be counted after all.
-func (c *Controller) releaseRunning(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+// it as it is then; nil if it is gone, or has another owner by now (invariant I9). If the pod has
+// changed since it was read, it is read again. It fails if the pod has ended: such a pod is to be
+// counted after all.
+func (c *Controller) releaseRunning(ctx context.Context, g Group, pod *corev1.Pod) (*corev1.Pod, error) {
 	var conflict error
 	for range releaseTries {
 		if podcache.From(pod).Ended() {
@@ -133,6 +139,9 @@ func (c *Controller) releaseRunning(ctx context.Context, pod *corev1.Pod) (*core
 		live, err := c.Pods.Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 		if err != nil || live.UID != pod.UID {
 			return nil, conflict
+		}
+		if !g.owns(live) {
+			return nil, nil
 		}
 		pod = live
 	}
@@ -179,7 +188,7 @@ func (c *Controller) Remove(ctx context.Context, pods []corev1.Pod) error {
 		if err := c.release(ctx, &pods[i]); err != nil {
 			return err
 		}
-		if err := c.delete(ctx, &pods[i], false); err != nil {
+		if err := c.delete(ctx, &pods[i]); err != nil {
 			return err
 		}
 	}
