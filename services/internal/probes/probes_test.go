@@ -220,13 +220,19 @@ func TestHealthzSaysWhyTheProcessShouldBeRestarted(t *testing.T) {
 	}
 }
 
-// Whoever keeps many connections open keeps nobody else out, and has only so many.
+// Whoever keeps many connections open keeps nobody else out, and has only so many. The first
+// connection is that of another address, and stays.
 func TestConnectionsAreBounded(t *testing.T) {
 	_, base := serve(t, probes.Config{})
 	address := strings.TrimPrefix(base, "http://")
+	var first net.Conn
 	var open []*bufio.Reader
-	for range 300 {
-		conn, err := net.Dial("tcp", address)
+	for i := range 300 {
+		from := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}
+		if i == 0 {
+			from.IP = net.IPv4(127, 0, 0, 2)
+		}
+		conn, err := (&net.Dialer{LocalAddr: from}).Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -244,12 +250,21 @@ func TestConnectionsAreBounded(t *testing.T) {
 		if err := conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
 			t.Fatal(err)
 		}
+		if i == 0 {
+			first = conn
+		}
 		open = append(open, answer)
 	}
-	for i, conn := range open[:300-128] {
+	for i, conn := range open[1 : 1+300-128] {
 		if _, err := conn.ReadByte(); errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Fatalf("connection %d is still open", i)
+			t.Fatalf("connection %d is still open", 1+i)
 		}
+	}
+	if err := first.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open[0].ReadByte(); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the connection of another address: %v, want it open", err)
 	}
 	if code, _ := get(t, base+"/healthz"); code != http.StatusOK {
 		t.Errorf("/healthz = %d, want 200", code)
