@@ -100,7 +100,7 @@ func (c *Controller) addCaches() error {
 	c.informer = informer.New(c.cfg.Namespaces, func(namespace string) cache.SharedIndexInformer {
 		return batchinformers.NewCronJobInformer(c.cfg.Client, namespace, 0, cache.Indexers{})
 	})
-	if err := c.informer.SetTransform(trim); err != nil {
+	if err := c.informer.SetTransform(informer.WithoutManagedFields); err != nil {
 		return fmt.Errorf("cron job transform: %w", err)
 	}
 	if err := c.cfg.Jobs.AddIndexers(cache.Indexers{ownerIndex: indexByOwner}); err != nil {
@@ -116,13 +116,6 @@ func (c *Controller) addCaches() error {
 	}
 	c.base.AddCache(c.informer.Run, crons, jobs)
 	return nil
-}
-
-func trim(obj any) (any, error) {
-	if cron, ok := obj.(*batchv1.CronJob); ok {
-		cron.ManagedFields = nil
-	}
-	return obj, nil
 }
 
 // controllingUID is the UID of the CronJob that controls the Job, or empty.

@@ -73,20 +73,12 @@ func New(cfg Config) (*Gangs, error) {
 				cache.Indexers{ownerIndex: podGroupsByWorkload}, api.ConsistentList)
 		}),
 	}
-	for _, informer := range g.Informers() {
-		if err := informer.SetTransform(withoutManagedFields); err != nil {
+	for _, set := range g.Informers() {
+		if err := set.SetTransform(informer.WithoutManagedFields); err != nil {
 			return nil, fmt.Errorf("gang transform: %w", err)
 		}
 	}
 	return g, nil
-}
-
-// withoutManagedFields is the transform of both informers.
-func withoutManagedFields(obj any) (any, error) {
-	if o, ok := obj.(metav1.Object); ok {
-		o.SetManagedFields(nil)
-	}
-	return obj, nil
 }
 
 // Informers are the informers to run.

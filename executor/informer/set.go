@@ -79,6 +79,14 @@ func (s *Set) SetTransform(transform cache.TransformFunc) error {
 	return s.each(func(i cache.SharedIndexInformer) error { return i.SetTransform(transform) })
 }
 
+// WithoutManagedFields is a transform that removes the managed fields of objects.
+func WithoutManagedFields(obj any) (any, error) {
+	if o, ok := obj.(metav1.Object); ok {
+		o.SetManagedFields(nil)
+	}
+	return obj, nil
+}
+
 // AddIndexers adds indexers to all informers. Call it before Run.
 func (s *Set) AddIndexers(indexers cache.Indexers) error {
 	return s.each(func(i cache.SharedIndexInformer) error { return i.AddIndexers(indexers) })
