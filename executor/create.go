@@ -3,7 +3,6 @@ package executor
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 
 	batchv1 "k8s.io/api/batch/v1"
 
@@ -24,22 +23,17 @@ func (a *applier) createPods(ctx context.Context, s *state.Job, calls *api.Pods,
 	job := gang.InPodGroup(newest(s, snap), podGroup)
 	pods := wire.NewPods(job, d.GetCreate())
 	reason := creationReason(job, d.GetCreate(), snap.req.GetPods().GetTerminating())
-	var some atomic.Bool
-	err := s.Writes.Create.Do(ctx, len(pods), func(ctx context.Context, i int) error {
+	return s.Writes.Create.Do(ctx, len(pods), func(ctx context.Context, i int) error {
 		err := calls.Create(ctx, job, pods[i].From(job), pods[i].Index)
 		switch {
 		case err == nil:
-			some.Store(true)
+			s.Backoffs.Reset(state.Create)
 		case errors.Is(err, api.ErrNamespaceTerminating):
 			s.Version.Mark(state.NamespaceTerminating)
 		}
 		a.report.creation(reason, err)
 		return err
 	})
-	if some.Load() {
-		s.Backoffs.Reset(state.Create)
-	}
-	return err
 }
 
 // newest returns the newest known version of the Job. Its pod template may have changed

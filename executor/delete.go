@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	batchv1 "k8s.io/api/batch/v1"
 
@@ -16,12 +15,11 @@ import (
 
 // deletePods deletes pods. If one cannot be deleted, the others still are.
 func (a *applier) deletePods(ctx context.Context, s *state.Job, calls *api.Pods, job *batchv1.Job, deletes []*jobpolicyv1.DeletePod) error {
-	var some atomic.Bool
-	err := s.Writes.Delete.Do(ctx, len(deletes), func(ctx context.Context, i int) error {
+	return s.Writes.Delete.Do(ctx, len(deletes), func(ctx context.Context, i int) error {
 		err := deletePod(ctx, calls, job, deletes[i])
 		switch {
 		case err == nil:
-			some.Store(true)
+			s.Backoffs.Reset(state.Delete)
 		case errors.Is(err, api.ErrPodEnded):
 			// The cache is behind. Another pod may have failed before this one ended, and
 			// that may decide how the Job ends.
@@ -29,10 +27,6 @@ func (a *applier) deletePods(ctx context.Context, s *state.Job, calls *api.Pods,
 		}
 		return err
 	})
-	if some.Load() {
-		s.Backoffs.Reset(state.Delete)
-	}
-	return err
 }
 
 func deletePod(ctx context.Context, calls *api.Pods, job *batchv1.Job, d *jobpolicyv1.DeletePod) error {
