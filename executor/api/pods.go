@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"go.opentelemetry.io/otel/trace"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -63,7 +64,7 @@ func (p *Pods) Create(ctx context.Context, job *batchv1.Job, pod *corev1.Pod, in
 	case err == nil:
 		inFlight.Created(podcache.From(created))
 		p.written.Store(true)
-		telemetry.Annotate(ctx, telemetry.AttrPodName.String(created.Name), telemetry.AttrPodUID.String(string(created.UID)))
+		trace.SpanFromContext(ctx).SetAttributes(telemetry.AttrPodName.String(created.Name), telemetry.AttrPodUID.String(string(created.UID)))
 		p.recorder.Eventf(job, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %v", created.Name)
 		return nil
 	case NamespaceTerminating(err):

@@ -12,22 +12,15 @@ import (
 )
 
 // Tracer starts spans.
-type Tracer struct {
-	provider trace.TracerProvider
-	scope    string
-}
+type Tracer struct{ trace.Tracer }
 
 // NewTracer returns a Tracer of spans with that instrumentation scope. provider may be
 // nil, which stands for the global one.
-func NewTracer(provider trace.TracerProvider, scope string) Tracer { return Tracer{provider, scope} }
-
-// Start starts a span, a child of the one in ctx if there is one.
-func (t Tracer) Start(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
-	provider := t.provider
+func NewTracer(provider trace.TracerProvider, scope string) Tracer {
 	if provider == nil {
 		provider = otel.GetTracerProvider()
 	}
-	return provider.Tracer(t.scope).Start(ctx, name, options...)
+	return Tracer{provider.Tracer(scope)}
 }
 
 // Span starts a child span. The function that it returns ends it, and marks it with
@@ -57,9 +50,4 @@ func DescribeRules(span trace.Span, rules []*jobpolicyv1.RuleAnswer) {
 		span.AddEvent(EventRuleAnswered, trace.WithAttributes(
 			AttrRule.String(r.GetRule().Name()), AttrDecided.Bool(r.GetDecided()), AttrDetail.String(r.GetDetail())))
 	}
-}
-
-// Annotate sets attributes of the span in ctx.
-func Annotate(ctx context.Context, attrs ...attribute.KeyValue) {
-	trace.SpanFromContext(ctx).SetAttributes(attrs...)
 }
