@@ -19,7 +19,6 @@ type queue[T comparable] struct {
 	retries workqueue.CounterMetric // Counts calls of AddAfter; nil: there are no metrics.
 
 	mu      sync.Mutex
-	stopped bool
 	waiting line[T]
 	items   map[T]*entry[T] // What is in waiting, by item.
 	timer   *time.Timer
@@ -36,11 +35,6 @@ func New[T comparable](name string, metrics workqueue.MetricsProvider) workqueue
 		q.retries = metrics.NewRetriesMetric(name)
 	}
 	return q
-}
-
-// NewRateLimited returns a queue whose AddRateLimited delays items as the limiter says.
-func NewRateLimited[T comparable](limiter workqueue.TypedRateLimiter[T], name string, metrics workqueue.MetricsProvider) workqueue.TypedRateLimitingInterface[T] {
-	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[T]{DelayingQueue: New[T](name, metrics)})
 }
 
 // AddAfter adds the item after the delay; a delay of 0 or less adds it at once. If the
@@ -77,7 +71,7 @@ func (q *queue[T]) await(item T, due time.Time) {
 
 // arm sets the timer for the first item, unless it fires earlier anyway.
 func (q *queue[T]) arm() {
-	if q.stopped || len(q.waiting) == 0 || !q.next.IsZero() && !q.waiting[0].due.Before(q.next) {
+	if q.ShuttingDown() || len(q.waiting) == 0 || !q.next.IsZero() && !q.waiting[0].due.Before(q.next) {
 		return
 	}
 	q.next = q.waiting[0].due
@@ -118,7 +112,7 @@ func (q *queue[T]) ShutDownWithDrain() {
 func (q *queue[T]) stop() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.stopped, q.waiting, q.items = true, nil, map[T]*entry[T]{}
+	q.waiting, q.items = nil, map[T]*entry[T]{}
 	if q.timer != nil {
 		q.timer.Stop()
 	}

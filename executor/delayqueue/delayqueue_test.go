@@ -7,8 +7,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/client-go/util/workqueue"
 	"pgregory.net/rapid"
+
+	"jobpolicy.dev/executor/metrics"
 )
 
 // An arrival is an item that came out of a queue.
@@ -140,54 +144,18 @@ func TestNothingComesAfterShutDown(t *testing.T) {
 	}
 }
 
-// A retryCount is a metrics provider that counts retries only.
-type retryCount struct {
-	workqueue.MetricsProvider
-	name string
-	n    int
-}
-
-type nothing struct{}
-
-func (nothing) Inc()            {}
-func (nothing) Dec()            {}
-func (nothing) Set(float64)     {}
-func (nothing) Observe(float64) {}
-
-func (r *retryCount) Inc() { r.n++ }
-
-func (*retryCount) NewDepthMetric(string) workqueue.GaugeMetric            { return nothing{} }
-func (*retryCount) NewAddsMetric(string) workqueue.CounterMetric           { return nothing{} }
-func (*retryCount) NewLatencyMetric(string) workqueue.HistogramMetric      { return nothing{} }
-func (*retryCount) NewWorkDurationMetric(string) workqueue.HistogramMetric { return nothing{} }
-func (*retryCount) NewUnfinishedWorkSecondsMetric(string) workqueue.SettableGaugeMetric {
-	return nothing{}
-}
-
-func (*retryCount) NewLongestRunningProcessorSecondsMetric(string) workqueue.SettableGaugeMetric {
-	return nothing{}
-}
-
-func (r *retryCount) NewRetriesMetric(name string) workqueue.CounterMetric {
-	r.name = name
-	return r
-}
-
 func TestRetriesAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		count := &retryCount{}
-		q := NewRateLimited(workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute), "jobs", count)
-		got := arrivals(q)
-		q.AddRateLimited("a")
-		time.Sleep(time.Minute)
-		q.AddRateLimited("a")
-		time.Sleep(time.Minute)
-		want := []arrival{{"a", time.Second}, {"a", time.Minute + 2*time.Second}}
-		if diff := cmp.Diff(want, got(), cmp.AllowUnexported(arrival{})); diff != "" {
-			t.Errorf("arrivals (-want +got):\n%s", diff)
+		shared, err := metrics.NewShared(prometheus.NewRegistry())
+		if err != nil {
+			t.Fatal(err)
 		}
-		if count.name != "jobs" || count.n != 2 {
-			t.Errorf("%d retries of %q, want 2 of \"jobs\"", count.n, count.name)
+		q := New[string]("jobs", shared.Queues)
+		q.AddAfter("a", time.Second)
+		q.AddAfter("a", 0)
+		if n := testutil.ToFloat64(shared.Queues.NewRetriesMetric("jobs").(prometheus.Counter)); n != 2 {
+			t.Errorf("%v retries of \"jobs\", want 2", n)
 		}
+		q.ShutDown()
 	})
 }

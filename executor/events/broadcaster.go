@@ -117,8 +117,8 @@ func New(cfg Config) (*Broadcaster, error) {
 		cfg:        cfg,
 		correlator: record.NewEventCorrelatorWithOptions(cfg.Limits),
 		dropped:    m.Counter("jobpolicy", "events_dropped_total", "Events that were recorded and not sent, by component and reason. Events that the limits for one object leave out do not count.", "component", "reason"),
-		queue: delayqueue.NewRateLimited(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[object](firstDelay, maxDelay), "", nil),
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.NewTypedItemExponentialFailureRateLimiter[object](firstDelay, maxDelay),
+			workqueue.TypedRateLimitingQueueConfig[object]{DelayingQueue: delayqueue.New[object]("", nil)}),
 		backlog: newBacklog(),
 	}
 	for _, reason := range []string{dropFull, dropRefused, dropTries, dropStopped, dropInvalid} {

@@ -17,10 +17,10 @@ const share = 3
 // Semaphore has a fixed number of slots. Waiters of one key get slots in order, and keys
 // take turns. It is made by New.
 type Semaphore struct {
-	mu   sync.Mutex
-	free int
-	used int
-	keys map[string]*holder // The keys that hold slots or wait for one.
+	slots int
+	mu    sync.Mutex
+	free  int
+	keys  map[string]*holder // The keys that hold slots or wait for one.
 	// waiting are the keys with waiters, the next in turn first.
 	waiting []string
 	waiters int
@@ -38,7 +38,7 @@ type waiter struct {
 
 // New returns a Semaphore with that many slots.
 func New(slots int) *Semaphore {
-	return &Semaphore{free: slots, keys: map[string]*holder{}}
+	return &Semaphore{slots: slots, free: slots, keys: map[string]*holder{}}
 }
 
 // Start calls f in a goroutine of its own as soon as there is a slot for the key,
@@ -73,7 +73,7 @@ func (s *Semaphore) Acquire(ctx context.Context, key string) (release func(), er
 func (s *Semaphore) Used() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.used
+	return s.slots - s.free
 }
 
 // Waiting returns how many wait for a slot.
@@ -119,7 +119,6 @@ func (s *Semaphore) release(key string) {
 	h := s.keys[key]
 	h.held--
 	s.free++
-	s.used--
 	if h.held == 0 && len(h.queue) == 0 {
 		delete(s.keys, key)
 	}
@@ -150,7 +149,6 @@ func (s *Semaphore) grant(key string, h *holder) {
 		h.queue = h.queue[1:]
 		h.held++
 		s.free--
-		s.used++
 		s.waiters--
 		w.ready()
 	}
