@@ -57,6 +57,14 @@ func (l *log) take() []string {
 	return lines
 }
 
+// returning is a Reconcile that adds to the log, and returns this.
+func (l *log) returning(result Result, err error) func(context.Context, string) (Result, error) {
+	return func(ctx context.Context, key string) (Result, error) {
+		l.add(ctx, key)
+		return result, err
+	}
+}
+
 func (l *log) want(t *testing.T, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(want, l.take()); diff != "" {
@@ -64,15 +72,29 @@ func (l *log) want(t *testing.T, want ...string) {
 	}
 }
 
-// start runs a Controller with one queue for the length of the test. It must be called
-// in a bubble of synctest.
-func start(t *testing.T, cfg Config, o Options[string]) (*Controller, *Queue[string]) {
+func newController(t *testing.T, cfg Config) *Controller {
 	t.Helper()
 	c, err := New(cfg, Identity{Component: "test", Scope: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := NewQueue(c, o)
+	return c
+}
+
+// newQueue makes a queue in which each key has a namespace of its own, unless o says otherwise.
+func newQueue(c *Controller, o Options[string]) *Queue[string] {
+	if o.Namespace == nil {
+		o.Namespace = func(key string) string { return key }
+	}
+	return NewQueue(c, o)
+}
+
+// start runs a Controller with one queue for the length of the test. It must be called
+// in a bubble of synctest.
+func start(t *testing.T, cfg Config, o Options[string]) (*Controller, *Queue[string]) {
+	t.Helper()
+	c := newController(t, cfg)
+	q := newQueue(c, o)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()
@@ -139,35 +161,28 @@ func TestAKeyIsNotReconciledWithoutAReason(t *testing.T) {
 
 // Profiles and requests tell for which queue something is done.
 func TestAReconcileHasTheNameOfItsQueue(t *testing.T) {
-	for name, namespace := range map[string]func(string) string{"in order": nil, "by namespace": strings.ToUpper} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var inContext, inProfile string
-				_, q := start(t, testConfig(), Options[string]{Name: "widgets", Namespace: namespace, Reconcile: func(ctx context.Context, _ string) (Result, error) {
-					inContext, _ = pprof.Label(ctx, QueueLabel)
-					var stacks bytes.Buffer
-					err := pprof.Lookup("goroutine").WriteTo(&stacks, 1)
-					_, after, _ := strings.Cut(stacks.String(), `labels: {"queue":`)
-					inProfile, _, _ = strings.Cut(after, "}")
-					return Result{}, err
-				}})
-				q.Enqueue("a", CauseTimer, PriorityHigh)
-				synctest.Wait()
-				if inContext != "widgets" || inProfile != `"widgets"` {
-					t.Errorf("the queue is %q in the context and %q in the profile, want widgets in both", inContext, inProfile)
-				}
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var inContext, inProfile string
+		_, q := start(t, testConfig(), Options[string]{Name: "widgets", Reconcile: func(ctx context.Context, _ string) (Result, error) {
+			inContext, _ = pprof.Label(ctx, QueueLabel)
+			var stacks bytes.Buffer
+			err := pprof.Lookup("goroutine").WriteTo(&stacks, 1)
+			_, after, _ := strings.Cut(stacks.String(), `labels: {"queue":`)
+			inProfile, _, _ = strings.Cut(after, "}")
+			return Result{}, err
+		}})
+		q.Enqueue("a", CauseTimer, PriorityHigh)
+		synctest.Wait()
+		if inContext != "widgets" || inProfile != `"widgets"` {
+			t.Errorf("the queue is %q in the context and %q in the profile, want widgets in both", inContext, inProfile)
+		}
+	})
 }
 
 func TestABusyKeyIsReconciledAtIntervalsUnlessItHasHighPriority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
-		_, q := start(t, testConfig(), Options[string]{MinInterval: time.Second, Reconcile: func(ctx context.Context, key string) (Result, error) {
-			l.add(ctx, key)
-			return Result{}, nil
-		}})
+		_, q := start(t, testConfig(), Options[string]{MinInterval: time.Second, Reconcile: l.returning(Result{}, nil)})
 		q.Enqueue("a", "event", PriorityNormal)
 		synctest.Wait()
 		l.want(t, "a event 0")
@@ -184,11 +199,8 @@ func TestLowPriorityGivesWayForSomeTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
 		_, q := start(t, testConfig(), Options[string]{
-			Low: LowPriority{Busy: func() bool { return true }, Period: time.Second, Max: 10 * time.Second},
-			Reconcile: func(ctx context.Context, key string) (Result, error) {
-				l.add(ctx, key)
-				return Result{}, nil
-			},
+			Low:       LowPriority{Busy: func() bool { return true }, Period: time.Second, Max: 10 * time.Second},
+			Reconcile: l.returning(Result{}, nil),
 		})
 		q.Enqueue("a", "low", PriorityLow)
 		q.Enqueue("b", "low", PriorityLow)
@@ -222,10 +234,7 @@ func TestFailuresBackOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLog()
-				_, q := start(t, testConfig(), Options[string]{EventsWait: tc.eventsWait, Reconcile: func(ctx context.Context, key string) (Result, error) {
-					l.add(ctx, key)
-					return Result{}, tc.err
-				}})
+				_, q := start(t, testConfig(), Options[string]{EventsWait: tc.eventsWait, Reconcile: l.returning(Result{}, tc.err)})
 				q.Enqueue("a", "event", PriorityNormal)
 				time.Sleep(20 * time.Second)
 				q.Enqueue("a", "another", PriorityNormal)
@@ -240,10 +249,7 @@ func TestFailuresBackOff(t *testing.T) {
 func TestAFailureHoldsUpNothingThatIsDueSooner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
-		_, q := start(t, testConfig(), Options[string]{Reconcile: func(ctx context.Context, key string) (Result, error) {
-			l.add(ctx, key)
-			return Result{RequeueAfter: 3 * time.Second}, errors.New("no")
-		}})
+		_, q := start(t, testConfig(), Options[string]{Reconcile: l.returning(Result{RequeueAfter: 3 * time.Second}, errors.New("no"))})
 		q.Enqueue("a", "event", PriorityNormal)
 		time.Sleep(10 * time.Second)
 		l.want(t, "a event 0", "a retry 1", "a retry 3", "a retry 6", "a retry 9")
@@ -288,10 +294,7 @@ func TestProgressMakesTheNextFailureAFirstOne(t *testing.T) {
 func TestNoResultMakesAHotLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
-		_, q := start(t, testConfig(), Options[string]{Reconcile: func(ctx context.Context, key string) (Result, error) {
-			l.add(ctx, key)
-			return Result{Requeue: true}, nil
-		}})
+		_, q := start(t, testConfig(), Options[string]{Reconcile: l.returning(Result{Requeue: true}, nil)})
 		q.Enqueue("a", "event", PriorityNormal)
 		time.Sleep(1100 * time.Millisecond)
 		if n, most := len(l.take()), 6*maxImmediate; n != most {
@@ -309,10 +312,7 @@ func TestNoResultMakesAHotLoop(t *testing.T) {
 func TestNoReconcileIsPlannedFarAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
-		_, q := start(t, testConfig(), Options[string]{Reconcile: func(ctx context.Context, key string) (Result, error) {
-			l.add(ctx, key)
-			return Result{RequeueAfter: 50 * 365 * 24 * time.Hour}, nil
-		}})
+		_, q := start(t, testConfig(), Options[string]{Reconcile: l.returning(Result{RequeueAfter: 50 * 365 * 24 * time.Hour}, nil)})
 		q.Enqueue("a", "event", PriorityNormal)
 		time.Sleep(11 * time.Minute)
 		l.want(t, "a event 0", "a timer 600")
@@ -322,10 +322,7 @@ func TestNoReconcileIsPlannedFarAhead(t *testing.T) {
 func TestAForgottenKeyIsNotReconciled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
-		_, q := start(t, testConfig(), Options[string]{MinInterval: time.Second, Reconcile: func(ctx context.Context, key string) (Result, error) {
-			l.add(ctx, key)
-			return Result{RequeueAfter: time.Minute}, nil
-		}})
+		_, q := start(t, testConfig(), Options[string]{MinInterval: time.Second, Reconcile: l.returning(Result{RequeueAfter: time.Minute}, nil)})
 		q.Enqueue("a", "event", PriorityNormal)
 		synctest.Wait()
 		q.Forget("a")
@@ -382,11 +379,8 @@ func TestABacklogDoesNotDelayTheEnd(t *testing.T) {
 		l := newLog()
 		cfg := testConfig()
 		cfg.DrainPeriod = 5 * time.Second
-		c, err := New(cfg, Identity{Component: "test", Scope: "test"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		q := NewQueue(c, Options[string]{Reconcile: func(ctx context.Context, key string) (Result, error) {
+		c := newController(t, cfg)
+		q := newQueue(c, Options[string]{Reconcile: func(ctx context.Context, key string) (Result, error) {
 			l.add(ctx, "work")
 			<-ctx.Done()
 			return Result{}, ctx.Err()
@@ -416,10 +410,7 @@ func TestABacklogDoesNotDelayTheEnd(t *testing.T) {
 // Caches are filled in order, and nothing is reconciled before all are full.
 func TestReadyOnceTheCachesAreFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := New(testConfig(), Identity{Component: "test", Scope: "test"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := newController(t, testConfig())
 		l := newLog()
 		slow := func(name string) (func(context.Context), func() bool) {
 			var full atomic.Bool
@@ -432,10 +423,7 @@ func TestReadyOnceTheCachesAreFull(t *testing.T) {
 			run, synced := slow(name)
 			c.AddCache(run, synced)
 		}
-		q := NewQueue(c, Options[string]{Reconcile: func(ctx context.Context, key string) (Result, error) {
-			l.add(ctx, key)
-			return Result{}, nil
-		}})
+		q := newQueue(c, Options[string]{Reconcile: l.returning(Result{}, nil)})
 		q.Enqueue("a", "event", PriorityNormal)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -532,10 +520,7 @@ func TestAnAnswerIsChecked(t *testing.T) {
 	}}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			c, err := New(testConfig(), Identity{Component: "test"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := newController(t, testConfig())
 			if d, err := Try(t.Context(), c, tc.engine.DecideJob, req); (err == nil) != (tc.want == nil) || (d == nil) != (err != nil) {
 				t.Errorf("tried: got %v and %v, want %v", d, err, tc.want)
 			}
@@ -572,12 +557,9 @@ func TestUnknownsInAnAnswer(t *testing.T) {
 	}
 	ask := func(t *testing.T, change func(*response)) error {
 		t.Helper()
-		c, err := New(testConfig(), Identity{Component: "test"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := newController(t, testConfig())
 		newer := &engine{answer: func(d *response) { d.Status = &jobpolicyv1.JobStatus{}; change(d) }}
-		_, err = Ask(t.Context(), c, newer.DecideJob, &jobpolicyv1.DecideJobRequest{RequestId: "1"})
+		_, err := Ask(t.Context(), c, newer.DecideJob, &jobpolicyv1.DecideJobRequest{RequestId: "1"})
 		return err
 	}
 	for path, change := range refused {

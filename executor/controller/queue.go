@@ -55,7 +55,7 @@ func At(requeue *timestamppb.Timestamp, now time.Time) Result {
 	return Result{RequeueAfter: max(requeue.AsTime().Sub(now), time.Millisecond)}
 }
 
-// Options are what a Queue is made of. Name and Reconcile are required.
+// Options are what a Queue is made of. Name, Reconcile and Namespace are required.
 type Options[K comparable] struct {
 	// Name is the label of the queue's metrics.
 	Name string
@@ -71,8 +71,8 @@ type Options[K comparable] struct {
 	// MaxInProgress is how many keys are reconciled at the same time. Default:
 	// Config.Workers.
 	MaxInProgress int
-	// Namespace returns the namespace of a key. With it, keys take turns by namespace, and no
-	// namespace gets all workers. nil: keys are reconciled in order.
+	// Namespace returns the namespace of a key. Keys take turns by namespace, and no namespace
+	// gets all workers.
 	Namespace func(key K) string
 
 	// MinInterval is the shortest time between two reconciles of a key. After the first event
@@ -101,7 +101,7 @@ type Queue[K comparable] struct {
 	Options[K]
 	c     *Controller
 	queue workqueue.TypedDelayingInterface[K]
-	slots *semaphore.Semaphore // nil without Options.Namespace.
+	slots *semaphore.Semaphore
 
 	mu      sync.Mutex
 	entries map[K]*entry // Every key that was enqueued and has not been forgotten.
@@ -118,10 +118,8 @@ func NewQueue[K comparable](c *Controller, o Options[K]) *Queue[K] {
 	q := &Queue[K]{
 		Options: o, c: c,
 		queue:   delayqueue.New[K](c.Metrics.QueueName(o.Name), c.Metrics.Queues),
+		slots:   semaphore.New(o.MaxInProgress),
 		entries: map[K]*entry{},
-	}
-	if o.Namespace != nil {
-		q.slots = semaphore.New(o.MaxInProgress)
 	}
 	c.queues = append(c.queues, q)
 	return q
@@ -173,7 +171,7 @@ func (q *Queue[K]) State(key K) (s State) {
 	return s
 }
 
-// InProgress is how many keys are reconciled now. It needs Options.Namespace.
+// InProgress is how many keys are reconciled now.
 func (q *Queue[K]) InProgress() int { return q.slots.Used() }
 
 func (q *Queue[K]) update(key K, f func(*entry)) {
@@ -201,11 +199,12 @@ func (q *Queue[K]) engineIsBack() {
 
 func (q *Queue[K]) shutDown() { q.queue.ShutDown() }
 
-// start starts the workers. They begin nothing once stopping is closed: the next leader
+// start starts the queue. It begins nothing once stopping is closed: the next leader
 // does what is still queued then. work is the context of the reconciles.
 func (q *Queue[K]) start(work context.Context, stopping <-chan struct{}, workers *sync.WaitGroup) {
 	work = pprof.WithLabels(work, pprof.Labels(QueueLabel, q.Name))
 	serve := func(key K) {
+		defer workers.Done()
 		defer q.queue.Done(key)
 		pprof.SetGoroutineLabels(work)
 		select {
@@ -214,30 +213,17 @@ func (q *Queue[K]) start(work context.Context, stopping <-chan struct{}, workers
 			q.serve(work, stopping, key)
 		}
 	}
-	if q.slots != nil {
-		workers.Go(func() {
-			q.each(func(key K) {
-				workers.Add(1)
-				q.slots.Start(q.Namespace(key), func() { defer workers.Done(); serve(key) })
-			})
-		})
-		return
-	}
-	for range q.MaxInProgress {
-		workers.Go(func() { q.each(serve) })
-	}
-}
-
-// each calls f with the keys that are due, until the queue is shut down. The queue
-// gives no key to two callers at a time.
-func (q *Queue[K]) each(f func(K)) {
-	for {
-		key, shutdown := q.queue.Get()
-		if shutdown {
-			return
+	workers.Go(func() {
+		for {
+			// The queue gives out no key again before it is done.
+			key, shutdown := q.queue.Get()
+			if shutdown {
+				return
+			}
+			workers.Add(1)
+			q.slots.Start(q.Namespace(key), func() { serve(key) })
 		}
-		f(key)
-	}
+	})
 }
 
 // serve reconciles a key, and repeats that while the Result asks for it at once.

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/internal/fakes"
 )
 
 var quiet = controller.Telemetry{Logger: slog.New(slog.DiscardHandler), TracerProvider: noop.NewTracerProvider()}
@@ -62,23 +63,18 @@ func newStand(t *testing.T) *stand {
 	}
 	s := &stand{report: report, comparer: report.OnlyCompare(base, TypeJob)}
 	began := time.Now()
-	s.queue = controller.NewQueue(base, controller.Options[types.UID]{Reconcile: func(ctx context.Context, uid types.UID) (controller.Result, error) {
-		return s.comparer.Compare(ctx, Object{Namespace: "ns", Name: "job", UID: uid}, func(context.Context) (Answer, error) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.asked = append(s.asked, time.Since(began).Seconds())
-			return s.answer, s.err
-		})
-	}})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- base.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("run: %v", err)
-		}
+	s.queue = controller.NewQueue(base, controller.Options[types.UID]{
+		Namespace: func(types.UID) string { return "ns" },
+		Reconcile: func(ctx context.Context, uid types.UID) (controller.Result, error) {
+			return s.comparer.Compare(ctx, Object{Namespace: "ns", Name: "job", UID: uid}, func(context.Context) (Answer, error) {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.asked = append(s.asked, time.Since(began).Seconds())
+				return s.answer, s.err
+			})
+		},
 	})
+	fakes.Run(t, base.Run)
 	synctest.Wait()
 	return s
 }

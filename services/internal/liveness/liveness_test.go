@@ -38,11 +38,14 @@ func start(t *testing.T, holds func() error) *loop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.queue = controller.NewQueue(c, controller.Options[string]{Name: "job", Reconcile: func(context.Context, string) (controller.Result, error) {
-		l.begun <- struct{}{}
-		<-l.proceed
-		return controller.Result{}, nil
-	}})
+	l.queue = controller.NewQueue(c, controller.Options[string]{
+		Name: "job", Namespace: func(string) string { return "ns" },
+		Reconcile: func(context.Context, string) (controller.Result, error) {
+			l.begun <- struct{}{}
+			<-l.proceed
+			return controller.Result{}, nil
+		},
+	})
 	l.watch = New(Config{
 		Gatherer: registry, Ready: c.Ready, Holds: holds, Logger: l.log.Logger(),
 		Period: time.Second, StandStill: looks * time.Second, End: looks / 2 * time.Second,
@@ -70,8 +73,18 @@ func (l *loop) after(t *testing.T, n int) error {
 	return l.watch.Check().Run(t.Context())
 }
 
-func (l *loop) enqueue(key string) {
+// begin enqueues a key, and waits until its reconcile has begun and the metrics show that,
+// which takes half a second.
+func (l *loop) begin(t *testing.T, key string) {
+	t.Helper()
 	l.queue.Enqueue(key, controller.CauseTimer, controller.PriorityNormal)
+	<-l.begun
+	testenv.Eventually(t, func() error {
+		if l.watch.sample()["job"].due == 0 {
+			return errors.New("the metrics do not show that work is in progress")
+		}
+		return nil
+	})
 }
 
 func TestAQueueThatStandsStillIsUnhealthyUntilItMoves(t *testing.T) {
@@ -79,9 +92,8 @@ func TestAQueueThatStandsStillIsUnhealthyUntilItMoves(t *testing.T) {
 	if err := l.after(t, 10*looks); err != nil {
 		t.Errorf("nothing is due: %v, want nil", err)
 	}
-	l.enqueue("a")
-	l.enqueue("b")
-	<-l.begun
+	l.begin(t, "a")
+	l.queue.Enqueue("b", controller.CauseTimer, controller.PriorityNormal)
 	if err := l.after(t, looks); err != nil {
 		t.Errorf("one look too early: %v, want nil", err)
 	}
@@ -102,9 +114,7 @@ func TestAQueueThatStandsStillIsUnhealthyUntilItMoves(t *testing.T) {
 // Jobs may be long meanwhile.
 func TestWritesAreProgress(t *testing.T) {
 	l := start(t, nil)
-	l.enqueue("a")
-	<-l.begun
-	l.enqueue("b")
+	l.begin(t, "a")
 	client := http.Client{Transport: l.watch.CountRequests(answering{})}
 	for range 10 * looks {
 		if resp, err := client.Post("http://api", "", nil); err == nil {
@@ -143,9 +153,7 @@ func TestRequestsForAnotherQueueAreNoProgress(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := start(t, nil)
-			l.enqueue("a")
-			<-l.begun
-			l.enqueue("b")
+			l.begin(t, "a")
 			client := l.watch.CountRequests(answering{})
 			for range 2 * looks {
 				req, err := http.NewRequestWithContext(tc.ctx, http.MethodPost, "http://api", nil)
@@ -169,9 +177,7 @@ func TestRequestsForAnotherQueueAreNoProgress(t *testing.T) {
 // An API server that does not answer is no reason for a restart.
 func TestWhoWaitsForTheAPIServerDoesNotStandStill(t *testing.T) {
 	l := start(t, nil)
-	l.enqueue("a")
-	<-l.begun
-	l.enqueue("b")
+	l.begin(t, "a")
 	silent := silent{make(chan struct{}), make(chan struct{})}
 	client := http.Client{Transport: l.watch.CountRequests(silent)}
 	ended := make(chan struct{})
