@@ -42,7 +42,7 @@ var cronJobKind = batchv1.SchemeGroupVersion.WithKind("CronJob")
 type Controller struct {
 	cfg      Config
 	base     *controller.Controller
-	queue    *controller.Queue[types.UID]
+	queue    *controller.Queue[cronKey]
 	scope    scope.Scope
 	api      *api.Client
 	applier  *applier         // nil in shadow mode.
@@ -51,6 +51,16 @@ type Controller struct {
 
 	mu    sync.Mutex
 	crons map[types.UID]*cronState
+}
+
+// cronKey names a CronJob. Another CronJob of the same name has another UID (invariant I8).
+type cronKey struct {
+	uid             types.UID
+	namespace, name string
+}
+
+func (k cronKey) describe() []slog.Attr {
+	return []slog.Attr{slog.String("uid", string(k.uid)), slog.String("namespace", k.namespace), slog.String("cronJob", k.name)}
 }
 
 // New checks the configuration (controller.ErrConfig), registers the metrics and adds
@@ -81,17 +91,17 @@ func build(cfg Config) (*Controller, error) {
 		return nil, r.Err
 	}
 	c := &Controller{base: base, api: &api.Client{Kubernetes: cfg.Client, Tracer: base.Tracer}, crons: map[types.UID]*cronState{}}
-	reconcile := c.Reconcile
 	if cfg.Shadow != nil {
-		c.comparer, reconcile = cfg.Shadow.OnlyCompare(base, shadow.TypeCronJob), c.compare
+		c.comparer = cfg.Shadow.OnlyCompare(base, shadow.TypeCronJob)
 	}
 	cfg.Config = base.Config
 	c.cfg, c.scope = cfg, cfg.Scope()
 	if c.comparer == nil {
 		c.applier = &applier{api: c.api, base: base, scope: c.scope, skew: skew}
 	}
-	c.queue = controller.NewQueue(base, controller.Options[types.UID]{
-		Name: metrics.CronJobQueue, Reconcile: reconcile, Describe: c.describe, Quiet: api.NamespaceTerminating, Namespace: c.namespace,
+	c.queue = controller.NewQueue(base, controller.Options[cronKey]{
+		Name: metrics.CronJobQueue, Reconcile: c.Reconcile, Describe: cronKey.describe, Quiet: api.NamespaceTerminating,
+		Namespace: func(key cronKey) string { return key.namespace },
 	})
 	return c, nil
 }
@@ -145,20 +155,3 @@ func (c *Controller) Ready() error { return c.base.Ready() }
 
 // Run runs CronJobs until ctx ends; see controller.Controller.Run.
 func (c *Controller) Run(ctx context.Context) error { return c.base.Run(ctx) }
-
-// namespace is the namespace of a CronJob; "" if the CronJob is not known.
-func (c *Controller) namespace(uid types.UID) string {
-	if s, ok := c.known(uid); ok {
-		return s.namespace
-	}
-	return ""
-}
-
-// describe names a CronJob in the log.
-func (c *Controller) describe(uid types.UID) []slog.Attr {
-	attrs := []slog.Attr{slog.String("uid", string(uid))}
-	if s, ok := c.known(uid); ok {
-		attrs = append(attrs, slog.String("namespace", s.namespace), slog.String("cronJob", s.name))
-	}
-	return attrs
-}

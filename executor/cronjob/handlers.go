@@ -23,7 +23,7 @@ func (c *Controller) jobSeen(before, job *batchv1.Job) {
 // enqueueOwner enqueues the CronJob that controls the Job, if there is one.
 func (c *Controller) enqueueOwner(job *batchv1.Job) {
 	if s, ok := c.owner(job); ok {
-		c.queue.Enqueue(s.uid, causeJob, controller.PriorityNormal)
+		c.queue.Enqueue(s.cronKey, causeJob, controller.PriorityNormal)
 	}
 }
 
@@ -54,7 +54,7 @@ func (c *Controller) cronSeen(old, cron *batchv1.CronJob) {
 	}
 	c.mu.Unlock()
 	if s.observe(cron) {
-		c.queue.Enqueue(cron.UID, causeCronJob, controller.PriorityNormal)
+		c.queue.Enqueue(s.cronKey, causeCronJob, controller.PriorityNormal)
 	}
 }
 
@@ -66,7 +66,7 @@ func (c *Controller) cronGone(cron *batchv1.CronJob) {
 		return
 	}
 	delete(c.crons, cron.UID)
-	c.queue.Forget(cron.UID)
+	c.queue.Forget(s.cronKey)
 	c.comparer.Gone(cron.UID)
 	s.mu.Lock()
 	defer s.mu.Unlock()

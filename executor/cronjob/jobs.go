@@ -70,10 +70,8 @@ func (a *applier) createJob(ctx context.Context, s *cronState, snap snapshot, cr
 // newJob makes a Job from the CronJob's template.
 func newJob(cron *batchv1.CronJob, create *jobpolicyv1.CreateJob) *batchv1.Job {
 	template := cron.Spec.JobTemplate.DeepCopy()
-	annotations := maps.Clone(template.Annotations)
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
+	annotations := map[string]string{}
+	maps.Copy(annotations, template.Annotations)
 	maps.Copy(annotations, create.GetAnnotations())
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{

@@ -23,22 +23,26 @@ import (
 // whose spec.suspend is not true, so that the built-in controller runs it.
 const EventNotSuspended = "NotSuspended"
 
-// Reconcile asks the engine about a CronJob and carries out what it decides.
-func (c *Controller) Reconcile(ctx context.Context, uid types.UID) (controller.Result, error) {
-	s, ok := c.known(uid)
+// Reconcile asks the engine about a CronJob and carries out what it decides. In shadow mode it
+// only compares.
+func (c *Controller) Reconcile(ctx context.Context, key cronKey) (controller.Result, error) {
+	s, ok := c.known(key.uid)
 	if !ok {
 		return controller.Result{}, nil
 	}
 	cron := s.current()
-	if cron == nil {
+	switch {
+	case cron == nil:
 		return controller.Result{}, nil
-	}
-	if !c.scope.Runs(cron) {
+	case !c.scope.Runs(cron):
+		c.comparer.Gone(key.uid)
 		c.warnNotSuspended(s, cron)
 		return controller.Result{}, nil
+	case c.comparer != nil:
+		return c.compare(ctx, s)
 	}
 	ctx, end := c.base.RootSpan(ctx, telemetry.SpanCronJobReconciled,
-		telemetry.AttrNamespace.String(cron.Namespace), telemetry.AttrCronJobName.String(cron.Name), telemetry.AttrCronJobUID.String(string(uid)))
+		telemetry.AttrNamespace.String(key.namespace), telemetry.AttrCronJobName.String(key.name), telemetry.AttrCronJobUID.String(string(key.uid)))
 	result, err := c.reconcile(ctx, s)
 	if errors.Is(err, api.ErrGone) {
 		err = nil

@@ -4,26 +4,15 @@ import (
 	"context"
 	"errors"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/shadow"
 )
 
-// compare is Reconcile in shadow mode: it asks the same questions. There is no applier, so no
+// compare is reconcile in shadow mode: it asks the same questions. There is no applier, so no
 // answer can be applied.
-func (c *Controller) compare(ctx context.Context, uid types.UID) (controller.Result, error) {
-	s, ok := c.known(uid)
-	if !ok {
-		return controller.Result{}, nil
-	}
-	cron := s.current()
-	if cron == nil || !c.scope.Runs(cron) {
-		c.comparer.Gone(uid)
-		return controller.Result{}, nil
-	}
-	object := shadow.Object{Namespace: cron.Namespace, Name: cron.Name, UID: uid}
+func (c *Controller) compare(ctx context.Context, s *cronState) (controller.Result, error) {
+	object := shadow.Object{Namespace: s.namespace, Name: s.name, UID: s.uid}
 	return c.comparer.Compare(ctx, object, func(ctx context.Context) (shadow.Answer, error) { return c.answer(ctx, s) })
 }
 

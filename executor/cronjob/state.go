@@ -16,9 +16,8 @@ import (
 
 // cronState is what is remembered about one CronJob UID. None of it is needed after a restart.
 type cronState struct {
-	uid             types.UID
-	namespace, name string
-	runs            *runs
+	cronKey
+	runs *runs
 
 	mu sync.Mutex
 	// cron is the newest version seen; nil after its deletion. It is replaced, never
@@ -37,7 +36,7 @@ type cronState struct {
 }
 
 func newCronState(cron *batchv1.CronJob) *cronState {
-	return &cronState{uid: cron.UID, namespace: cron.Namespace, name: cron.Name, runs: newRuns(), namesTaken: map[string]time.Time{}}
+	return &cronState{cronKey: cronKey{cron.UID, cron.Namespace, cron.Name}, runs: newRuns(), namesTaken: map[string]time.Time{}}
 }
 
 // observe stores a version of the CronJob, and reports whether it is newer than the

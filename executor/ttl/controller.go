@@ -84,14 +84,13 @@ func build(cfg Config) (*Controller, error) {
 		return nil, r.Err
 	}
 	c := &Controller{base: base, api: &api.Client{Kubernetes: cfg.Client, Tracer: base.Tracer}, delay: delay}
-	reconcile := c.Reconcile
 	if cfg.Shadow != nil {
-		c.comparer, reconcile = cfg.Shadow.OnlyCompare(base, shadow.TypeFinishedJob), c.compare
+		c.comparer = cfg.Shadow.OnlyCompare(base, shadow.TypeFinishedJob)
 	}
 	cfg.Config = base.Config
 	c.cfg, c.scope = cfg, cfg.Scope()
 	c.queue = controller.NewQueue(base, controller.Options[jobKey]{
-		Name: metrics.TTLQueue, Reconcile: reconcile, Describe: jobKey.describe, Namespace: func(key jobKey) string { return key.namespace },
+		Name: metrics.TTLQueue, Reconcile: c.Reconcile, Describe: jobKey.describe, Namespace: func(key jobKey) string { return key.namespace },
 	})
 	return c, nil
 }

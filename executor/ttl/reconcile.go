@@ -15,11 +15,17 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Reconcile deletes a finished Job if its time to live is over.
+// Reconcile deletes a finished Job if its time to live is over. In shadow mode it only compares.
 func (c *Controller) Reconcile(ctx context.Context, key jobKey) (controller.Result, error) {
 	job, err := c.finished(key)
-	if err != nil || job == nil {
+	switch {
+	case err != nil:
 		return controller.Result{}, err
+	case job == nil:
+		c.comparer.Gone(key.uid)
+		return controller.Result{}, nil
+	case c.comparer != nil:
+		return c.compare(ctx, key, job)
 	}
 	ctx, end := c.base.RootSpan(ctx, telemetry.SpanTTLReconciled,
 		telemetry.AttrNamespace.String(job.Namespace), telemetry.AttrJobName.String(job.Name), telemetry.AttrJobUID.String(string(job.UID)))

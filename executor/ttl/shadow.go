@@ -12,17 +12,9 @@ import (
 // jobGone forgets what shadow mode remembers of a Job.
 func (c *Controller) jobGone(job *batchv1.Job) { c.comparer.Gone(job.UID) }
 
-// compare is Reconcile in shadow mode: it asks about all finished Jobs, as the built-in
+// compare is reconcile in shadow mode: it asks about all finished Jobs, as the built-in
 // controller looks at all, and deletes none.
-func (c *Controller) compare(ctx context.Context, key jobKey) (controller.Result, error) {
-	job, err := c.finished(key)
-	if err != nil {
-		return controller.Result{}, err
-	}
-	if job == nil {
-		c.comparer.Gone(key.uid)
-		return controller.Result{}, nil
-	}
+func (c *Controller) compare(ctx context.Context, key jobKey, job *batchv1.Job) (controller.Result, error) {
 	object := shadow.Object{Namespace: key.namespace, Name: key.name, UID: key.uid}
 	return c.comparer.Compare(ctx, object, func(ctx context.Context) (shadow.Answer, error) {
 		d, err := c.ask(ctx, job)

@@ -46,10 +46,7 @@ func FinishedCondition(job *batchv1.Job) *batchv1.JobCondition {
 
 // PodReplacementPolicy is the Job's policy, with the API server's default.
 func PodReplacementPolicy(job *batchv1.Job) batchv1.PodReplacementPolicy {
-	if job.Spec.PodReplacementPolicy == nil {
-		return batchv1.TerminatingOrFailed
-	}
-	return *job.Spec.PodReplacementPolicy
+	return ptr.Deref(job.Spec.PodReplacementPolicy, batchv1.TerminatingOrFailed)
 }
 
 // ReplacesFailedOnly reports whether a pod is replaced only once it has failed. A pod
