@@ -19,9 +19,9 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// EventNotSuspended is the reason of the event on a CronJob that names this controller, but
+// eventNotSuspended is the reason of the event on a CronJob that names this controller, but
 // whose spec.suspend is not true, so that the built-in controller runs it.
-const EventNotSuspended = "NotSuspended"
+const eventNotSuspended = "NotSuspended"
 
 // Reconcile asks the engine about a CronJob and carries out what it decides. In shadow mode it
 // only compares.
@@ -71,7 +71,7 @@ func (c *Controller) warnNotSuspended(s *cronState, cron *batchv1.CronJob) {
 	if !c.scope.HandedOver(cron) {
 		return
 	}
-	s.warnOnce(c.base.Recorder, cron, EventNotSuspended, fmt.Sprintf(
+	s.warnOnce(c.base.Recorder, cron, eventNotSuspended, fmt.Sprintf(
 		"%s names this controller, but spec.suspend is not true: the built-in controller runs this CronJob until it is", wire.CronJobManagedBy))
 }
 

@@ -27,9 +27,9 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// EventWorkloadCreated is the reason of the event on a Job whose Workload was created, as
+// eventWorkloadCreated is the reason of the event on a Job whose Workload was created, as
 // in the built-in controller.
-const EventWorkloadCreated = "WorkloadCreated"
+const eventWorkloadCreated = "WorkloadCreated"
 
 // errNoGang: the objects in the cluster cannot be the Job's gang. Its pods are scheduled
 // one by one.
@@ -160,7 +160,7 @@ func (g *Gangs) createWorkload(ctx context.Context, job *batchv1.Job, minCount i
 	if err != nil {
 		return nil, fmt.Errorf("workload: %w", err)
 	}
-	g.cfg.Recorder.Eventf(job, corev1.EventTypeNormal, EventWorkloadCreated, "Created Workload %s for Job %s", w.Name, job.Name)
+	g.cfg.Recorder.Eventf(job, corev1.EventTypeNormal, eventWorkloadCreated, "Created Workload %s for Job %s", w.Name, job.Name)
 	return w, nil
 }
 
