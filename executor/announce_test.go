@@ -51,7 +51,7 @@ func (s *server) take() *batchv1.Job {
 
 // put is a change by somebody else.
 func (s *server) put(job *batchv1.Job) {
-	s.stamp(job)
+	s.Stamp(job)
 	must(s.Tracker().Update(jobsResource, job.DeepCopy(), job.Namespace))
 }
 
@@ -75,7 +75,7 @@ func endEach(t *testing.T, cases map[string]endCase) {
 		t.Run(name, func(t *testing.T) {
 			server := newServer(testJob())
 			if tc.write != nil {
-				server.failures["update jobs/status"] = func(n int) error { return tc.write(server, n) }
+				server.Failures["update jobs/status"] = func(n int) error { return tc.write(server, n) }
 			}
 			reads := 0
 			server.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -125,12 +125,7 @@ func TestTheEndIsToldOnceThoughItsAnswerIsLost(t *testing.T) {
 		},
 		"no answer, it took effect, somebody changes the status, and reads fail": {
 			write: func(s *server, _ int) error { s.put(byAnother(s.take())); return errLost },
-			read: func(n int) error {
-				if n < 3 {
-					return errLost
-				}
-				return nil
-			}, want: 1,
+			read:  fakes.FailFirst(2, errLost), want: 1,
 		},
 		"no answer, it took effect, and the Job is deleted": {
 			write: func(s *server, _ int) error {
@@ -192,11 +187,11 @@ func TestAnEndThatIsNotWrittenIsNotTold(t *testing.T) {
 // The watch shows this version as one that is known. The Job is decided on again all the same.
 func TestASpecThatIsReadAfterAnUnansweredWriteIsDecidedOn(t *testing.T) {
 	server := newServer(testJob())
-	server.failures["update jobs/status"] = fakes.Once(errLost)
+	server.Failures["update jobs/status"] = fakes.FailFirst(1, errLost)
 	server.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 		job := server.underWay()
 		job.Generation, job.Spec.Parallelism = 2, ptr.To[int32](3)
-		server.stamp(job)
+		server.Stamp(job)
 		return true, job, nil
 	})
 	decider := &script{Answers: []reply{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {

@@ -17,6 +17,7 @@ import (
 
 	"jobpolicy.dev/executor/backoff"
 	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/internal/fakes"
 	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/state"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -88,7 +89,7 @@ func TestAReconcileThatMadeProgressIsRetriedSoon(t *testing.T) {
 				objects = append(objects, testPod(n+2))
 			}
 			s := newServer(objects...)
-			s.failures["patch pods"] = func(n int) error {
+			s.Failures["patch pods"] = func(n int) error {
 				if n%tc.every == 0 {
 					return nil
 				}
@@ -104,7 +105,7 @@ func TestAReconcileThatMadeProgressIsRetriedSoon(t *testing.T) {
 			}
 			cfg := testConfig(s, decider)
 			cfg.APIBackoff, cfg.MaxAPIBackoff = time.Second, time.Minute
-			inBubble(t, cfg, nil, func(*testing.T, *Executor) { time.Sleep(time.Minute) })
+			runFor(t, cfg, time.Minute)
 			var got []time.Duration
 			for k := range reconciles - 1 {
 				got = append(got, asked[k+1].Sub(asked[k]).Round(time.Second))
@@ -128,10 +129,7 @@ func TestOnlyARequestThatIsTooLargeIsCut(t *testing.T) {
 			}
 		}
 		refusing := &script{Answers: []reply{func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) { return nil, st.Err() }}}
-		e, err := New(testConfig(newServer(), refusing))
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := build(t, testConfig(newServer(), refusing))
 		s := state.New(testKey, limit.NewPool(limit.Config{Total: 1, PerJob: 1}))
 		req := &jobpolicyv1.DecideJobRequest{UnaccountedPods: make([]*jobpolicyv1.UnaccountedPod, 3*leastRows)}
 		for i := range req.UnaccountedPods {
@@ -171,23 +169,15 @@ func TestOnlyARequestThatIsTooLargeIsCut(t *testing.T) {
 // counted and released, and the deletion is tried again later.
 func TestAPodThatCannotBeDeletedDelaysNothingElse(t *testing.T) {
 	s := newServer(testJob(), testPod(2), testPod(3), testPod(4, failedPhase))
-	s.failures["delete pods"] = func(n int) error {
-		if n == 1 {
-			return apierrors.NewInternalError(errors.New("admission webhook denied the request"))
-		}
-		return nil
-	}
+	s.Failures["delete pods"] = fakes.FailFirst(1, apierrors.NewInternalError(errors.New("admission webhook denied the request")))
 	uids := uidsOf(t, 2, 3)
 	decider := &script{Answers: []reply{
 		applying(&jobpolicyv1.DecideJobResponse{Delete: []*jobpolicyv1.DeletePod{{Uid: uids[0]}, {Uid: uids[1]}}, Status: recorded(t, 9)}),
 		applying(&jobpolicyv1.DecideJobResponse{Status: recorded(t, 4), Release: uidsOf(t, 4)}),
 	}}
-	e, err := New(testConfig(s, decider))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := build(t, testConfig(s, decider))
 	run(t, e)
-	eventually(t, "third question", func() bool { return len(decider.Requests()) >= 3 })
+	decider.Await(t, 3)
 	requests := decider.Requests()
 	if deferredUntil(requests[0], jobpolicyv1.Step_STEP_DELETE_PODS) != nil {
 		t.Error("deletion is deferred before any failed")
@@ -195,9 +185,7 @@ func TestAPodThatCannotBeDeletedDelaysNothingElse(t *testing.T) {
 	if at := deferredUntil(requests[1], jobpolicyv1.Step_STEP_DELETE_PODS); at == nil || !at.AsTime().After(requests[0].GetNow().AsTime()) {
 		t.Errorf("after a failed deletion, deletions are left until %v", at)
 	}
-	if diff := cmp.Diff([]string{"delete pods", "delete pods", "update jobs/status", "patch pods"}, s.done()); diff != "" {
-		t.Errorf("writes (-want +got):\n%s", diff)
-	}
+	s.WantWrites(t, "delete pods", "delete pods", "update jobs/status", "patch pods")
 	if until := e.queue.State(testKey).BackoffUntil; !until.IsZero() {
 		t.Errorf("the Job backs off until %v, want only its deletions to", until)
 	}
@@ -224,11 +212,10 @@ func TestANamespaceIsGoingOnlyIfItIs(t *testing.T) {
 				objects = append(objects, tc.namespace)
 			}
 			s := newServer(objects...)
-			s.failures["create pods"] = func(int) error { return refused }
+			s.Failures["create pods"] = func(int) error { return refused }
 			decider := &script{Answers: []reply{applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
 			start(t, testConfig(s, decider))
-			eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
-			second := decider.Requests()[1]
+			second := decider.Await(t, 2)
 			if got := second.GetNamespaceDeleting(); got != tc.want {
 				t.Errorf("the Job goes with its namespace: %t, want %t", got, tc.want)
 			}

@@ -49,8 +49,7 @@ type wrongAnswer struct {
 
 func refuseEach(t *testing.T, cases map[string]wrongAnswer) {
 	t.Helper()
-	e, err := New(testConfig(newServer(), &script{}))
-	must(err)
+	e := build(t, testConfig(newServer(), &script{}))
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			d := &response{
@@ -158,7 +157,8 @@ func TestAnAnswerWithAWrongStatusIsRefused(t *testing.T) {
 // carrier carries answers out against an API server that does whatever it is asked.
 type carrier struct{ e *Executor }
 
-func newCarrier() carrier {
+func newCarrier(t testing.TB) carrier {
+	t.Helper()
 	client := fake.NewClientset()
 	version := 1000
 	client.PrependReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -180,9 +180,7 @@ func newCarrier() carrier {
 	})
 	cfg := testConfig(newServer(), &script{})
 	cfg.Client, cfg.Settings = client, &jobpolicyv1.Settings{MaxPodChanges: 5}
-	e, err := New(cfg)
-	must(err)
-	return carrier{e}
+	return carrier{build(t, cfg)}
 }
 
 // carryOut carries an answer about a Job with three pods out if it passes.
@@ -217,7 +215,7 @@ func oddJobs() []*batchv1.Job {
 
 // No answer that passes the check makes the executor panic.
 func TestWhateverPassesTheCheckCanBeCarriedOut(t *testing.T) {
-	c := newCarrier()
+	c := newCarrier(t)
 	rapid.Check(t, func(t *rapid.T) {
 		job := oddJobs()[rapid.IntRange(0, 2).Draw(t, "kind of job")]
 		c.carryOut(t, job, drawAnswer(t, job))
@@ -226,7 +224,7 @@ func TestWhateverPassesTheCheckCanBeCarriedOut(t *testing.T) {
 
 // FuzzAnswers does the same for any bytes.
 func FuzzAnswers(f *testing.F) {
-	c := newCarrier()
+	c := newCarrier(f)
 	for n, job := range oddJobs() {
 		d := &jobpolicyv1.DecideJobResponse{
 			Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY, Create: &jobpolicyv1.CreatePods{Count: 2}, RequeueTime: timestamppb.New(time.Unix(0, 0)),

@@ -3,7 +3,6 @@ package executor
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,35 +11,28 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"jobpolicy.dev/executor/backoff"
+	"jobpolicy.dev/executor/internal/fakes"
 	"jobpolicy.dev/executor/state"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// wallClock is a clock that can be set.
-type wallClock struct{ off atomic.Int64 }
-
-func (c *wallClock) now() time.Time { return time.Now().Add(time.Duration(c.off.Load())) }
-
-func (c *wallClock) set(by time.Duration) { c.off.Add(int64(by)) }
-
 // inBubble runs an Executor in virtual time while f runs. prepare may be nil.
 func inBubble(t *testing.T, cfg Config, prepare func(*Executor), f func(t *testing.T, e *Executor)) {
 	synctest.Test(t, func(t *testing.T) {
-		e, err := New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := build(t, cfg)
 		if prepare != nil {
 			prepare(e)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- e.Run(ctx) }()
+		run(t, e)
 		f(t, e)
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("run: %v", err)
-		}
+	})
+}
+
+// runFor runs an Executor for some virtual time.
+func runFor(t *testing.T, cfg Config, long time.Duration) {
+	inBubble(t, cfg, nil, func(*testing.T, *Executor) {
+		time.Sleep(long)
+		synctest.Wait()
 	})
 }
 
@@ -55,18 +47,17 @@ func discard(e *Executor) {
 func TestAClockThatIsSetLengthensNoWait(t *testing.T) {
 	for name, step := range map[string]time.Duration{"back": -time.Hour, "forward": time.Hour, "not": 0} {
 		t.Run(name, func(t *testing.T) {
-			clock := &wallClock{}
+			clock := &fakes.Clock{}
 			cfg := testConfig(newServer(), &script{})
-			cfg.Now, cfg.StatusPeriod = clock.now, time.Second
+			cfg.Now, cfg.StatusPeriod = clock.Now, time.Second
 			synctest.Test(t, func(t *testing.T) {
-				e, err := New(cfg)
-				must(err)
+				e := build(t, cfg)
 				defer discard(e)
 				s := e.jobs.With(testKey, func(s *state.Job) { s.Observe(testJob(), state.Watch) })
 				s.Statuses.Reschedule(cfg.StatusPeriod)
 				s.Backoffs.Failed(state.Create, backoff.Limits{First: 2 * time.Second, Max: time.Minute})
 				s.Backoffs.Failed(state.Delete, backoff.Limits{First: 3 * time.Second, Max: time.Minute})
-				clock.set(step)
+				clock.Set(step)
 				snap, err := e.decider.snapshot(s, false)
 				must(err)
 				ahead := func(at *timestamppb.Timestamp) time.Duration { return at.AsTime().Sub(snap.req.GetNow().AsTime()) }
@@ -92,12 +83,12 @@ func TestAClockThatIsSetMovesNoRequeue(t *testing.T) {
 		"back": {-time.Hour, time.Minute}, "a little forward": {clockTolerance, time.Minute}, "forward": {time.Hour, lookStep},
 	} {
 		t.Run(name, func(t *testing.T) {
-			clock := &wallClock{}
+			clock := &fakes.Clock{}
 			var asked []time.Time
 			question := func(answer *jobpolicyv1.DecideJobResponse) reply {
 				return func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 					asked = append(asked, time.Now())
-					clock.set(tc.step)
+					clock.Set(tc.step)
 					answer.RequestId, answer.Disposition = req.GetRequestId(), jobpolicyv1.Disposition_DISPOSITION_SETTLED
 					answer.RequeueTime = timestamppb.New(req.GetNow().AsTime().Add(time.Minute))
 					return answer, nil
@@ -105,11 +96,8 @@ func TestAClockThatIsSetMovesNoRequeue(t *testing.T) {
 			}
 			decider := &script{Answers: []reply{question(&jobpolicyv1.DecideJobResponse{}), question(&jobpolicyv1.DecideJobResponse{})}}
 			cfg := testConfig(newServer(testJob()), decider)
-			cfg.Now = clock.now
-			inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
-				time.Sleep(2 * time.Minute)
-				synctest.Wait()
-			})
+			cfg.Now = clock.Now
+			runFor(t, cfg, 2*time.Minute)
 			if len(asked) != 2 || asked[1].Sub(asked[0]).Round(lookStep) != tc.want {
 				t.Errorf("asked at %v, want twice, %v apart", asked, tc.want)
 			}
@@ -120,19 +108,19 @@ func TestAClockThatIsSetMovesNoRequeue(t *testing.T) {
 // After an exhausted quota, creation is deferred for the API backoff, even if the clock is
 // set back by an hour at that moment.
 func TestAClockSetBackDelaysNoCreation(t *testing.T) {
-	clock := &wallClock{}
+	clock := &fakes.Clock{}
 	var created time.Time
 	server := newServer(testJob())
-	server.failures["create pods"] = func(n int) error {
+	server.Failures["create pods"] = func(n int) error {
 		if n == 1 {
-			clock.set(-time.Hour)
+			clock.Set(-time.Hour)
 			return apierrors.NewInternalError(errors.New("exceeded quota"))
 		}
 		created = time.Now()
 		return nil
 	}
 	cfg := testConfig(server, &script{Otherwise: creatingOnce})
-	cfg.Now, cfg.APIBackoff, cfg.MaxAPIBackoff = clock.now, time.Second, time.Minute
+	cfg.Now, cfg.APIBackoff, cfg.MaxAPIBackoff = clock.Now, time.Second, time.Minute
 	inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
 		begun := time.Now()
 		time.Sleep(30 * time.Second)

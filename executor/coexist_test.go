@@ -61,8 +61,8 @@ func TestBesideTheBuiltinControllerOnlyOwnOrphansAreReleased(t *testing.T) {
 
 // jobGoes deletes the Job, and changes its pod.
 func (s *server) jobGoes(change []func(*corev1.Pod)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	if len(change) > 0 {
 		s.replace(podResource, testPod(2, change...))
 	}

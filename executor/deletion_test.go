@@ -64,7 +64,7 @@ func (b *bookkeeper) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequ
 }
 
 // deletions are what the API server and the garbage collector do to the Job and
-// its pods, 2 and 3, in each mode of deletion. s.mu is held.
+// its pods, 2 and 3, in each mode of deletion. s is locked.
 var deletions = map[metav1.DeletionPropagation]func(s *server){
 	metav1.DeletePropagationBackground: func(s *server) {
 		must(s.Tracker().Delete(jobResource, "ns", "job"))
@@ -96,7 +96,7 @@ func beingDeleted[O metav1.Object](o O) O {
 }
 
 func (s *server) replace(resource schema.GroupVersionResource, o runtime.Object) {
-	s.stamp(o)
+	s.Stamp(o)
 	must(s.Tracker().Update(resource, o, "ns"))
 }
 
@@ -122,16 +122,16 @@ func TestPodsAreReleasedHoweverAndWheneverTheirJobIsDeleted(t *testing.T) {
 				var once sync.Once
 				decider := &bookkeeper{onFirst: func() {}}
 				if step.write == "" {
-					decider.onFirst = func() { once.Do(func() { s.mu.Lock(); defer s.mu.Unlock(); remove(s) }) }
+					decider.onFirst = func() { once.Do(func() { s.Lock(); defer s.Unlock(); remove(s) }) }
 				}
-				s.failures["update jobs/status"] = func(n int) error {
+				s.Failures["update jobs/status"] = func(n int) error {
 					if step.write != "update jobs/status" || n != step.n {
 						return nil
 					}
 					remove(s)
 					return conflict
 				}
-				s.failures["patch pods"] = func(n int) error {
+				s.Failures["patch pods"] = func(n int) error {
 					if step.write == "patch pods" && n == step.n {
 						remove(s)
 					}
@@ -167,8 +167,7 @@ func TestAJobBeingDeletedAdoptsNothing(t *testing.T) {
 	loose := func(p *corev1.Pod) { p.OwnerReferences, p.Finalizers = nil, nil }
 	s := newServer(beingDeleted(testJob()), testPod(2, loose))
 	decider := &script{}
-	e, err := New(testConfig(s, decider))
-	must(err)
+	e := build(t, testConfig(s, decider))
 	must(e.reconciler.podWatch.pods.In("ns").GetStore().Add(podcache.From(s.pod(t, "pod-2"))))
 	cached := testJob()
 	cached.ResourceVersion = "1"
@@ -176,9 +175,7 @@ func TestAJobBeingDeletedAdoptsNothing(t *testing.T) {
 	if _, err := e.reconciler.Reconcile(t.Context(), st.Key); err != nil {
 		t.Fatal(err)
 	}
-	if writes := s.done(); len(writes) != 0 {
-		t.Errorf("writes were made: %v", writes)
-	}
+	s.WantWrites(t)
 	if asked := decider.Requests(); len(asked) != 1 || !asked[0].GetSpec().GetDeleting() {
 		t.Errorf("asked %v, want one question about a Job that is being deleted", asked)
 	}
@@ -210,11 +207,11 @@ func TestAnUnmanagedJobOfTheSameNameIsLeftAlone(t *testing.T) {
 	s := newServer(testJob())
 	creating := applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})
 	decider := &script{Answers: []reply{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		s.Lock()
+		defer s.Unlock()
 		must(s.Tracker().Delete(jobResource, "ns", "job"))
 		next := testJob(func(j *batchv1.Job) { j.UID, j.Spec.ManagedBy = testUID(5), &otherManager })
-		s.stamp(next)
+		s.Stamp(next)
 		must(s.Tracker().Add(next))
 		return creating(req)
 	}}}
@@ -258,7 +255,7 @@ func TestADeletedJobIsForgottenAlthoughTheWatchMissedAPod(t *testing.T) {
 		}
 		later := testPod(3, func(p *corev1.Pod) { p.OwnerReferences, p.Labels, p.Finalizers = nil, nil, nil })
 		for range 20 { // Versions from 101 on.
-			s.stamp(later)
+			s.Stamp(later)
 		}
 		if _, err := s.CoreV1().Pods("ns").Create(t.Context(), later, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)

@@ -25,6 +25,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/internal/fakes"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -55,11 +56,8 @@ func TestADecisionIsCarriedOutInTheOrderOfTheContract(t *testing.T) {
 		Create: &jobpolicyv1.CreatePods{Count: 3}, Status: recorded(t, 2), Release: uidsOf(t, 2),
 	})}}
 	start(t, testConfig(s, decider))
-	eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
-	want := []string{"create pods", "create pods", "create pods", "update jobs/status", "patch pods"}
-	if diff := cmp.Diff(want, s.done()); diff != "" {
-		t.Errorf("writes (-want +got):\n%s", diff)
-	}
+	decider.Await(t, 2)
+	s.WantWrites(t, "create pods", "create pods", "create pods", "update jobs/status", "patch pods")
 	second := decider.Requests()[1]
 	if diff := cmp.Diff(uidsOf(t, 2), second.GetConfirmedReleases()); diff != "" {
 		t.Errorf("confirmed in the next snapshot (-want +got):\n%s", diff)
@@ -106,13 +104,11 @@ func TestNothingComesAfterAStepThatFails(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(testJob(), testPod(2, failedPhase))
-			s.failures[tc.write] = tc.fail
+			s.Failures[tc.write] = tc.fail
 			decider := &script{Answers: []reply{applying(tc.answer)}}
 			start(t, testConfig(s, decider))
-			eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
-			if diff := cmp.Diff(tc.want, s.done()); diff != "" {
-				t.Errorf("writes (-want +got):\n%s", diff)
-			}
+			decider.Await(t, 2)
+			s.WantWrites(t, tc.want...)
 			if !hasFinalizer(s.pod(t, "pod-2")) {
 				t.Error("the pod lost its finalizer")
 			}
@@ -123,7 +119,7 @@ func TestNothingComesAfterAStepThatFails(t *testing.T) {
 // One more is in flight once the first has succeeded: up to two fail.
 func TestNothingComesAfterACreationThatFailsInPart(t *testing.T) {
 	s := newServer(testJob(), testPod(2, failedPhase))
-	s.failures["create pods"] = func(n int) error {
+	s.Failures["create pods"] = func(n int) error {
 		if n == 1 {
 			return nil
 		}
@@ -133,8 +129,8 @@ func TestNothingComesAfterACreationThatFailsInPart(t *testing.T) {
 		Create: &jobpolicyv1.CreatePods{Count: 50}, Status: recorded(t, 2), Release: uidsOf(t, 2),
 	})}}
 	start(t, testConfig(s, decider))
-	eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
-	done := s.done()
+	decider.Await(t, 2)
+	done := s.Done()
 	if others := slices.DeleteFunc(slices.Clone(done), func(w string) bool { return w == "create pods" }); len(others) > 0 {
 		t.Errorf("after the failure came %v", others)
 	}
@@ -152,8 +148,8 @@ func TestWritesThatCouldHitAnotherPodCarryItsUID(t *testing.T) {
 		Delete: []*jobpolicyv1.DeletePod{{Uid: uidsOf(t, 2)[0], ReleaseFirst: true}}, Release: uidsOf(t, 3),
 	})}}
 	start(t, testConfig(s, decider))
-	eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
-	if diff := cmp.Diff([]string{"patch pods", "delete pods", "patch pods"}, s.done()); diff != "" {
+	decider.Await(t, 2)
+	if diff := cmp.Diff([]string{"patch pods", "delete pods", "patch pods"}, s.Done()); diff != "" {
 		t.Fatalf("writes (-want +got):\n%s", diff)
 	}
 	wantPatch := `{"metadata":{"uid":"` + string(testUID(2)) + `","resourceVersion":"102","$deleteFromPrimitiveList/finalizers":["batch.kubernetes.io/job-tracking"]}}`
@@ -185,22 +181,20 @@ func TestAnswersThatBreakTheContractAreRefused(t *testing.T) {
 				return d, nil
 			}}}
 			start(t, testConfig(s, decider))
-			eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
-			if writes := s.done(); len(writes) != 0 {
-				t.Errorf("writes were made: %v", writes)
-			}
+			decider.Await(t, 2)
+			s.WantWrites(t)
 		})
 	}
 }
 
 func TestACreationWithoutAnAnswerStaysInFlightUntilTheAPIServerIsAsked(t *testing.T) {
 	s := newServer(testJob())
-	s.failures["create pods"] = func(n int) error {
+	s.Failures["create pods"] = func(n int) error {
 		if n > 1 {
 			return nil
 		}
 		lost := testPod(7) // It was created; the answer was lost.
-		s.stamp(lost)
+		s.Stamp(lost)
 		if err := s.Tracker().Add(lost); err != nil {
 			return err
 		}
@@ -217,17 +211,14 @@ func TestACreationWithoutAnAnswerStaysInFlightUntilTheAPIServerIsAsked(t *testin
 		Create: &jobpolicyv1.CreatePods{Count: 1}, Status: &jobpolicyv1.JobStatus{Active: 1},
 	})}}
 	start(t, testConfig(s, decider))
-	eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
-	second := decider.Requests()[1]
+	second := decider.Await(t, 2)
 	if lists.Load() == 0 {
 		t.Error("the pods were not listed before the next decision")
 	}
 	if second.GetPods().GetActive() != 1 || second.GetInFlight() != nil {
 		t.Errorf("next snapshot: active %d, in flight %v; want 1, none", second.GetPods().GetActive(), second.GetInFlight())
 	}
-	if diff := cmp.Diff([]string{"create pods"}, s.done()); diff != "" {
-		t.Errorf("writes (-want +got):\n%s", diff)
-	}
+	s.WantWrites(t, "create pods")
 }
 
 func TestRowsOfActivePodsAreSentWhenAskedFor(t *testing.T) {
@@ -239,7 +230,7 @@ func TestRowsOfActivePodsAreSentWhenAskedFor(t *testing.T) {
 		}, nil
 	}}}
 	start(t, testConfig(s, decider))
-	eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
+	decider.Await(t, 2)
 	first, second := decider.Requests()[0], decider.Requests()[1]
 	if first.ActivePods != nil || len(second.GetActivePods().GetPods()) != 2 {
 		t.Errorf("rows: first %v, second %v; want none, then 2", first.ActivePods, second.ActivePods)
@@ -279,13 +270,11 @@ func TestUnmanagedJobsAndTheirPodsAreNotTouched(t *testing.T) {
 			decider := &script{}
 			cfg := testConfig(s, decider)
 			cfg.ReplaceBuiltin = tc.replace
-			inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) { time.Sleep(time.Minute) })
+			runFor(t, cfg, time.Minute)
 			if asked := len(decider.Requests()) > 0; asked != tc.wantAsked {
 				t.Errorf("asked: %v, want %v", asked, tc.wantAsked)
 			}
-			if writes := s.done(); len(writes) != 0 {
-				t.Errorf("writes were made: %v", writes)
-			}
+			s.WantWrites(t)
 		})
 	}
 }
@@ -310,12 +299,7 @@ func TestPodsWhoseJobCannotCareForThemAreReleased(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			tc.server.failures["patch pods"] = func(n int) error {
-				if n < 3 {
-					return errors.New("timeout")
-				}
-				return nil
-			}
+			tc.server.Failures["patch pods"] = fakes.FailFirst(2, errors.New("timeout"))
 			cfg := testConfig(tc.server, &script{})
 			cfg.ReplaceBuiltin = tc.replace
 			start(t, cfg)
@@ -353,7 +337,7 @@ func TestPodsAreClaimed(t *testing.T) {
 	if hasFinalizer(s.pod(t, "pod-3")) {
 		t.Error("the pod that was let go keeps the tracking finalizer")
 	}
-	eventually(t, "a question", func() bool { return len(decider.Requests()) > 0 })
+	decider.Await(t, 1)
 	if got := decider.Requests()[0].GetPods().GetActive(); got != 1 {
 		t.Errorf("the first question has %d active pods, want the adopted one only", got)
 	}
@@ -366,7 +350,7 @@ func TestTheEngineBeingAwayLosesNothing(t *testing.T) {
 	}
 	decider := &script{Answers: []reply{away, away, away, applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
 	start(t, testConfig(s, decider))
-	eventually(t, "creation once the engine is back", func() bool { return slices.Contains(s.done(), "create pods") })
+	eventually(t, "creation once the engine is back", func() bool { return slices.Contains(s.Done(), "create pods") })
 }
 
 // aboutOne answers only about one Job, and never settles it.
@@ -411,7 +395,7 @@ func TestARejectedJobIsToldOnce(t *testing.T) {
 	}
 	decider := &script{Answers: []reply{reject, reject, reject}}
 	start(t, testConfig(s, decider))
-	eventually(t, "fourth question", func() bool { return len(decider.Requests()) >= 4 })
+	decider.Await(t, 4)
 	var events *corev1.EventList
 	eventually(t, "event", func() bool {
 		var err error
@@ -428,7 +412,7 @@ func TestARecreatedJobStartsClean(t *testing.T) {
 	s := newServer(testJob())
 	decider := &script{Answers: []reply{applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
 	start(t, testConfig(s, decider))
-	eventually(t, "creation", func() bool { return slices.Contains(s.done(), "create pods") })
+	eventually(t, "creation", func() bool { return slices.Contains(s.Done(), "create pods") })
 	ctx := context.Background()
 	if err := s.BatchV1().Jobs("ns").Delete(ctx, "job", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)

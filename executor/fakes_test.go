@@ -3,7 +3,6 @@ package executor
 import (
 	"context"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
@@ -41,19 +40,9 @@ func applying(d *jobpolicyv1.DecideJobResponse) reply {
 }
 
 // server is the fakes' API server.
-type server struct {
-	*fakes.Server
-	mu       sync.Locker                  // Keeps writes out.
-	failures map[string]func(n int) error // By write; n counts the tries of it.
-}
+type server struct{ *fakes.Server }
 
-func newServer(objects ...runtime.Object) *server {
-	s := fakes.NewServer(objects...)
-	return &server{s, s, s.Failures}
-}
-
-func (s *server) stamp(o runtime.Object) { s.Stamp(o) }
-func (s *server) done() []string         { return s.Done() }
+func newServer(objects ...runtime.Object) *server { return &server{fakes.NewServer(objects...)} }
 
 func testJob(change ...func(*batchv1.Job)) *batchv1.Job {
 	manager := ManagedBy
@@ -105,13 +94,19 @@ func testConfig(client *server, decider Decider) Config {
 	return cfg
 }
 
-// start makes an Executor and runs it for the length of the test.
-func start(t *testing.T, cfg Config) *Executor {
+func build(t testing.TB, cfg Config) *Executor {
 	t.Helper()
 	e, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return e
+}
+
+// start makes an Executor and runs it for the length of the test.
+func start(t *testing.T, cfg Config) *Executor {
+	t.Helper()
+	e := build(t, cfg)
 	run(t, e)
 	return e
 }

@@ -20,6 +20,7 @@ import (
 
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/gang"
+	"jobpolicy.dev/executor/internal/fakes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -86,11 +87,8 @@ func TestAGangIsMadeBeforeItsPods(t *testing.T) {
 	s := newServer(testJob(gangJob))
 	decider := &script{Answers: []reply{applying(gangDecision(true))}}
 	start(t, gangConfig(s, decider))
-	eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
-	want := []string{"create workloads", "create podgroups", "create pods", "create pods", "update jobs/status"}
-	if diff := cmp.Diff(want, s.done()); diff != "" {
-		t.Errorf("writes (-want +got):\n%s", diff)
-	}
+	decider.Await(t, 2)
+	s.WantWrites(t, "create workloads", "create podgroups", "create pods", "create pods", "update jobs/status")
 	name := gang.PodGroupName(gang.WorkloadName(testJob()), "job-pgt-0")
 	if diff := cmp.Diff([]string{name, name}, s.podGroups(t)); diff != "" {
 		t.Errorf("groups of the pods (-want +got):\n%s", diff)
@@ -215,10 +213,8 @@ func TestWhatThereIsOfAGangIsUsed(t *testing.T) {
 			}
 			decider := &script{Answers: []reply{applying(gangDecision(!tc.begun))}}
 			start(t, gangConfig(s, decider))
-			eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
-			if diff := cmp.Diff(tc.want, s.done()); diff != "" {
-				t.Errorf("writes (-want +got):\n%s", diff)
-			}
+			decider.Await(t, 2)
+			s.WantWrites(t, tc.want...)
 			if diff := cmp.Diff([]string{tc.wantGroup, tc.wantGroup}, s.podGroups(t)); diff != "" {
 				t.Errorf("groups of the pods (-want +got):\n%s", diff)
 			}
@@ -245,16 +241,11 @@ func TestAJobDoesNotBeginWithoutItsGang(t *testing.T) {
 	for _, write := range []string{"create workloads", "create podgroups"} {
 		t.Run(write, func(t *testing.T) {
 			s := newServer(testJob(gangJob))
-			s.failures[write] = func(n int) error {
-				if n > 2 {
-					return nil
-				}
-				return apierrors.NewForbidden(schema.GroupResource{Resource: "any"}, "", errors.New("exceeded quota: q"))
-			}
+			s.Failures[write] = fakes.FailFirst(2, apierrors.NewForbidden(schema.GroupResource{Resource: "any"}, "", errors.New("exceeded quota: q")))
 			decider := &script{Answers: []reply{applying(gangDecision(true)), applying(gangDecision(true)), applying(gangDecision(true))}}
 			start(t, gangConfig(s, decider))
-			eventually(t, "the third attempt is done", func() bool { return len(decider.Requests()) >= 4 })
-			writes := s.done()
+			decider.Await(t, 4)
+			writes := s.Done()
 			last := len(writes) - 3
 			if diff := cmp.Diff([]string{"create pods", "create pods", "update jobs/status"}, writes[last:]); diff != "" {
 				t.Errorf("last writes (-want +got):\n%s", diff)
@@ -282,7 +273,7 @@ func TestAJobDoesNotBeginWithoutItsGang(t *testing.T) {
 // If a quota refuses a PodGroup, finished pods of a running Job are still counted.
 func TestAGangThatCannotBeCreatedAgainDefersCreationOnly(t *testing.T) {
 	s := newServer(testJob(gangJob), aWorkload("theirs"), testPod(2, failedPhase))
-	s.failures["create podgroups"] = func(int) error {
+	s.Failures["create podgroups"] = func(int) error {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "podgroups"}, "", errors.New("exceeded quota: q"))
 	}
 	decider := &script{Answers: []reply{
@@ -290,10 +281,8 @@ func TestAGangThatCannotBeCreatedAgainDefersCreationOnly(t *testing.T) {
 		applying(&jobpolicyv1.DecideJobResponse{Status: recorded(t, 2), Release: uidsOf(t, 2)}),
 	}}
 	start(t, gangConfig(s, decider))
-	eventually(t, "third question", func() bool { return len(decider.Requests()) >= 3 })
-	if diff := cmp.Diff([]string{"create podgroups", "update jobs/status", "patch pods"}, s.done()); diff != "" {
-		t.Errorf("writes (-want +got):\n%s", diff)
-	}
+	decider.Await(t, 3)
+	s.WantWrites(t, "create podgroups", "update jobs/status", "patch pods")
 	if deferredUntil(decider.Requests()[1], jobpolicyv1.Step_STEP_CREATE_PODS) == nil {
 		t.Error("the engine is not told to defer creation")
 	}
@@ -305,8 +294,8 @@ func TestWithoutTheGateNothingIsReadOrMade(t *testing.T) {
 		Create: gangDecision(true).GetCreate(),
 	})}}
 	start(t, testConfig(s, decider))
-	eventually(t, "third question", func() bool { return len(decider.Requests()) >= 3 })
-	if diff := cmp.Diff([]string{"create pods", "create pods"}, s.done()); diff != "" {
+	decider.Await(t, 3)
+	if diff := cmp.Diff([]string{"create pods", "create pods"}, s.Done()); diff != "" {
 		t.Errorf("writes; the first answer breaks the contract (-want +got):\n%s", diff)
 	}
 	for _, action := range s.Actions() {
@@ -326,7 +315,7 @@ func TestATemplateWithAGroupIsAFactOfTheSpec(t *testing.T) {
 	}))
 	decider := &script{Answers: []reply{applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
 	start(t, gangConfig(s, decider))
-	eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
+	decider.Await(t, 2)
 	if !decider.Requests()[0].GetSpec().GetHasSchedulingGroup() {
 		t.Error("the engine is not told of the group")
 	}
@@ -342,10 +331,7 @@ func TestAGangThatCannotBeReadIsNoGangless(t *testing.T) {
 	s.PrependReactor("get", "workloads", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, context.DeadlineExceeded
 	})
-	e, err := New(gangConfig(s, &script{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := build(t, gangConfig(s, &script{}))
 	name, err := e.gangs.Ensure(t.Context(), testJob(gangJob), &jobpolicyv1.Gang{MinCount: 2})
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the group is %q, %v; want an error", name, err)
@@ -356,16 +342,8 @@ func TestAGangThatCannotBeReadIsNoGangless(t *testing.T) {
 // executor reads it, is no reason to schedule the pods one by one: the Job has not begun.
 func TestAWorkloadDeletedBeforeItIsReadIsCreatedInAnotherTry(t *testing.T) {
 	s := newServer()
-	s.failures["create workloads"] = func(n int) error {
-		if n > 1 {
-			return nil
-		}
-		return apierrors.NewAlreadyExists(schema.GroupResource{Resource: "workloads"}, ownWorkload)
-	}
-	e, err := New(gangConfig(s, &script{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.Failures["create workloads"] = fakes.FailFirst(1, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "workloads"}, ownWorkload))
+	e := build(t, gangConfig(s, &script{}))
 	want := &jobpolicyv1.Gang{MinCount: 2, MayBegin: true}
 	// api.ErrGone would say that the Job is gone.
 	if name, err := e.gangs.Ensure(t.Context(), testJob(gangJob), want); err == nil || errors.Is(err, api.ErrGone) {

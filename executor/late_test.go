@@ -46,8 +46,8 @@ func TestAPodThatComesAfterTheEndOfItsJobEnds(t *testing.T) {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Minute)
-				if ended := slices.Contains(s.done(), "delete pods"); ended != tc.ends {
-					t.Errorf("the pod was deleted: %t, want %t; writes: %q", ended, tc.ends, s.done())
+				if ended := slices.Contains(s.Done(), "delete pods"); ended != tc.ends {
+					t.Errorf("the pod was deleted: %t, want %t; writes: %q", ended, tc.ends, s.Done())
 				}
 			})
 		})

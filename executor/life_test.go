@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -20,30 +19,25 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/internal/fakes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 func TestAReconcileInProgressIsFinishedWhenRunIsStopped(t *testing.T) {
 	s := newServer(testJob(), testPod(2, failedPhase))
 	ctx, stop := context.WithCancel(context.Background())
-	s.failures["create pods"] = func(int) error { stop(); return nil }
+	s.Failures["create pods"] = func(int) error { stop(); return nil }
 	decider := &script{Answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
 		Create: &jobpolicyv1.CreatePods{Count: 1}, Status: recorded(t, 2), Release: uidsOf(t, 2),
 	})}}
-	e, err := New(testConfig(s, decider))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := build(t, testConfig(s, decider))
 	if err := e.Ready(); !errors.Is(err, controller.ErrNotReady) {
 		t.Errorf("before Run: got %v, want controller.ErrNotReady", err)
 	}
 	if err := e.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"create pods", "update jobs/status", "patch pods"}
-	if diff := cmp.Diff(want, s.done()); diff != "" {
-		t.Errorf("writes (-want +got):\n%s", diff)
-	}
+	s.WantWrites(t, "create pods", "update jobs/status", "patch pods")
 	if n := len(decider.Requests()); n != 1 {
 		t.Errorf("%d questions, want 1: no new reconcile begins after the stop", n)
 	}
@@ -61,12 +55,7 @@ func TestTheJobIsReadBeforeDecidingAgainWhenTheOutcomeOfAWriteIsOpen(t *testing.
 	for name, failure := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(testJob())
-			s.failures["update jobs/status"] = func(n int) error {
-				if n == 1 {
-					return failure
-				}
-				return nil
-			}
+			s.Failures["update jobs/status"] = fakes.FailFirst(1, failure)
 			var reads atomic.Int32
 			s.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 				reads.Add(1)
@@ -74,7 +63,7 @@ func TestTheJobIsReadBeforeDecidingAgainWhenTheOutcomeOfAWriteIsOpen(t *testing.
 			})
 			decider := &script{Answers: []reply{applying(&jobpolicyv1.DecideJobResponse{Status: &jobpolicyv1.JobStatus{Failed: 1}})}}
 			start(t, testConfig(s, decider))
-			eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
+			decider.Await(t, 2)
 			if reads.Load() == 0 {
 				t.Error("the Job was not read")
 			}
@@ -85,7 +74,7 @@ func TestTheJobIsReadBeforeDecidingAgainWhenTheOutcomeOfAWriteIsOpen(t *testing.
 // A status write that took effect is announced even if its answer is lost.
 func TestAStatusWithoutAnAnswerIsNotForgotten(t *testing.T) {
 	s := newServer(testJob())
-	s.failures["update jobs/status"] = func(n int) error {
+	s.Failures["update jobs/status"] = func(n int) error {
 		if n > 1 {
 			return nil
 		}
@@ -115,7 +104,7 @@ func TestPodsAreListedWhenSomebodyElseKeepsTheJobsBooks(t *testing.T) {
 	s := newServer(testJob(), testPod(2, failedPhase))
 	decider := &script{}
 	start(t, testConfig(s, decider))
-	eventually(t, "first question", func() bool { return len(decider.Requests()) >= 1 })
+	decider.Await(t, 1)
 	var lists atomic.Int32
 	s.PrependReactor("list", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		if a.GetNamespace() == "ns" {
@@ -124,9 +113,9 @@ func TestPodsAreListedWhenSomebodyElseKeepsTheJobsBooks(t *testing.T) {
 		return false, nil, nil
 	})
 	changed := testJob(func(j *batchv1.Job) { j.Status.Failed = 1 })
-	s.mu.Lock()
-	s.stamp(changed)
-	s.mu.Unlock()
+	s.Lock()
+	s.Stamp(changed)
+	s.Unlock()
 	if err := s.Tracker().Update(schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}, changed, "ns"); err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +138,7 @@ func TestARequeueTimeIsHonoured(t *testing.T) {
 	cfg := testConfig(s, decider)
 	cfg.SyncBatchPeriod = 50 * time.Millisecond
 	start(t, cfg)
-	eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
+	decider.Await(t, 2)
 	first, second := decider.Requests()[0].GetNow().AsTime(), decider.Requests()[1].GetNow().AsTime()
 	if gap := second.Sub(first); gap < cfg.SyncBatchPeriod {
 		t.Errorf("asked again after %v, want at least the batch period", gap)
@@ -201,7 +190,7 @@ func TestCreationsDoNotUseUpTheVerdictsEvents(t *testing.T) {
 func TestAClaimThatHangsKeepsNoOtherJobWaiting(t *testing.T) {
 	hanging, end := make(chan struct{}), make(chan struct{})
 	s := newServer(testJob(), testPod(2, func(p *corev1.Pod) { p.Labels = nil }))
-	s.failures["patch pods"] = func(int) error {
+	s.Failures["patch pods"] = func(int) error {
 		close(hanging)
 		<-end
 		return nil

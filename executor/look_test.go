@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 
+	"jobpolicy.dev/executor/internal/fakes"
 	"jobpolicy.dev/executor/telemetry"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -59,10 +60,7 @@ func TestAMissedReconcileIsFound(t *testing.T) {
 				server, log := newServer(testJob()), &bytes.Buffer{}
 				cfg, registry := testConfig(server, &script{Otherwise: decide}), prometheus.NewRegistry()
 				cfg.Registerer, cfg.SafetyLookReportsOnly, cfg.Logger = registry, reportsOnly, slog.New(slog.NewTextHandler(log, nil))
-				inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
-					time.Sleep(35 * time.Minute)
-					synctest.Wait()
-				})
+				runFor(t, cfg, 35*time.Minute)
 				missed := samples(t, registry, "jobpolicy_missed_reconciles_total")["{}"]
 				if reportsOnly && missed < 2 || !reportsOnly && missed != 1 {
 					t.Errorf("missed reconciles: %v", missed)
@@ -70,7 +68,7 @@ func TestAMissedReconcileIsFound(t *testing.T) {
 				if got := strings.Count(log.String(), `level=WARN msg="`+telemetry.LogMissedReconcile+`"`); got != int(missed) {
 					t.Errorf("%d log lines about %v missed reconciles", got, missed)
 				}
-				if helped := slices.Contains(server.done(), "create pods"); helped == reportsOnly {
+				if helped := slices.Contains(server.Done(), "create pods"); helped == reportsOnly {
 					t.Errorf("the pod was created: %t, with the safety look only reporting: %t", helped, reportsOnly)
 				}
 			})
@@ -82,16 +80,13 @@ func TestAMissedReconcileIsFound(t *testing.T) {
 // exist, and then nothing is missed, whatever the cached Job asks for.
 func TestAJobThatDoesNotExistMissesNothing(t *testing.T) {
 	server := newServer(testJob())
-	server.failures["update jobs/status"] = func(int) error {
+	server.Failures["update jobs/status"] = func(int) error {
 		return apierrors.NewNotFound(batchv1.Resource("jobs"), testJob().Name)
 	}
 	decider := &script{Otherwise: finishing}
 	cfg, registry := testConfig(server, decider), prometheus.NewRegistry()
 	cfg.Registerer = registry
-	inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
-		time.Sleep(time.Hour)
-		synctest.Wait()
-	})
+	runFor(t, cfg, time.Hour)
 	if missed := samples(t, registry, "jobpolicy_missed_reconciles_total"); len(missed) > 0 {
 		t.Errorf("missed reconciles: %v", missed)
 	}
@@ -170,17 +165,14 @@ func TestTheSafetyLookFindsNothingWhereNothingIsMissed(t *testing.T) {
 			decider := &script{Otherwise: tc.decide}
 			cfg, registry := testConfig(server, decider), prometheus.NewRegistry()
 			cfg.Registerer, cfg.APIBackoff, cfg.MaxAPIBackoff = registry, time.Second, time.Minute
-			inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
-				time.Sleep(time.Hour)
-				synctest.Wait()
-			})
+			runFor(t, cfg, time.Hour)
 			if missed := samples(t, registry, "jobpolicy_missed_reconciles_total"); len(missed) > 0 {
 				t.Errorf("missed reconciles: %v", missed)
 			}
 			if len(decider.Requests()) > tc.wantMost {
 				t.Errorf("asked %d times, want at most %d", len(decider.Requests()), tc.wantMost)
 			}
-			if writes := server.done(); len(writes) > 0 || (name == "at rest" && reads > 2) {
+			if writes := server.Done(); len(writes) > 0 || (name == "at rest" && reads > 2) {
 				t.Errorf("%d reads, which the informers' two lists are part of; writes %v", reads, writes)
 			}
 		})
@@ -201,7 +193,7 @@ func TestLooksAreSpread(t *testing.T) {
 // If the clock is set forward beyond the time for which a reconcile is planned, the Job is
 // reconciled without waiting.
 func TestAClockSetForwardIsNoticed(t *testing.T) {
-	clock := &wallClock{}
+	clock := &fakes.Clock{}
 	var asked []time.Duration
 	begun := time.Time{}
 	decider := &script{Otherwise: func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
@@ -212,12 +204,12 @@ func TestAClockSetForwardIsNoticed(t *testing.T) {
 		return settled(req, 9*time.Minute), nil
 	}}
 	cfg := testConfig(newServer(testJob()), decider)
-	cfg.Now = clock.now
+	cfg.Now = clock.Now
 	inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
 		time.Sleep(time.Minute - lookStep/2) // Not in the moment of a look.
-		clock.set(time.Hour)
+		clock.Set(time.Hour)
 		time.Sleep(time.Minute)
-		clock.set(-2 * time.Hour)
+		clock.Set(-2 * time.Hour)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 	})

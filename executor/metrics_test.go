@@ -218,13 +218,10 @@ func TestAReconcileCountsItselfAndWhatItDid(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(testJob())
-			s.failures["create pods"] = func(int) error { return tc.creation }
+			s.Failures["create pods"] = func(int) error { return tc.creation }
 			cfg, registry := testConfig(s, &script{Answers: []reply{tc.answer}}), prometheus.NewRegistry()
 			cfg.Registerer = registry
-			e, err := New(cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := build(t, cfg)
 			st := e.jobs.With(testKey, func(st *state.Job) { st.Observe(testJob(), state.Watch) })
 			if _, err := e.reconciler.Reconcile(t.Context(), st.Key); err != nil {
 				t.Fatal(err)
@@ -274,10 +271,7 @@ func TestJobsOfOtherManagersAreCountedOnce(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, replace=%v", name, replace), func(t *testing.T) {
 				cfg, registry := testConfig(newServer(), &script{}), prometheus.NewRegistry()
 				cfg.Registerer, cfg.ReplaceBuiltin = registry, replace
-				e, err := New(cfg)
-				if err != nil {
-					t.Fatal(err)
-				}
+				e := build(t, cfg)
 				e.watcher.jobSeen(nil, tc.job)
 				changed := tc.job.DeepCopy()
 				changed.ResourceVersion = "7"
@@ -326,10 +320,7 @@ func TestTerminatedPodsWithTheFinalizerAreCountedAsTheyComeAndGo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg, registry := testConfig(newServer(), &script{}), prometheus.NewRegistry()
 			cfg.Registerer = registry
-			e, err := New(cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := build(t, cfg)
 			tc.see(e)
 			if diff := cmp.Diff(tc.want, samples(t, registry, "job_controller_")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

@@ -76,14 +76,10 @@ func TestANamespaceThatHangsKeepsNoOtherWaiting(t *testing.T) {
 		client := &hanging{Interface: server, namespace: "hung", created: map[string]time.Time{}}
 		cfg := testConfig(server, &script{Otherwise: creatingOnce})
 		cfg.Client, cfg.APIBackoff, cfg.MaxAPIBackoff = client, time.Second, time.Minute
-		e, err := New(cfg)
-		must(err)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- e.Run(ctx) }()
+		start(t, cfg)
 		create := func(namespace string, first, n int) {
 			for i := range n {
-				_, err := server.BatchV1().Jobs(namespace).Create(ctx, job(namespace, first+i), metav1.CreateOptions{})
+				_, err := server.BatchV1().Jobs(namespace).Create(t.Context(), job(namespace, first+i), metav1.CreateOptions{})
 				must(err)
 				if i%50 == 49 {
 					synctest.Wait() // The fake watch panics if nobody has read 100 events.
@@ -107,8 +103,6 @@ func TestANamespaceThatHangsKeepsNoOtherWaiting(t *testing.T) {
 			}
 		}
 		client.mu.Unlock()
-		cancel()
-		must(<-ended)
 	})
 }
 

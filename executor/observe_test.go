@@ -10,13 +10,15 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/executor/internal/fakes"
 )
 
 // While the API server refuses pods, an observation and /debug/decisions say why.
 func TestAnObservationSaysWhyPodsAreNotCreated(t *testing.T) {
 	var room atomic.Bool
 	server := newServer(testJob())
-	server.failures["create pods"] = func(int) error {
+	server.Failures["create pods"] = func(int) error {
 		if room.Load() {
 			return nil
 		}
@@ -45,11 +47,11 @@ func TestAnObservationSaysWhyPodsAreNotCreated(t *testing.T) {
 // with.
 func TestARefusalAndItsEventHaveWallTime(t *testing.T) {
 	server := newServer(testJob())
-	server.failures["create pods"] = func(int) error { return apierrors.NewInternalError(errors.New("exceeded quota: small")) }
-	clock := &wallClock{}
-	clock.set(-24 * time.Hour)
+	server.Failures["create pods"] = func(int) error { return apierrors.NewInternalError(errors.New("exceeded quota: small")) }
+	clock := &fakes.Clock{}
+	clock.Set(-24 * time.Hour)
 	cfg := testConfig(server, &script{Otherwise: creatingOnce})
-	cfg.Now = clock.now
+	cfg.Now = clock.Now
 	inBubble(t, cfg, nil, func(t *testing.T, e *Executor) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
@@ -64,7 +66,7 @@ func TestARefusalAndItsEventHaveWallTime(t *testing.T) {
 			t.Errorf("shown: %v, want a refusal and an event", shown)
 		}
 		for what, at := range shown {
-			if off := clock.now().Sub(at); off < 0 || off > time.Minute {
+			if off := clock.Now().Sub(at); off < 0 || off > time.Minute {
 				t.Errorf("%s: %s before now", what, off)
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -43,7 +42,7 @@ func (s *server) putsBackChanged() func(name string) int {
 		pod := object.(*corev1.Pod).DeepCopy()
 		times++
 		pod.Annotations = map[string]string{"example.com/seen": strconv.Itoa(times)}
-		s.stamp(pod)
+		s.Stamp(pod)
 		return pod, s.Tracker().Update(podResource, pod, "ns")
 	}, "pod-2")
 }
@@ -118,17 +117,14 @@ func TestAFinalizerThatIsPutBackMakesNoHotLoop(t *testing.T) {
 			tries := server.putsBack("pod-2")
 			cfg := testConfig(server, &script{Otherwise: releasing(tc.deletes)})
 			cfg.APIBackoff, cfg.MaxAPIBackoff = time.Second, time.Minute
-			inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
-				time.Sleep(5 * time.Minute)
-				synctest.Wait()
-			})
+			runFor(t, cfg, 5*time.Minute)
 			if n := tries("pod-2"); n < 5 || n > 12 {
 				t.Errorf("the finalizer was removed %d times in 5 minutes, want 5 to 12", n)
 			}
 			if n := tries("pod-3"); n != 1 {
 				t.Errorf("that of the other pod was removed %d times, want once", n)
 			}
-			if n := strings.Count(strings.Join(server.done(), ","), "delete pods"); tc.deletes && n != 1 {
+			if n := strings.Count(strings.Join(server.Done(), ","), "delete pods"); tc.deletes && n != 1 {
 				t.Errorf("%d pods were deleted, want the one that was released", n)
 			}
 		})
@@ -154,10 +150,7 @@ func TestAnOrphanWhoseFinalizerIsPutBackIsTriedAgain(t *testing.T) {
 			tries := tc.putsBack(server)
 			cfg := testConfig(server, &script{})
 			cfg.ReplaceBuiltin, cfg.APIBackoff, cfg.MaxAPIBackoff = true, time.Second, time.Minute
-			inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
-				time.Sleep(5 * time.Minute)
-				synctest.Wait()
-			})
+			runFor(t, cfg, 5*time.Minute)
 			if n := tries("pod-2"); n < 5 || n > 12 {
 				t.Errorf("the finalizer was removed %d times in 5 minutes, want 5 to 12", n)
 			}
@@ -184,8 +177,7 @@ func TestAPodIsAdoptedAsItWasSeen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := newServer(testJob(), testPod(3, tc.is))
-			e, err := New(testConfig(server, &script{}))
-			must(err)
+			e := build(t, testConfig(server, &script{}))
 			s := e.jobs.With(testKey, func(s *state.Job) {
 				s.Observe(testJob(func(j *batchv1.Job) { j.ResourceVersion = "1" }), state.Watch)
 			})
@@ -205,8 +197,7 @@ func TestAPodIsAdoptedAsItWasSeen(t *testing.T) {
 // A pod is not disowned if the Job's selector matches it again in the meantime.
 func TestAPodIsLetGoAsItWasSeen(t *testing.T) {
 	server := newServer(testJob(), testPod(3))
-	e, err := New(testConfig(server, &script{}))
-	must(err)
+	e := build(t, testConfig(server, &script{}))
 	s := e.jobs.With(testKey, func(s *state.Job) {
 		s.Observe(testJob(func(j *batchv1.Job) { j.ResourceVersion = "1" }), state.Watch)
 	})
@@ -221,8 +212,7 @@ func TestAPodIsLetGoAsItWasSeen(t *testing.T) {
 // interrupted, somebody removed the owner: the watch's first version has none. The Job must
 // adopt the pod, and not count it as its own for ever.
 func TestAPodThatWasDisownedUnseenIsClaimed(t *testing.T) {
-	e, err := New(testConfig(newServer(testJob()), &script{}))
-	must(err)
+	e := build(t, testConfig(newServer(testJob()), &script{}))
 	defer discard(e)
 	s := e.jobs.With(testKey, func(s *state.Job) { s.Observe(testJob(), state.Watch) })
 	s.Tracker.Observe(cachedPod(3, func(pod *corev1.Pod) { pod.ResourceVersion = "5" }), tracker.Response)

@@ -79,8 +79,7 @@ func TestWhatRecordsPodsGoesBeforeWhatOnlyCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := testConfig(newServer(), &script{})
 		cfg.StatusPeriod = time.Minute
-		e, err := New(cfg)
-		must(err)
+		e := build(t, cfg)
 		defer discard(e)
 		s := e.jobs.With(testKey, func(s *state.Job) { s.Observe(testJob(), state.Watch) })
 		s.Statuses.Reschedule(cfg.StatusPeriod)
@@ -138,8 +137,7 @@ func TestTheDecisionSaysWhenToAskAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg := testConfig(newServer(testJob()), &script{})
 			cfg.StatusPeriod = time.Second
-			e, err := New(cfg)
-			must(err)
+			e := build(t, cfg)
 			s := e.jobs.With(testKey, func(s *state.Job) { s.Observe(testJob(), state.Watch) })
 			if tc.backsOff {
 				s.Tracker.Observe(cachedPod(3), tracker.Watch)
@@ -166,7 +164,7 @@ func TestAStatusWaitsForLongReleases(t *testing.T) {
 		}
 		server := newServer(append(objects, testJob())...)
 		var released time.Time
-		server.failures["patch pods"] = func(n int) error {
+		server.Failures["patch pods"] = func(n int) error {
 			if n == 1 {
 				released = time.Now()
 				time.Sleep(200 * time.Millisecond)
@@ -175,8 +173,7 @@ func TestAStatusWaitsForLongReleases(t *testing.T) {
 		}
 		cfg := testConfig(server, &script{})
 		cfg.Writes.PerJob, cfg.StatusPeriod = 3, time.Minute
-		e, err := New(cfg)
-		must(err)
+		e := build(t, cfg)
 		s := e.jobs.With(testKey, func(s *state.Job) { s.Observe(testJob(), state.Watch) })
 		for n := range pods {
 			s.Tracker.Observe(cachedPod(2+n, failedPhase), tracker.Watch)

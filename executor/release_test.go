@@ -35,14 +35,14 @@ func TestAPodThatEndsWhileItIsBeingDeletedKeepsItsFinalizer(t *testing.T) {
 				lists.Add(1)
 				return false, nil, nil
 			})
-			s.failures["patch pods"] = func(n int) error {
+			s.Failures["patch pods"] = func(n int) error {
 				if n > 1 {
 					return nil
 				}
 				before.Store(lists.Load())
 				changed := testPod(2)
 				changed.Status.Phase = tc.phase
-				s.stamp(changed)
+				s.Stamp(changed)
 				if err := s.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), changed, "ns"); err != nil {
 					t.Error(err)
 				}
@@ -52,7 +52,7 @@ func TestAPodThatEndsWhileItIsBeingDeletedKeepsItsFinalizer(t *testing.T) {
 				Delete: []*jobpolicyv1.DeletePod{{Uid: uidsOf(t, 2)[0], ReleaseFirst: true}},
 			})}}
 			start(t, testConfig(s, decider))
-			eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
+			decider.Await(t, 2)
 			pod, err := s.CoreV1().Pods("ns").Get(context.Background(), "pod-2", metav1.GetOptions{})
 			if has := err == nil && hasFinalizer(pod); has != tc.wantFinalizer {
 				t.Errorf("the pod has its finalizer: %v, want %v (%v)", has, tc.wantFinalizer, err)
@@ -70,14 +70,14 @@ func TestAPodThatEndsWhileItIsBeingDeletedKeepsItsFinalizer(t *testing.T) {
 
 func TestTheEngineIsToldThatTheNamespaceIsBeingDeleted(t *testing.T) {
 	s := newServer(testJob())
-	s.failures["create pods"] = func(int) error {
+	s.Failures["create pods"] = func(int) error {
 		refused := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("namespace is being terminated"))
 		refused.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 		return refused
 	}
 	decider := &script{Answers: []reply{applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
 	start(t, testConfig(s, decider))
-	eventually(t, "second question", func() bool { return len(decider.Requests()) >= 2 })
+	decider.Await(t, 2)
 	asked := decider.Requests()
 	if asked[0].GetNamespaceDeleting() || !asked[1].GetNamespaceDeleting() {
 		t.Errorf("deleting is %v at first, and %v when the namespace refused a pod", asked[0].GetNamespaceDeleting(), asked[1].GetNamespaceDeleting())

@@ -58,14 +58,14 @@ func TestStandsDownForAJobOfAnotherController(t *testing.T) {
 					made()
 				}
 				time.Sleep(9 * time.Minute)
-				if wrote := len(s.done()) > 0; wrote == tc.quiet {
-					t.Errorf("after 9 minutes: wrote %v; want a write: %v", s.done(), !tc.quiet)
+				if wrote := len(s.Done()) > 0; wrote == tc.quiet {
+					t.Errorf("after 9 minutes: wrote %v; want a write: %v", s.Done(), !tc.quiet)
 				}
 				if warned := strings.HasPrefix(e.SecondController(), "WARNING"); warned != (!tc.listed && name != "our own pod") {
 					t.Errorf("says of a second controller: %s", e.SecondController())
 				}
 				time.Sleep(2 * time.Minute)
-				if diff := cmp.Diff([]string{"update jobs/status"}, s.done()); diff != "" {
+				if diff := cmp.Diff([]string{"update jobs/status"}, s.Done()); diff != "" {
 					t.Errorf("writes after the other was quiet (-want +got):\n%s", diff)
 				}
 			})

@@ -17,8 +17,7 @@ func TestAStatusOfAnotherClientIsFollowedByAListBeforeTheDecision(t *testing.T) 
 	ended, loose := testPod(2, failedPhase), testPod(3, func(pod *corev1.Pod) { pod.OwnerReferences, pod.Finalizers = nil, nil })
 	server := newServer(testJob(), ended, loose)
 	decider := &script{}
-	e, err := New(testConfig(server, decider))
-	must(err)
+	e := build(t, testConfig(server, decider))
 	s := e.jobs.With(testKey, func(s *state.Job) {
 		s.Observe(testJob(func(j *batchv1.Job) { j.ResourceVersion = "1" }), state.Watch)
 	})
@@ -26,9 +25,9 @@ func TestAStatusOfAnotherClientIsFollowedByAListBeforeTheDecision(t *testing.T) 
 	must(e.reconciler.podWatch.pods.In("ns").GetIndexer().Add(cachedPod(3, func(pod *corev1.Pod) {
 		pod.OwnerReferences, pod.Finalizers, pod.ResourceVersion = nil, nil, loose.ResourceVersion
 	})))
-	server.failures["patch pods"] = func(int) error {
+	server.Failures["patch pods"] = func(int) error {
 		ended.Finalizers = nil
-		server.stamp(ended)
+		server.Stamp(ended)
 		must(server.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), ended, "ns"))
 		s.Observe(testJob(func(j *batchv1.Job) { j.ResourceVersion, j.Status.Failed = "1000", 1 }), state.Watch)
 		return nil
@@ -50,8 +49,7 @@ func TestAStatusOfAnotherClientIsFollowedByAListBeforeTheDecision(t *testing.T) 
 // The executor vouches for its view: what it has written is part of it, although
 // the watch has yet to show that, and what the watch shows of before changes nothing.
 func TestTheViewContainsOwnWrites(t *testing.T) {
-	e, err := New(testConfig(newServer(), &script{}))
-	must(err)
+	e := build(t, testConfig(newServer(), &script{}))
 	version := func(rv string, active int32) *batchv1.Job {
 		return testJob(func(j *batchv1.Job) { j.ResourceVersion, j.Status.Active = rv, active })
 	}

@@ -31,10 +31,7 @@ func onePod(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, 
 // ends.
 func standBy(t *testing.T, cfg Config) *Executor {
 	t.Helper()
-	e, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := build(t, cfg)
 	standing, stop := context.WithCancel(context.Background())
 	var warm sync.WaitGroup
 	t.Cleanup(func() {
@@ -52,7 +49,7 @@ func TestAWarmStandbyListsTheJobsPodsBeforeItActs(t *testing.T) {
 	cases := map[string]struct {
 		before  bool // The pod is there before the cache is filled.
 		created bool // The leader before has created a pod.
-		lists   int  // of pods, but for the one that fills the cache
+		lists   int  // of the pods of the namespace
 		creates int
 	}{
 		"a pod that the cache lacks": {created: true, lists: 1, creates: 0},
@@ -63,13 +60,9 @@ func TestAWarmStandbyListsTheJobsPodsBeforeItActs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newServer(testJob())
-				var lists counter
+				lists := s.Count("list", "pods")
 				s.PrependWatchReactor("pods", func(clienttesting.Action) (bool, watch.Interface, error) {
 					return true, watch.NewFake(), nil // Nothing arrives.
-				})
-				s.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
-					lists.add()
-					return false, nil, nil
 				})
 				s.PrependReactor("list", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 					jobs, err := s.Tracker().List(batchv1.SchemeGroupVersion.WithResource("jobs"), jobKind, "")
@@ -90,14 +83,14 @@ func TestAWarmStandbyListsTheJobsPodsBeforeItActs(t *testing.T) {
 				if tc.created && !tc.before {
 					create()
 				}
-				filled, own := lists.count(), len(s.done())
+				own := len(s.Done())
 				run(t, e)
 				time.Sleep(time.Second)
-				if got := lists.count() - filled; got != tc.lists {
+				if got := lists(); got != tc.lists {
 					t.Errorf("%d lists of pods, want %d", got, tc.lists)
 				}
-				if got := len(s.done()) - own; got != tc.creates {
-					t.Errorf("%q, want %d pods created", s.done()[own:], tc.creates)
+				if got := len(s.Done()) - own; got != tc.creates {
+					t.Errorf("%q, want %d pods created", s.Done()[own:], tc.creates)
 				}
 			})
 		})
@@ -135,21 +128,4 @@ func TestANewListDoesNotVerifyTheCacheBeforeItsEnd(t *testing.T) {
 			}
 		}
 	})
-}
-
-type counter struct {
-	mu sync.Mutex
-	n  int
-}
-
-func (c *counter) add() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.n++
-}
-
-func (c *counter) count() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.n
 }

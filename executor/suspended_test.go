@@ -47,7 +47,7 @@ func TestWhatOnlySaysSuspendedIsNotInTheWayOfAnUpdate(t *testing.T) {
 			server := newServer()
 			var begun time.Time
 			var wrote []time.Duration
-			server.failures["update jobs/status"] = func(int) error {
+			server.Failures["update jobs/status"] = func(int) error {
 				wrote = append(wrote, time.Since(begun).Round(50*time.Millisecond))
 				return nil
 			}

@@ -1,7 +1,6 @@
 package cronjob
 
 import (
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,32 +9,29 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"jobpolicy.dev/executor/internal/fakes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 // settled asks to be asked again at a time.
 func settled(at time.Time) reply {
-	return func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
-		return &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, RequeueTime: timestamppb.New(at)}, nil
-	}
+	return answering(&jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, RequeueTime: timestamppb.New(at)})
 }
 
 // TestAClockThatIsSetDelaysNoRunForLong has a clock that is a day ahead at the
 // first look, which plans the next one for a day later still.
 func TestAClockThatIsSetDelaysNoRunForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var ahead atomic.Int64
-		ahead.Store(int64(24 * time.Hour))
-		began := time.Now()
-		now := func() time.Time { return created.Add(time.Since(began) + time.Duration(ahead.Load())) }
+		clock := &fakes.Clock{}
+		clock.Set(time.Until(created) + 24*time.Hour)
 		d := &script{Answers: []reply{settled(created.Add(48 * time.Hour)), starting("cron-1")}}
 		s := newServer(testCron())
-		start(t, s, d, func(c *Config) { c.Now = now })
+		start(t, s, d, func(c *Config) { c.Now = clock.Now })
 		time.Sleep(time.Second)
 		if n := len(d.Requests()); n != 1 {
 			t.Fatalf("%d questions, want one", n)
 		}
-		ahead.Store(0)
+		clock.Set(-24 * time.Hour)
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		if _, err := s.BatchV1().Jobs(namespace).Get(t.Context(), "cron-1", metav1.GetOptions{}); err != nil {

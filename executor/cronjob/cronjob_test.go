@@ -48,7 +48,7 @@ func TestARunIsPartOfTheNextSnapshotAtOnce(t *testing.T) {
 				Active:           []*jobpolicyv1.ActiveJob{{Uid: req.GetJobs()[0].GetUid(), Name: req.GetJobs()[0].GetName()}},
 				LastScheduleTime: timestamppb.New(created.Add(time.Minute)),
 			},
-			Events: []*jobpolicyv1.JobEvent{{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "FromTheEngine", Message: "x"}},
+			Events: []*jobpolicyv1.JobEvent{normal("FromTheEngine", "x")},
 		}, nil
 	}}}
 	start(t, s, d)
@@ -57,9 +57,7 @@ func TestARunIsPartOfTheNextSnapshotAtOnce(t *testing.T) {
 		t.Fatalf("second question has jobs %v, want cron-1", second.GetJobs())
 	}
 	eventually(t, "status written", func() bool { return slices.Contains(s.Done(), "update cronjobs/status") })
-	if diff := cmp.Diff([]string{"create jobs", "update cronjobs/status"}, s.Done()); diff != "" {
-		t.Errorf("writes (-want +got):\n%s", diff)
-	}
+	s.WantWrites(t, "create jobs", "update cronjobs/status")
 	job, err := s.BatchV1().Jobs(namespace).Get(t.Context(), "cron-1", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +85,7 @@ func TestARunIsPartOfTheNextSnapshotAtOnce(t *testing.T) {
 	if diff := cmp.Diff(active, cron.Status.Active); diff != "" {
 		t.Errorf("status.active (-want +got):\n%s", diff)
 	}
-	eventually(t, "the engine's event", func() bool { return slices.Contains(s.events(t), "FromTheEngine") })
+	s.AwaitEvent(t, "FromTheEngine")
 }
 
 func TestAStartIsToldThoughWhatFollowsIsRefused(t *testing.T) {
@@ -96,14 +94,12 @@ func TestAStartIsToldThoughWhatFollowsIsRefused(t *testing.T) {
 	d := &script{Answers: []reply{applying(&jobpolicyv1.DecideCronJobResponse{
 		Create: &jobpolicyv1.CreateJob{Name: "cron-1"},
 		Edits:  &jobpolicyv1.CronJobEdits{RemoveAnnotations: []string{runNow}},
-		Events: []*jobpolicyv1.JobEvent{{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "Started", Message: "x"}},
+		Events: []*jobpolicyv1.JobEvent{normal("Started", "x")},
 	})}}
 	start(t, s, d)
 	d.Await(t, 2)
-	if diff := cmp.Diff([]string{"create jobs", "patch cronjobs"}, s.Done()); diff != "" {
-		t.Errorf("writes (-want +got):\n%s", diff)
-	}
-	eventually(t, "the event of the start", func() bool { return slices.Contains(s.events(t), "Started") })
+	s.WantWrites(t, "create jobs", "patch cronjobs")
+	s.AwaitEvent(t, "Started")
 }
 
 // creationsAnswered lets the creations of run cron-1 have these answers, and the last of them
@@ -125,7 +121,7 @@ func triesAgain(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJ
 	}
 	return applying(&jobpolicyv1.DecideCronJobResponse{
 		Create: &jobpolicyv1.CreateJob{Name: "cron-1"},
-		Events: []*jobpolicyv1.JobEvent{{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "SuccessfulCreate", Message: "Created job cron-1"}},
+		Events: []*jobpolicyv1.JobEvent{normal("SuccessfulCreate", "Created job cron-1")},
 	})(req)
 }
 
@@ -149,7 +145,7 @@ func TestAStartIsToldThoughItsAnswerIsLost(t *testing.T) {
 			s := newServer(testCron())
 			s.creationsAnswered(answers...)
 			start(t, s, &script{Otherwise: triesAgain})
-			eventually(t, "the event of the start", func() bool { return slices.Contains(s.events(t), "SuccessfulCreate") })
+			s.AwaitEvent(t, "SuccessfulCreate")
 		})
 	}
 }
@@ -168,7 +164,7 @@ func TestAStartBySomebodyElseIsNotToldAgain(t *testing.T) {
 	for n := 1; len(d.Await(t, n).GetJobs()) == 0; n++ {
 	}
 	time.Sleep(50 * time.Millisecond)
-	if events := s.events(t); slices.Contains(events, "SuccessfulCreate") {
+	if events := s.Events(t); slices.Contains(events, "SuccessfulCreate") {
 		t.Errorf("events %v about a run that somebody else started", events)
 	}
 }
@@ -188,7 +184,7 @@ func TestAnEditIsToldThoughItsAnswerIsLost(t *testing.T) {
 		Edits:  &jobpolicyv1.CronJobEdits{Suspend: true},
 		Events: []*jobpolicyv1.JobEvent{{Type: jobpolicyv1.EventType_EVENT_TYPE_WARNING, Reason: "SuspendedAfterFailures", Message: "x"}},
 	})}})
-	eventually(t, "the event of the suspension", func() bool { return slices.Contains(s.events(t), "SuspendedAfterFailures") })
+	s.AwaitEvent(t, "SuspendedAfterFailures")
 }
 
 func TestANameThatIsThereMeansStartedOnlyIfItIsTheCronJobsOwn(t *testing.T) {
@@ -202,7 +198,7 @@ func TestANameThatIsThereMeansStartedOnlyIfItIsTheCronJobsOwn(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(testCron(), tc.job)
-			told := &jobpolicyv1.JobEvent{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "SuccessfulCreate", Message: "Created job cron-1"}
+			told := normal("SuccessfulCreate", "Created job cron-1")
 			d := &script{Answers: []reply{applying(&jobpolicyv1.DecideCronJobResponse{
 				Create: &jobpolicyv1.CreateJob{Name: "cron-1"}, Events: []*jobpolicyv1.JobEvent{told},
 			})}}
@@ -212,7 +208,7 @@ func TestANameThatIsThereMeansStartedOnlyIfItIsTheCronJobsOwn(t *testing.T) {
 				t.Errorf("names_taken = %q, want %q", second.GetNamesTaken(), tc.wantTaken)
 			}
 			time.Sleep(50 * time.Millisecond)
-			if events := s.events(t); len(events) > 0 {
+			if events := s.Events(t); len(events) > 0 {
 				t.Errorf("events %v about a run that was started before", events)
 			}
 			if got, want := len(second.GetJobs()) == 1, tc.wantTaken == nil; got != want {
@@ -233,9 +229,7 @@ func TestNothingIsStartedForACronJobThatChangedSinceTheDecision(t *testing.T) {
 	if second := d.Await(t, 2); !second.GetSpec().GetSuspend() {
 		t.Error("the second question does not show what was read")
 	}
-	if writes := s.Done(); len(writes) > 0 {
-		t.Errorf("writes %v, want none", writes)
-	}
+	s.WantWrites(t)
 }
 
 // A run that somebody asks for may be refused for what it is. It must not hold up those of the
@@ -261,7 +255,7 @@ func TestAFailedCreationIsDeferredAndReported(t *testing.T) {
 			if len(deferrals) != 1 || deferrals[0].GetStep() != tc.want || !deferrals[0].GetUntil().AsTime().After(second.GetNow().AsTime()) {
 				t.Errorf("deferrals = %v, want %v until later", deferrals, tc.want)
 			}
-			eventually(t, "FailedCreate", func() bool { return slices.Contains(s.events(t), "FailedCreate") })
+			s.AwaitEvent(t, "FailedCreate")
 		})
 	}
 }
@@ -295,9 +289,7 @@ func TestDeletionsComeFirstAndNameTheUID(t *testing.T) {
 	if names := jobNames(second); !slices.Equal(names, []string{"cron-1"}) {
 		t.Errorf("jobs in the second snapshot: %v, want cron-1 alone", names)
 	}
-	if diff := cmp.Diff([]string{"delete jobs", "create jobs"}, s.Done()); diff != "" {
-		t.Errorf("writes (-want +got):\n%s", diff)
-	}
+	s.WantWrites(t, "delete jobs", "create jobs")
 	options := s.Writes()[0].(clienttesting.DeleteActionImpl).DeleteOptions
 	uid, background := testUID(7), metav1.DeletePropagationBackground
 	want := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background}
@@ -313,9 +305,7 @@ func TestNothingIsDeletedForARunWhoseNameIsTaken(t *testing.T) {
 	if taken := d.Await(t, 2).GetNamesTaken(); !slices.Equal(taken, []string{"cron-1"}) {
 		t.Errorf("names_taken = %q, want cron-1", taken)
 	}
-	if writes := s.Done(); len(writes) > 0 {
-		t.Errorf("writes %v, want none", writes)
-	}
+	s.WantWrites(t)
 }
 
 func jobNames(req *jobpolicyv1.DecideCronJobRequest) []string {
@@ -339,12 +329,10 @@ func TestAJobThatIsOnlyInTheActiveListIsLookedForPastTheCache(t *testing.T) {
 		job.ResourceVersion = "5000" // Newer than anything that the watch has shown.
 		return true, job, nil
 	})
-	d := &script{Answers: []reply{func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
-		return &jobpolicyv1.DecideCronJobResponse{
-			Disposition:  jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE,
-			Requirements: []jobpolicyv1.Requirement{jobpolicyv1.Requirement_REQUIREMENT_ABSENT_JOBS},
-		}, nil
-	}}}
+	d := &script{Answers: []reply{answering(&jobpolicyv1.DecideCronJobResponse{
+		Disposition:  jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE,
+		Requirements: []jobpolicyv1.Requirement{jobpolicyv1.Requirement_REQUIREMENT_ABSENT_JOBS},
+	})}}
 	start(t, s, d)
 	second := d.Await(t, 2)
 	if diff := cmp.Diff([][]byte{uidBytes(t, 8)}, second.GetAbsentJobs()); diff != "" {
@@ -465,8 +453,6 @@ func TestASnapshotContainsTheCronJobAndItsJobs(t *testing.T) {
 	}
 }
 
-// The API server takes any references in the active list, any annotations and
-// any times. None of them may keep a CronJob from being decided on.
 // A CronJob with more Jobs than a request may have still runs, and its history is deleted.
 func TestARequestHasTheJobsThatMatterMost(t *testing.T) {
 	listed := testJob(maxJobs+2, "listed", testUID(1))
@@ -495,6 +481,8 @@ func TestARequestHasTheJobsThatMatterMost(t *testing.T) {
 	}
 }
 
+// The API server takes any references in the active list, any annotations and
+// any times. None of them may keep a CronJob from being decided on.
 func TestNothingThatTheAPIServerTakesMakesARequestInvalid(t *testing.T) {
 	long, beyond := strings.Repeat("0", 5000), metav1.NewTime(time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC))
 	real := corev1.ObjectReference{Name: "cron-0", UID: testUID(7)}
@@ -508,9 +496,7 @@ func TestNothingThatTheAPIServerTakesMakesARequestInvalid(t *testing.T) {
 	job := testJob(7, "cron-0", testUID(1))
 	job.Annotations = map[string]string{runNow: long, batchv1.CronJobScheduledTimestampAnnotation: "9999-12-31T23:59:59-23:00"}
 	s := newServer(cron, job)
-	incomplete := func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
-		return &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE}, nil
-	}
+	incomplete := answering(&jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE})
 	d := &script{Answers: []reply{incomplete}}
 	start(t, s, d)
 	got := d.Await(t, 2) // with the absent ones looked for
@@ -531,9 +517,7 @@ func TestNothingThatTheAPIServerTakesMakesARequestInvalid(t *testing.T) {
 func TestAnUnknownDispositionIsRefused(t *testing.T) {
 	for _, disposition := range []jobpolicyv1.Disposition{0, 99} {
 		t.Run(disposition.String(), func(t *testing.T) {
-			d := &script{Answers: []reply{func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
-				return &jobpolicyv1.DecideCronJobResponse{Disposition: disposition}, nil
-			}}}
+			d := &script{Answers: []reply{answering(&jobpolicyv1.DecideCronJobResponse{Disposition: disposition})}}
 			start(t, newServer(testCron()), d)
 			d.Await(t, 2)
 		})
@@ -713,7 +697,7 @@ func TestADeletionThatIsRefusedHoldsUpNothing(t *testing.T) {
 		t.Errorf("jobs in the second snapshot: %v, want cron-1 alone", names)
 	}
 	eventually(t, "the run, and the events of both deletions", func() bool {
-		events := s.events(t)
+		events := s.Events(t)
 		return slices.Contains(s.Done(), "create jobs") && slices.Contains(events, "FailedDelete") && slices.Contains(events, "SuccessfulDelete")
 	})
 }
@@ -746,10 +730,10 @@ func TestADeletionIsToldThoughTheRunCannotBeCreated(t *testing.T) {
 	start(t, s, d)
 	d.Await(t, 2)
 	eventually(t, "both events", func() bool {
-		return slices.Contains(s.events(t), "FailedCreate") && slices.Contains(s.events(t), "SuccessfulDelete")
+		return slices.Contains(s.Events(t), "FailedCreate") && slices.Contains(s.Events(t), "SuccessfulDelete")
 	})
-	if slices.Contains(s.events(t), "SuccessfulCreate") {
-		t.Errorf("events %v, and no run was created", s.events(t))
+	if slices.Contains(s.Events(t), "SuccessfulCreate") {
+		t.Errorf("events %v, and no run was created", s.Events(t))
 	}
 }
 
@@ -758,9 +742,7 @@ func TestAnEventIsMissing(t *testing.T) {
 	s := newServer(testCron(), testJob(7, "cron-1", testUID(1)))
 	start(t, s, d)
 	d.Await(t, 2)
-	if writes := s.Done(); len(writes) > 0 {
-		t.Errorf("writes %v after an answer that breaks the contract, want none", writes)
-	}
+	s.WantWrites(t)
 }
 
 // The status of a decision does not overwrite what somebody else wrote after it.

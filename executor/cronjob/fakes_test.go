@@ -34,13 +34,21 @@ type (
 	reply  = func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error)
 )
 
+// answering answers with a decision.
+func answering(d *jobpolicyv1.DecideCronJobResponse) reply {
+	return func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) { return d, nil }
+}
+
 // applying answers with a decision to carry out. As with the engine's, what else is due
 // follows at once.
 func applying(d *jobpolicyv1.DecideCronJobResponse) reply {
-	return func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
-		d.Disposition, d.FollowUp = jobpolicyv1.Disposition_DISPOSITION_APPLY, jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE
-		return d, nil
-	}
+	d.Disposition, d.FollowUp = jobpolicyv1.Disposition_DISPOSITION_APPLY, jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE
+	return answering(d)
+}
+
+// normal is an event that the engine decides on.
+func normal(reason, message string) *jobpolicyv1.JobEvent {
+	return &jobpolicyv1.JobEvent{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: reason, Message: message}
 }
 
 // starting asks for a run of the schedule's time.
@@ -57,11 +65,11 @@ func deleting(t *testing.T, run string, jobs map[int]string) reply {
 	d := &jobpolicyv1.DecideCronJobResponse{}
 	for _, n := range slices.Sorted(maps.Keys(jobs)) {
 		d.Delete = append(d.Delete, &jobpolicyv1.DeleteJob{Uid: uidBytes(t, n), Name: jobs[n]})
-		d.Events = append(d.Events, &jobpolicyv1.JobEvent{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "SuccessfulDelete", Message: "Deleted job " + jobs[n]})
+		d.Events = append(d.Events, normal("SuccessfulDelete", "Deleted job "+jobs[n]))
 	}
 	if run != "" {
 		d.Create = &jobpolicyv1.CreateJob{Name: run}
-		d.Events = append(d.Events, &jobpolicyv1.JobEvent{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "SuccessfulCreate", Message: "Created job " + run})
+		d.Events = append(d.Events, normal("SuccessfulCreate", "Created job "+run))
 	}
 	return applying(d)
 }
@@ -72,21 +80,7 @@ type server struct{ *fakes.Server }
 func newServer(objects ...runtime.Object) *server { return &server{fakes.NewServer(objects...)} }
 
 // fail fails the first try of a write.
-func (s *server) fail(write string, err error) { s.Failures[write] = fakes.Once(err) }
-
-// events are the reasons of the events on the CronJob, in no order.
-func (s *server) events(t *testing.T) []string {
-	t.Helper()
-	list, err := s.CoreV1().Events(namespace).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var reasons []string
-	for _, ev := range list.Items {
-		reasons = append(reasons, ev.Reason)
-	}
-	return reasons
-}
+func (s *server) fail(write string, err error) { s.Failures[write] = fakes.FailFirst(1, err) }
 
 func testCron(change ...func(*batchv1.CronJob)) *batchv1.CronJob {
 	cron := &batchv1.CronJob{

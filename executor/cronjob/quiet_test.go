@@ -5,7 +5,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,13 +28,9 @@ func TestAConflictWithNobodyIsTriedAgainLater(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newServer(testCron())
 				s.fail(write, apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "cronjobs"}, "cron", nil))
-				writing := func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
-					return &jobpolicyv1.DecideCronJobResponse{
-						Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY, FollowUp: jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE,
-						Edits:  edits[write],
-						Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(created.Add(time.Minute))},
-					}, nil
-				}
+				writing := applying(&jobpolicyv1.DecideCronJobResponse{
+					Edits: edits[write], Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(created.Add(time.Minute))},
+				})
 				d := &script{Answers: []reply{writing, writing, writing}}
 				start(t, s, d, func(cfg *Config) { cfg.APIBackoff, cfg.MaxAPIBackoff = time.Hour, time.Hour })
 				time.Sleep(59 * time.Minute)
@@ -70,9 +65,7 @@ func TestAStatusThatIsTheSameIsNotDecidedOnForEver(t *testing.T) {
 		if got := asked[0].GetJobs()[0].GetScheduledTime().AsTime(); !got.Equal(at.Time) {
 			t.Errorf("scheduled_time = %v, want %v: whole seconds, as the API keeps times", got, at)
 		}
-		if diff := cmp.Diff([]string(nil), s.Done()); diff != "" {
-			t.Errorf("writes (-want +got):\n%s", diff)
-		}
+		s.WantWrites(t)
 	})
 }
 

@@ -23,19 +23,14 @@ func TestAShadowReportsARunThatDidNotStartAndStartsNone(t *testing.T) {
 		c.Annotations = map[string]string{wire.CronJobManagedBy: us}
 	})
 	s := newServer(testCron(), handedOver)
-	due := &script{Otherwise: func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
-		return &jobpolicyv1.DecideCronJobResponse{
-			Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
-			Create:      &jobpolicyv1.CreateJob{Name: "cron-1", ScheduledTime: timestamppb.New(created)},
-			Events:      []*jobpolicyv1.JobEvent{{Reason: "Started"}},
-		}, nil
-	}}
+	due := &script{Otherwise: applying(&jobpolicyv1.DecideCronJobResponse{
+		Create: &jobpolicyv1.CreateJob{Name: "cron-1", ScheduledTime: timestamppb.New(created)},
+		Events: []*jobpolicyv1.JobEvent{normal("Started", "x")},
+	})}
 	start(t, s, due, func(c *Config) { c.Shadow = report })
 	eventually(t, "the difference", func() bool { return len(report.Entries()) > 0 })
 	if got := report.Entries(); len(got) != 1 || got[0].Kind != shadow.CreateJob || got[0].Name != "cron" {
 		t.Errorf("differences %+v, want one, of the built-in controller's CronJob", got)
 	}
-	if done := s.Done(); len(done) != 0 {
-		t.Errorf("writes %v, want none", done)
-	}
+	s.WantWrites(t)
 }

@@ -7,7 +7,10 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
+	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,10 +51,10 @@ func NewServer(objects ...runtime.Object) *Server {
 	return s
 }
 
-// Once fails the first try with the error.
-func Once(err error) func(int) error {
+// FailFirst fails the first tries with the error.
+func FailFirst(tries int, err error) func(int) error {
 	return func(n int) error {
-		if n == 1 {
+		if n <= tries {
 			return err
 		}
 		return nil
@@ -91,6 +94,47 @@ func (s *Server) Done() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.names)
+}
+
+// WantWrites compares the names of the writes so far.
+func (s *Server) WantWrites(t testing.TB, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, s.Done()); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+}
+
+// Events are the reasons of all events, in no order.
+func (s *Server) Events(t testing.TB) []string {
+	t.Helper()
+	list, err := s.CoreV1().Events(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reasons []string
+	for _, event := range list.Items {
+		reasons = append(reasons, event.Reason)
+	}
+	return reasons
+}
+
+// AwaitEvent waits for an event of the reason.
+func (s *Server) AwaitEvent(t testing.TB, reason string) {
+	t.Helper()
+	Eventually(t, "event "+reason, func() bool { return slices.Contains(s.Events(t), reason) })
+}
+
+// Count counts calls of a verb on a resource of a namespace from now on. Those of informers of
+// all namespaces do not count.
+func (s *Server) Count(verb, resource string) (calls func() int) {
+	var n atomic.Int32
+	s.PrependReactor(verb, resource, func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if action.GetNamespace() != metav1.NamespaceAll {
+			n.Add(1)
+		}
+		return false, nil, nil
+	})
+	return func() int { return int(n.Load()) }
 }
 
 // Writes returns the writes so far, in order.
