@@ -2,6 +2,7 @@ package ttl
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,8 +63,8 @@ func testJob(change ...func(*batchv1.Job)) *batchv1.Job {
 	return job
 }
 
-// start runs a Controller for the length of the test.
-func start(t *testing.T, client *fake.Clientset, d Decider, change ...func(*Config)) {
+// newController makes a Controller, and an informer of Jobs that does not run yet.
+func newController(t *testing.T, client *fake.Clientset, d Decider, change ...func(*Config)) (*Controller, cache.SharedIndexInformer) {
 	t.Helper()
 	jobs := batchinformers.NewJobInformer(client, metav1.NamespaceAll, 0, cache.Indexers{})
 	cfg := Config{Config: fakes.Config(client), Decider: d, Jobs: informer.All(jobs)}
@@ -75,6 +76,13 @@ func start(t *testing.T, client *fake.Clientset, d Decider, change ...func(*Conf
 	if err != nil {
 		t.Fatal(err)
 	}
+	return c, jobs
+}
+
+// start runs a Controller for the length of the test.
+func start(t *testing.T, client *fake.Clientset, d Decider, change ...func(*Config)) {
+	t.Helper()
+	c, jobs := newController(t, client, d, change...)
 	fakes.Run(t, fakes.Informing(jobs.RunWithContext), c.Run)
 }
 
@@ -130,12 +138,7 @@ func TestEachReconcileSendsTheEventsOfOneDecision(t *testing.T) {
 				d.Events = []*jobpolicyv1.JobEvent{{Reason: "InvalidAnnotation"}}
 				return d, err
 			}
-			cfg := Config{Config: fakes.Config(client), Decider: engine, Jobs: informer.All(batchinformers.NewJobInformer(client, metav1.NamespaceAll, 0, cache.Indexers{}))}
-			cfg.ManagedBy, cfg.Now = us, func() time.Time { return ended.Add(2 * time.Minute) }
-			c, err := New(cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c, _ := newController(t, client, engine)
 			events := record.NewFakeRecorder(10)
 			c.base.Recorder = events
 			if _, err := c.reconcile(t.Context(), jobKey{namespace: job.Namespace, name: job.Name, uid: job.UID}, job); err != nil {
@@ -159,12 +162,7 @@ func TestAJobWhoseTimeToLiveGrewIsKept(t *testing.T) {
 	d := due(ended)
 	start(t, client, d)
 	eventually(t, "read", func() bool {
-		for _, a := range client.Actions() {
-			if a.Matches("get", "jobs") {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(client.Actions(), func(a clienttesting.Action) bool { return a.Matches("get", "jobs") })
 	})
 	if got := deletions(client); len(got) > 0 {
 		t.Errorf("deleted %v, a Job made anew under the name", got)
@@ -185,9 +183,9 @@ func TestTheEarlierOfTwoClocksCounts(t *testing.T) {
 			client := fake.NewClientset(testJob())
 			d := due(ended.Add(time.Minute))
 			start(t, client, d, func(c *Config) { c.ServerNow = func() time.Time { return tc.server } })
-			eventually(t, "question", func() bool { return len(d.Requests()) > 0 })
+			question := d.Await(t, 1)
 			if !tc.wantDelete {
-				if now := d.Requests()[0].GetNow().AsTime(); !now.Equal(tc.server) {
+				if now := question.GetNow().AsTime(); !now.Equal(tc.server) {
 					t.Errorf("asked for %s, want %s", now, tc.server)
 				}
 				return
@@ -213,8 +211,7 @@ func TestOptionsAreTheAnnotationsAsWritten(t *testing.T) {
 	client := fake.NewClientset(job, ns)
 	d := due(ended.Add(time.Hour))
 	start(t, client, d)
-	eventually(t, "question", func() bool { return len(d.Requests()) > 0 })
-	question := d.Requests()[0]
+	question := d.Await(t, 1)
 	if diff := cmp.Diff(map[string]string{afterComplete: "1 minute", afterFailed: ""}, question.GetSpec().GetAnnotations()); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
@@ -223,19 +220,24 @@ func TestOptionsAreTheAnnotationsAsWritten(t *testing.T) {
 	}
 }
 
-func TestAChangedDefaultMakesFinishedJobsDue(t *testing.T) {
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", ResourceVersion: "1"}}
-	client := fake.NewClientset(testJob(), ns)
-	d := due(ended.Add(time.Hour))
-	start(t, client, d)
-	eventually(t, "first question", func() bool { return len(d.Requests()) == 1 })
+// setDefault sets the time to live of the namespace's Jobs to 7 s.
+func setDefault(t *testing.T, client *fake.Clientset, ns *corev1.Namespace) {
+	t.Helper()
 	changed := ns.DeepCopy()
 	changed.ResourceVersion, changed.Annotations = "2", map[string]string{namespaceDefault: "7"}
 	if _, err := client.CoreV1().Namespaces().Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "second question", func() bool { return len(d.Requests()) == 2 })
-	if got := d.Requests()[1].GetNamespaceAnnotations()[namespaceDefault]; got != "7" {
+}
+
+func TestAChangedDefaultMakesFinishedJobsDue(t *testing.T) {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", ResourceVersion: "1"}}
+	client := fake.NewClientset(testJob(), ns)
+	d := due(ended.Add(time.Hour))
+	start(t, client, d)
+	d.Await(t, 1)
+	setDefault(t, client, ns)
+	if got := d.Await(t, 2).GetNamespaceAnnotations()[namespaceDefault]; got != "7" {
 		t.Errorf("the namespace's default is %q, want 7", got)
 	}
 }
@@ -255,12 +257,8 @@ func TestNothingIsAskedAboutAJobThatNothingLimits(t *testing.T) {
 	client := fake.NewClientset(kept, testJob(), ns)
 	d := due(ended.Add(time.Hour))
 	start(t, client, d, func(cfg *Config) { cfg.Workers = 1 })
-	eventually(t, "a question", func() bool { return len(d.Requests()) > 0 })
-	changed := ns.DeepCopy()
-	changed.ResourceVersion, changed.Annotations = "2", map[string]string{namespaceDefault: "7"}
-	if _, err := client.CoreV1().Namespaces().Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	d.Await(t, 1)
+	setDefault(t, client, ns)
 	eventually(t, "a question about each", func() bool { return len(d.Requests()) == 3 })
 	if got := d.Requests()[0].GetJob().GetName(); got != "job" {
 		t.Errorf("the first question is about %s", got)
