@@ -13,9 +13,7 @@ import (
 
 func TestLeaseIsHeldUntilLeadingHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := &leases{}
-		r := start(t, config(api, "first"))
-		<-r.began
+		api, _, r := startLeader(t)
 		r.ask()
 		<-r.asked
 		time.Sleep(time.Minute) // many leases long
@@ -41,9 +39,7 @@ func TestLeaseIsHeldUntilLeadingHasEnded(t *testing.T) {
 
 func TestNextReplicaTakesOverAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := &leases{}
-		first := start(t, config(api, "first"))
-		<-first.began
+		api, _, first := startLeader(t)
 		second := start(t, config(api, "second"))
 		synctest.Wait()
 		if leader, standby := second.Standby(); !standby || leader != "first" {
@@ -67,9 +63,7 @@ func TestNextReplicaTakesOverAtOnce(t *testing.T) {
 
 func TestNextReplicaTakesOverAsSoonAsTheLeaseRunsOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := &leases{}
-		first := start(t, config(api, "first"))
-		<-first.began
+		api, _, first := startLeader(t)
 		second := start(t, config(api, "second"))
 		time.Sleep(5 * time.Minute) // The lease may be renewed for long.
 		api.setDown("first")
@@ -113,9 +107,7 @@ func TestTheLeaseHasWallTime(t *testing.T) {
 // nobody else may lead.
 func TestADeletedLeaseMakesNoSecondLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := &leases{}
-		first := start(t, config(api, "first"))
-		<-first.began
+		api, _, first := startLeader(t)
 		second := start(t, config(api, "second"))
 		synctest.Wait()
 		api.remove()
@@ -142,14 +134,9 @@ func TestADeletedLeaseMakesNoSecondLeader(t *testing.T) {
 // holds it.
 func TestALeaseThatAnotherReplicaCreatedFirstIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := &leases{}
-		first := start(t, config(api, "first"))
-		<-first.began
+		api, _, _ := startLeader(t)
 		cfg := config(api, "second")
-		second, err := New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		second := build(t, cfg)
 		record := resourcelock.LeaderElectionRecord{HolderIdentity: "second", LeaseDurationSeconds: int(cfg.LeaseDuration.Seconds())}
 		if err := second.lock.Create(t.Context(), record); !apierrors.IsAlreadyExists(err) {
 			t.Fatalf("Create() = %v, want that it exists", err)
@@ -168,9 +155,7 @@ func TestALeaseThatAnotherReplicaCreatedFirstIsHeld(t *testing.T) {
 
 func TestStandbyEndsWithoutLeading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := &leases{}
-		leader := start(t, config(api, "first"))
-		<-leader.began
+		api, _, _ := startLeader(t)
 		standby := start(t, config(api, "second"))
 		standby.ask()
 		if err := <-standby.outcome; err != nil {
@@ -189,12 +174,9 @@ func TestReplicaThatIsAskedToEndBeforeItLeadsLeavesNoLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		api := &leases{onWrite: cancel} // while the lease is being acquired
-		election, err := New(config(api, "first"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		election := build(t, config(api, "first"))
 		led := false
-		err = election.Run(ctx, func(context.Context) error { led = true; return nil })
+		err := election.Run(ctx, func(context.Context) error { led = true; return nil })
 		if err != nil || led {
 			t.Errorf("Run() = %v, led = %v; want nil, without leading", err, led)
 		}
@@ -206,9 +188,7 @@ func TestReplicaThatIsAskedToEndBeforeItLeadsLeavesNoLease(t *testing.T) {
 
 func TestLostLeaseIsReportedWithoutWaitingForLeadingToEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := &leases{}
-		r := start(t, config(api, "first"))
-		<-r.began
+		api, _, r := startLeader(t)
 		api.setAway(true)
 		if err := <-r.outcome; !errors.Is(err, ErrLost) {
 			t.Errorf("Run() = %v, want ErrLost", err)
@@ -224,11 +204,8 @@ func TestLostLeaseIsReportedHoweverFastLeadingEnds(t *testing.T) {
 	for range 5 { // who is first, leading or the election, is not said
 		synctest.Test(t, func(t *testing.T) {
 			api := &leases{}
-			election, err := New(config(api, "first"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = election.Run(t.Context(), func(lease context.Context) error {
+			election := build(t, config(api, "first"))
+			err := election.Run(t.Context(), func(lease context.Context) error {
 				api.setAway(true)
 				<-lease.Done()
 				return nil
@@ -243,9 +220,7 @@ func TestLostLeaseIsReportedHoweverFastLeadingEnds(t *testing.T) {
 func TestAnotherHolderEndsTheTermAtOnce(t *testing.T) {
 	for _, holder := range []string{"second", ""} { // "": it has come and gone
 		synctest.Test(t, func(t *testing.T) {
-			api := &leases{}
-			r := start(t, config(api, "first"))
-			<-r.began
+			api, _, r := startLeader(t)
 			api.take(holder)
 			taken := time.Now()
 			if err := <-r.outcome; !errors.Is(err, ErrLost) {
@@ -282,14 +257,7 @@ func TestConfigurationIsChecked(t *testing.T) {
 }
 
 func TestTwoReplicasOfOneHostHaveTwoNames(t *testing.T) {
-	one, err := New(config(&leases{}, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := New(config(&leases{}, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	one, other := build(t, config(&leases{}, "")), build(t, config(&leases{}, ""))
 	if one.cfg.Identity == other.cfg.Identity {
 		t.Errorf("both are called %q", one.cfg.Identity)
 	}

@@ -14,6 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typed "k8s.io/client-go/kubernetes/typed/coordination/v1"
+
+	"jobpolicy.dev/executor/internal/fakes"
 )
 
 // leases is an API server that has one Lease.
@@ -138,15 +140,31 @@ type replica struct {
 	outcome chan error    // what Run returned
 }
 
-func start(t *testing.T, cfg Config) *replica {
+func build(t *testing.T, cfg Config) *Election {
 	t.Helper()
 	election, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return election
+}
+
+// startLeader starts a replica that leads, with a clock that can be set.
+func startLeader(t *testing.T) (*leases, *fakes.Clock, *replica) {
+	t.Helper()
+	api, clock := &leases{}, &fakes.Clock{}
+	cfg := config(api, "first")
+	cfg.Now = clock.Now
+	r := start(t, cfg)
+	<-r.began
+	return api, clock, r
+}
+
+func start(t *testing.T, cfg Config) *replica {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &replica{
-		Election: election, ask: cancel,
+		Election: build(t, cfg), ask: cancel,
 		began: make(chan struct{}), asked: make(chan struct{}), end: make(chan error, 1), outcome: make(chan error, 1),
 	}
 	done := make(chan struct{})

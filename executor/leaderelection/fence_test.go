@@ -5,10 +5,11 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"jobpolicy.dev/executor/internal/fakes"
 )
 
 // wire is a transport that reads the body of a request, at once or later.
@@ -50,59 +51,48 @@ func send(t *testing.T, rt http.RoundTripper, method, body string) error {
 	return err
 }
 
-// wallClock is a clock that can be set.
-type wallClock struct{ ahead atomic.Int64 }
-
-func (c *wallClock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
-
-func (c *wallClock) set(ahead time.Duration) { c.ahead.Store(int64(ahead)) }
-
 func TestFenceLetsWritesPassOnlyWhileTheLeaseIsCertain(t *testing.T) {
 	const write, refused = true, false
 	cases := map[string]struct {
-		before func(api *leases, clock *wallClock) // with the lease renewed a moment ago
+		before func(api *leases, clock *fakes.Clock) // with the lease renewed a moment ago
 		want   bool
 	}{
-		"renewed in time": {before: func(*leases, *wallClock) { time.Sleep(time.Minute) }, want: write},
+		"renewed in time": {before: func(*leases, *fakes.Clock) { time.Sleep(time.Minute) }, want: write},
 		"not renewed, but not over": {
-			before: func(api *leases, _ *wallClock) { api.setAway(true); time.Sleep(9 * time.Second) },
+			before: func(api *leases, _ *fakes.Clock) { api.setAway(true); time.Sleep(9 * time.Second) },
 			want:   write,
 		},
-		"the wall clock jumps over the lease": {before: func(_ *leases, c *wallClock) { c.set(15 * time.Second) }, want: refused},
+		"the wall clock jumps over the lease": {before: func(_ *leases, c *fakes.Clock) { c.Set(15 * time.Second) }, want: refused},
 		"the wall clock jumps, and the lease is renewed": {
-			before: func(_ *leases, c *wallClock) {
-				c.set(time.Hour)
+			before: func(_ *leases, c *fakes.Clock) {
+				c.Set(time.Hour)
 				time.Sleep(3 * time.Second)
 			},
 			want: write,
 		},
-		"the wall clock is set back": {before: func(_ *leases, c *wallClock) { c.set(-time.Hour) }, want: write},
+		"the wall clock is set back": {before: func(_ *leases, c *fakes.Clock) { c.Set(-time.Hour) }, want: write},
 		"set back, and not renewed": {
-			before: func(api *leases, c *wallClock) { c.set(-time.Hour); api.setAway(true); time.Sleep(15 * time.Second) },
+			before: func(api *leases, c *fakes.Clock) { c.Set(-time.Hour); api.setAway(true); time.Sleep(15 * time.Second) },
 			want:   refused,
 		},
-		"another replica holds it, unseen by us": {before: func(api *leases, _ *wallClock) { api.take("second") }, want: write},
+		"another replica holds it, unseen by us": {before: func(api *leases, _ *fakes.Clock) { api.take("second") }, want: write},
 		"another replica was seen to hold it": {
-			before: func(api *leases, _ *wallClock) { api.take("second"); time.Sleep(3 * time.Second) },
+			before: func(api *leases, _ *fakes.Clock) { api.take("second"); time.Sleep(3 * time.Second) },
 			want:   refused,
 		},
 		"another replica came and went": {
-			before: func(api *leases, _ *wallClock) { api.take(""); time.Sleep(3 * time.Second) },
+			before: func(api *leases, _ *fakes.Clock) { api.take(""); time.Sleep(3 * time.Second) },
 			want:   refused,
 		},
 		"another replica was seen, and we hold again": {
-			before: func(api *leases, _ *wallClock) { api.take("second"); time.Sleep(3 * time.Second); api.take("first") },
+			before: func(api *leases, _ *fakes.Clock) { api.take("second"); time.Sleep(3 * time.Second); api.take("first") },
 			want:   refused,
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				api, clock := &leases{}, &wallClock{}
-				cfg := config(api, "first")
-				cfg.Now = clock.now
-				r := start(t, cfg)
-				<-r.began
+				api, clock, r := startLeader(t)
 				synctest.Wait()
 				tc.before(api, clock)
 				net := &wire{}
@@ -124,10 +114,7 @@ func TestFenceLetsWritesPassOnlyWhileTheLeaseIsCertain(t *testing.T) {
 
 func TestNothingIsWrittenBeforeTheLeaseIsHeld(t *testing.T) {
 	net := &wire{}
-	election, err := New(config(&leases{}, "first"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	election := build(t, config(&leases{}, "first"))
 	rt := election.Fence()(net)
 	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 		for _, body := range []string{"body", ""} {
@@ -155,9 +142,7 @@ func (r *replica) renewed() time.Time {
 // after that.
 func TestARenewalCountsFromWhenItWasSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := &leases{}
-		r := start(t, config(api, "first"))
-		<-r.began
+		api, _, r := startLeader(t)
 		synctest.Wait()
 		api.latency.Store(int64(4 * time.Second))
 		time.Sleep(3 * time.Second) // the next renewal is on its way
@@ -173,12 +158,8 @@ func TestARenewalCountsFromWhenItWasSent(t *testing.T) {
 // the headers were sent, or wait for a connection.
 func TestABodyIsNotSentOnceTheLeaseIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api, clock := &leases{}, &wallClock{}
-		cfg := config(api, "first")
-		cfg.Now = clock.now
-		r := start(t, cfg)
-		<-r.began
-		net := &wire{beforeBody: func() { clock.set(time.Minute) }}
+		_, clock, r := startLeader(t)
+		net := &wire{beforeBody: func() { clock.Set(time.Minute) }}
 		if err := send(t, r.Fence()(net), http.MethodDelete, "options"); !errors.Is(err, ErrNotLeading) {
 			t.Errorf("%v, want ErrNotLeading", err)
 		}
@@ -207,12 +188,8 @@ func (a *again) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestABodyThatIsSentAgainIsCheckedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api, clock := &leases{}, &wallClock{}
-		cfg := config(api, "first")
-		cfg.Now = clock.now
-		r := start(t, cfg)
-		<-r.began
-		net := &again{wire{beforeBody: func() { clock.set(time.Minute) }}}
+		_, clock, r := startLeader(t)
+		net := &again{wire{beforeBody: func() { clock.Set(time.Minute) }}}
 		if err := send(t, r.Fence()(net), http.MethodPost, "pod"); !errors.Is(err, ErrNotLeading) {
 			t.Errorf("%v, want ErrNotLeading", err)
 		}
