@@ -215,9 +215,9 @@ func TestANamespaceIsGoingOnlyIfItIs(t *testing.T) {
 			s.Failures["create pods"] = func(int) error { return refused }
 			decider := &script{Answers: []reply{applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
 			start(t, testConfig(s, decider))
-			second := decider.Await(t, 2)
-			if got := second.GetNamespaceDeleting(); got != tc.want {
-				t.Errorf("the Job goes with its namespace: %t, want %t", got, tc.want)
+			first, second := decider.Await(t, 1), decider.Await(t, 2)
+			if got := second.GetNamespaceDeleting(); got != tc.want || first.GetNamespaceDeleting() {
+				t.Errorf("the Job goes with its namespace: %t at first, then %t; want false, %t", first.GetNamespaceDeleting(), got, tc.want)
 			}
 			if deferredUntil(second, jobpolicyv1.Step_STEP_CREATE_PODS) == nil {
 				t.Error("creation is not deferred")

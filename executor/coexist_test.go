@@ -12,10 +12,7 @@ import (
 // Beside the built-in controller, the executor leaves alone the pods of unmanaged Jobs and
 // pods without an owner, whether or not it saw their Job's deletion (invariant I9).
 func TestBesideTheBuiltinControllerOnlyOwnOrphansAreReleased(t *testing.T) {
-	otherManager := "example.com/other"
-	unmanaged := func(j *batchv1.Job) { j.Spec.ManagedBy = &otherManager }
 	builtin := func(j *batchv1.Job) { j.Spec.ManagedBy = nil }
-	loose := func(p *corev1.Pod) { p.OwnerReferences = nil }
 	unlabelled := func(p *corev1.Pod) { p.OwnerReferences, p.Labels = nil, nil }
 	cases := map[string]struct {
 		job  *batchv1.Job

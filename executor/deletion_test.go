@@ -75,7 +75,6 @@ var deletions = map[metav1.DeletionPropagation]func(s *server){
 		s.replace(podResource, beingDeleted(testPod(3)))
 	},
 	metav1.DeletePropagationOrphan: func(s *server) {
-		loose := func(p *corev1.Pod) { p.OwnerReferences = nil }
 		s.replace(jobResource, beingDeleted(testJob()))
 		s.replace(podResource, testPod(2, failedPhase, loose))
 		s.replace(podResource, testPod(3, loose))
@@ -152,7 +151,6 @@ func TestPodsAreReleasedHoweverAndWheneverTheirJobIsDeleted(t *testing.T) {
 // Foreground deletion of a Job waits for its pods. A pod whose labels do not match any
 // more must be released, too, or the deletion never ends.
 func TestAJobBeingDeletedReleasesPodsItDoesNotSelect(t *testing.T) {
-	stray := func(p *corev1.Pod) { p.Labels = map[string]string{"job": "2"} }
 	s := newServer(beingDeleted(testJob()), beingDeleted(testPod(2, stray)))
 	start(t, testConfig(s, &script{}))
 	eventually(t, "the pod is released", func() bool { return !hasFinalizer(s.pod(t, "pod-2")) })
@@ -164,8 +162,7 @@ func TestAJobBeingDeletedReleasesPodsItDoesNotSelect(t *testing.T) {
 // The cache may not show yet that a Job is being deleted. The Job must not adopt pods then,
 // because they would be deleted with it.
 func TestAJobBeingDeletedAdoptsNothing(t *testing.T) {
-	loose := func(p *corev1.Pod) { p.OwnerReferences, p.Finalizers = nil, nil }
-	s := newServer(beingDeleted(testJob()), testPod(2, loose))
+	s := newServer(beingDeleted(testJob()), testPod(2, unclaimed))
 	decider := &script{}
 	e := build(t, testConfig(s, decider))
 	must(e.reconciler.podWatch.pods.In("ns").GetStore().Add(podcache.From(s.pod(t, "pod-2"))))
@@ -184,11 +181,9 @@ func TestAJobBeingDeletedAdoptsNothing(t *testing.T) {
 // In replace mode the executor releases the pods of deleted Jobs, whoever managed them,
 // because no other controller does. It leaves the pods of existing unmanaged Jobs alone.
 func TestPodsOfADeletedUnmanagedJobAreReleasedInReplaceMode(t *testing.T) {
-	otherManager := "example.com/other"
-	job := testJob(func(j *batchv1.Job) { j.Spec.ManagedBy = &otherManager })
 	// When the orphan is released, the executor has also handled the other pod.
 	orphan := testPod(3, func(p *corev1.Pod) { p.OwnerReferences, p.Labels = nil, nil })
-	s := newServer(job, testPod(2), orphan)
+	s := newServer(testJob(unmanaged), testPod(2), orphan)
 	cfg := testConfig(s, &script{})
 	cfg.ReplaceBuiltin = true
 	start(t, cfg)
@@ -203,14 +198,13 @@ func TestPodsOfADeletedUnmanagedJobAreReleasedInReplaceMode(t *testing.T) {
 // A Job may be deleted and created again under its name before the executor has seen the
 // deletion.
 func TestAnUnmanagedJobOfTheSameNameIsLeftAlone(t *testing.T) {
-	otherManager := "example.com/other"
 	s := newServer(testJob())
 	creating := applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})
 	decider := &script{Answers: []reply{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		s.Lock()
 		defer s.Unlock()
 		must(s.Tracker().Delete(jobResource, "ns", "job"))
-		next := testJob(func(j *batchv1.Job) { j.UID, j.Spec.ManagedBy = testUID(5), &otherManager })
+		next := testJob(unmanaged, func(j *batchv1.Job) { j.UID = testUID(5) })
 		s.Stamp(next)
 		must(s.Tracker().Add(next))
 		return creating(req)

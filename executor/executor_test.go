@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,7 +19,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -42,8 +40,6 @@ func uidsOf(t *testing.T, ns ...int) [][]byte {
 	}
 	return out
 }
-
-func failedPhase(pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed }
 
 func recorded(t *testing.T, ns ...int) *jobpolicyv1.JobStatus {
 	t.Helper()
@@ -162,31 +158,6 @@ func TestWritesThatCouldHitAnotherPodCarryItsUID(t *testing.T) {
 	}
 }
 
-func TestAnswersThatBreakTheContractAreRefused(t *testing.T) {
-	cases := map[string]func(*jobpolicyv1.DecideJobResponse){
-		"another question's id":       func(d *jobpolicyv1.DecideJobResponse) { d.RequestId = "other" },
-		"no disposition":              func(d *jobpolicyv1.DecideJobResponse) { d.Disposition = 0 },
-		"creations and deletions":     func(d *jobpolicyv1.DecideJobResponse) { d.Delete = []*jobpolicyv1.DeletePod{{Uid: uidsOf(t, 2)[0]}} },
-		"more creations than allowed": func(d *jobpolicyv1.DecideJobResponse) { d.Create.Count = 501 },
-	}
-	for name, spoil := range cases {
-		t.Run(name, func(t *testing.T) {
-			s := newServer(testJob(), testPod(2))
-			decider := &script{Answers: []reply{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-				d := &jobpolicyv1.DecideJobResponse{
-					RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY,
-					Create: &jobpolicyv1.CreatePods{Count: 1},
-				}
-				spoil(d)
-				return d, nil
-			}}}
-			start(t, testConfig(s, decider))
-			decider.Await(t, 2)
-			s.WantWrites(t)
-		})
-	}
-}
-
 func TestACreationWithoutAnAnswerStaysInFlightUntilTheAPIServerIsAsked(t *testing.T) {
 	s := newServer(testJob())
 	s.Failures["create pods"] = func(n int) error {
@@ -200,19 +171,13 @@ func TestACreationWithoutAnAnswerStaysInFlightUntilTheAPIServerIsAsked(t *testin
 		}
 		return errors.New("connection lost")
 	}
-	var lists atomic.Int32
-	s.PrependReactor("list", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		if a.GetNamespace() == "ns" {
-			lists.Add(1)
-		}
-		return false, nil, nil
-	})
+	lists := s.Count("list", "pods")
 	decider := &script{Answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
 		Create: &jobpolicyv1.CreatePods{Count: 1}, Status: &jobpolicyv1.JobStatus{Active: 1},
 	})}}
 	start(t, testConfig(s, decider))
 	second := decider.Await(t, 2)
-	if lists.Load() == 0 {
+	if lists() == 0 {
 		t.Error("the pods were not listed before the next decision")
 	}
 	if second.GetPods().GetActive() != 1 || second.GetInFlight() != nil {
@@ -223,12 +188,10 @@ func TestACreationWithoutAnAnswerStaysInFlightUntilTheAPIServerIsAsked(t *testin
 
 func TestRowsOfActivePodsAreSentWhenAskedFor(t *testing.T) {
 	s := newServer(testJob(), testPod(2), testPod(3))
-	decider := &script{Answers: []reply{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-		return &jobpolicyv1.DecideJobResponse{
-			RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE,
-			Requirements: []jobpolicyv1.Requirement{jobpolicyv1.Requirement_REQUIREMENT_ACTIVE_PODS},
-		}, nil
-	}}}
+	decider := &script{Answers: []reply{answering(&jobpolicyv1.DecideJobResponse{
+		Disposition:  jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE,
+		Requirements: []jobpolicyv1.Requirement{jobpolicyv1.Requirement_REQUIREMENT_ACTIVE_PODS},
+	})}}
 	start(t, testConfig(s, decider))
 	decider.Await(t, 2)
 	first, second := decider.Requests()[0], decider.Requests()[1]
@@ -280,11 +243,7 @@ func TestUnmanagedJobsAndTheirPodsAreNotTouched(t *testing.T) {
 }
 
 func TestPodsWhoseJobCannotCareForThemAreReleased(t *testing.T) {
-	loose := func(pod *corev1.Pod) { pod.OwnerReferences = nil }
 	ended := func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodSucceeded }
-	finished := func(j *batchv1.Job) {
-		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}
-	}
 	cases := map[string]struct {
 		server  *server
 		replace bool // Beside the built-in controller, the pod would be its business.
@@ -296,6 +255,7 @@ func TestPodsWhoseJobCannotCareForThemAreReleased(t *testing.T) {
 		},
 		"the Job is finished":                          {server: newServer(testPod(2, ended), testJob(finished)), replace: false},
 		"the pod lost its owner and no Job selects it": {server: newServer(testPod(2, loose)), replace: true},
+		"an unmanaged Job selects it":                  {server: newServer(testPod(2, loose), testJob(unmanaged)), replace: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -308,20 +268,8 @@ func TestPodsWhoseJobCannotCareForThemAreReleased(t *testing.T) {
 	}
 }
 
-func TestALoosePodOfAnUnmanagedJobIsReleased(t *testing.T) {
-	otherManager := "example.com/other"
-	job := testJob(func(j *batchv1.Job) { j.Spec.ManagedBy = &otherManager })
-	s := newServer(job, testPod(2, func(pod *corev1.Pod) { pod.OwnerReferences = nil }))
-	cfg := testConfig(s, &script{})
-	cfg.ReplaceBuiltin = true
-	start(t, cfg)
-	eventually(t, "release", func() bool { return !hasFinalizer(s.pod(t, "pod-2")) })
-}
-
 func TestPodsAreClaimed(t *testing.T) {
-	loose := func(pod *corev1.Pod) { pod.OwnerReferences, pod.Finalizers = nil, nil }
-	stray := func(pod *corev1.Pod) { pod.Labels = map[string]string{"job": "2"} }
-	s := newServer(testJob(), testPod(2, loose), testPod(3, stray))
+	s := newServer(testJob(), testPod(2, unclaimed), testPod(3, stray))
 	decider := &script{}
 	start(t, testConfig(s, decider))
 	eventually(t, "adoption and release", func() bool {
@@ -345,9 +293,7 @@ func TestPodsAreClaimed(t *testing.T) {
 
 func TestTheEngineBeingAwayLosesNothing(t *testing.T) {
 	s := newServer(testJob())
-	away := func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-		return nil, status.Error(codes.Unavailable, "away")
-	}
+	away := failing(codes.Unavailable, "away")
 	decider := &script{Answers: []reply{away, away, away, applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
 	start(t, testConfig(s, decider))
 	eventually(t, "creation once the engine is back", func() bool { return slices.Contains(s.Done(), "create pods") })
@@ -390,21 +336,13 @@ func TestAJobThatTheEngineNeverAnswersAboutBacksOff(t *testing.T) {
 
 func TestARejectedJobIsToldOnce(t *testing.T) {
 	s := newServer(testJob())
-	reject := func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-		return nil, status.Error(codes.InvalidArgument, "spec.parallelism: too odd")
-	}
+	reject := failing(codes.InvalidArgument, "spec.parallelism: too odd")
 	decider := &script{Answers: []reply{reject, reject, reject}}
 	start(t, testConfig(s, decider))
 	decider.Await(t, 4)
-	var events *corev1.EventList
-	eventually(t, "event", func() bool {
-		var err error
-		events, err = s.CoreV1().Events("ns").List(context.Background(), metav1.ListOptions{})
-		return err == nil && len(events.Items) > 0
-	})
-	ev := events.Items[0]
-	if len(events.Items) != 1 || ev.Count > 1 || ev.Reason != controller.EventPolicyRejected || ev.Source.Component != "job-controller" || !strings.Contains(ev.Message, "too odd") {
-		t.Errorf("events: %+v", events.Items)
+	ev := s.AwaitEvent(t, controller.EventPolicyRejected)
+	if all := s.Events(t); len(all) != 1 || ev.Count > 1 || ev.Source.Component != "job-controller" || !strings.Contains(ev.Message, "too odd") {
+		t.Errorf("events %v, the first one %+v", all, ev)
 	}
 }
 
@@ -441,12 +379,10 @@ func TestDecisionsAreObserved(t *testing.T) {
 		Summary: "because", DecidingRule: jobpolicyv1.Rule_RULE_DEADLINE_PASSED,
 		Waits: []*jobpolicyv1.Wait{{Reason: jobpolicyv1.WaitReason_WAIT_REASON_DEADLINE}},
 	}
-	decider := &script{Answers: []reply{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-		return &jobpolicyv1.DecideJobResponse{
-			RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED,
-			Verdict: &jobpolicyv1.Verdict{Rule: jobpolicyv1.Rule_RULE_DEADLINE_PASSED}, Explanation: because,
-		}, nil
-	}}}
+	decider := &script{Answers: []reply{answering(&jobpolicyv1.DecideJobResponse{
+		Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, Explanation: because,
+		Verdict: &jobpolicyv1.Verdict{Rule: jobpolicyv1.Rule_RULE_DEADLINE_PASSED},
+	})}}
 	e := start(t, testConfig(s, decider))
 	var got []Observation
 	eventually(t, "a decision on the Job", func() bool {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +30,18 @@ type (
 	script = fakes.Script[*jobpolicyv1.DecideJobRequest, *jobpolicyv1.DecideJobResponse]
 	reply  = func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
 )
+
+// answering answers with a decision.
+func answering(d *jobpolicyv1.DecideJobResponse) reply {
+	return func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) { return d, nil }
+}
+
+// failing answers with an error.
+func failing(code codes.Code, message string) reply {
+	return func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+		return nil, status.Error(code, message)
+	}
+}
 
 // applying answers with a decision that is to be carried out, and wants to be
 // asked again soon.
@@ -62,6 +76,33 @@ func testJob(change ...func(*batchv1.Job)) *batchv1.Job {
 	}
 	return job
 }
+
+func unmanaged(job *batchv1.Job) { job.Spec.ManagedBy = new("example.com/other") }
+
+func finished(job *batchv1.Job) {
+	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}
+}
+
+// keptWhileDeleted is a Job that is being deleted, and that somebody else's finalizer keeps.
+func keptWhileDeleted(job *batchv1.Job) {
+	job.DeletionTimestamp, job.DeletionGracePeriodSeconds, job.Finalizers = new(metav1.Now()), new(int64(0)), []string{"example.com/hold"}
+}
+
+// seeJob lets an Executor see version 1 of the Job.
+func seeJob(e *Executor) *state.Job {
+	job := testJob(func(j *batchv1.Job) { j.ResourceVersion = "1" })
+	return e.jobs.With(testKey, func(s *state.Job) { s.Observe(job, state.Watch) })
+}
+
+func failedPhase(pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed }
+
+// loose is a pod without an owner, and stray one that the Job does not select.
+func loose(pod *corev1.Pod) { pod.OwnerReferences = nil }
+
+func stray(pod *corev1.Pod) { pod.Labels = nil }
+
+// unclaimed is a pod that no Job has adopted yet.
+func unclaimed(pod *corev1.Pod) { pod.OwnerReferences, pod.Finalizers = nil, nil }
 
 func testPod(n int, change ...func(*corev1.Pod)) *corev1.Pod {
 	yes := true

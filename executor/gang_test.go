@@ -3,7 +3,6 @@ package executor
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -94,21 +93,12 @@ func TestAGangIsMadeBeforeItsPods(t *testing.T) {
 		t.Errorf("groups of the pods (-want +got):\n%s", diff)
 	}
 	checkGang(t, s, name)
-	eventually(t, "the event", func() bool {
-		events, err := s.CoreV1().Events("ns").List(t.Context(), metav1.ListOptions{})
-		return err == nil && strings.Contains(eventTexts(events), "WorkloadCreated Created Workload "+gang.WorkloadName(testJob())+" for Job job")
-	})
+	if got, want := s.AwaitEvent(t, "WorkloadCreated").Message, "Created Workload "+gang.WorkloadName(testJob())+" for Job job"; got != want {
+		t.Errorf("event %q, want %q", got, want)
+	}
 	if !decider.Requests()[0].GetSettings().GetGangScheduling() {
 		t.Error("the engine is not told that gangs are wanted")
 	}
-}
-
-func eventTexts(events *corev1.EventList) string {
-	var b strings.Builder
-	for _, ev := range events.Items {
-		b.WriteString(ev.Reason + " " + ev.Message + "\n")
-	}
-	return b.String()
 }
 
 func checkGang(t *testing.T, s *server, name string) {

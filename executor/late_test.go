@@ -14,10 +14,6 @@ import (
 // A pod that appears after its Job has finished was created by an executor with an old view.
 // It is deleted. A pod that another controller has taken over meanwhile runs on.
 func TestAPodThatComesAfterTheEndOfItsJobEnds(t *testing.T) {
-	finished := func(j *batchv1.Job) {
-		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}
-	}
-	otherManager := "example.com/other"
 	cases := map[string]struct {
 		job  func(*batchv1.Job)
 		pod  func(*corev1.Pod)
@@ -25,9 +21,9 @@ func TestAPodThatComesAfterTheEndOfItsJobEnds(t *testing.T) {
 	}{
 		"it runs":                {job: finished, ends: true},
 		"it has ended":           {job: finished, pod: func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }},
-		"it is a stray":          {job: finished, pod: func(p *corev1.Pod) { p.Labels = nil }},
-		"it is nobody's":         {job: finished, pod: func(p *corev1.Pod) { p.OwnerReferences = nil }},
-		"its Job is not managed": {job: func(j *batchv1.Job) { finished(j); j.Spec.ManagedBy = &otherManager }},
+		"it is a stray":          {job: finished, pod: stray},
+		"it is nobody's":         {job: finished, pod: loose},
+		"its Job is not managed": {job: func(j *batchv1.Job) { finished(j); unmanaged(j) }},
 		"its Job is deleted, not its pod": {job: func(j *batchv1.Job) {
 			finished(j)
 			j.Finalizers, j.DeletionTimestamp = []string{"orphan"}, new(metav1.Now())

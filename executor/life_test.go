@@ -5,18 +5,13 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clienttesting "k8s.io/client-go/testing"
 
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/internal/fakes"
@@ -56,47 +51,14 @@ func TestTheJobIsReadBeforeDecidingAgainWhenTheOutcomeOfAWriteIsOpen(t *testing.
 		t.Run(name, func(t *testing.T) {
 			s := newServer(testJob())
 			s.Failures["update jobs/status"] = fakes.FailFirst(1, failure)
-			var reads atomic.Int32
-			s.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
-				reads.Add(1)
-				return false, nil, nil
-			})
+			reads := s.Count("get", "jobs")
 			decider := &script{Answers: []reply{applying(&jobpolicyv1.DecideJobResponse{Status: &jobpolicyv1.JobStatus{Failed: 1}})}}
 			start(t, testConfig(s, decider))
 			decider.Await(t, 2)
-			if reads.Load() == 0 {
+			if reads() == 0 {
 				t.Error("the Job was not read")
 			}
 		})
-	}
-}
-
-// A status write that took effect is announced even if its answer is lost.
-func TestAStatusWithoutAnAnswerIsNotForgotten(t *testing.T) {
-	s := newServer(testJob())
-	s.Failures["update jobs/status"] = func(n int) error {
-		if n > 1 {
-			return nil
-		}
-		job := s.Writes()[len(s.Writes())-1].(clienttesting.UpdateAction).GetObject().DeepCopyObject()
-		s.replace(jobResource, job)
-		return errors.New("connection lost")
-	}
-	cfg, registry := testConfig(s, &script{Answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
-		Status: &jobpolicyv1.JobStatus{Conditions: []*jobpolicyv1.JobCondition{{
-			Type: "Failed", Status: jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE, Reason: "DeadlineExceeded",
-		}}},
-		Events: []*jobpolicyv1.JobEvent{{Type: jobpolicyv1.EventType_EVENT_TYPE_WARNING, Reason: "DeadlineExceeded", Message: "too long"}},
-	})}}), prometheus.NewRegistry()
-	cfg.Registerer = registry
-	start(t, cfg)
-	eventually(t, "the verdict's event", func() bool {
-		events, err := s.CoreV1().Events("ns").List(t.Context(), metav1.ListOptions{})
-		return err == nil && slices.ContainsFunc(events.Items, func(ev corev1.Event) bool { return ev.Reason == "DeadlineExceeded" })
-	})
-	want := "jobs_finished_total{completion_mode=NonIndexed reason=DeadlineExceeded result=failed}"
-	if n := samples(t, registry, "job_controller_")[want]; n != 1 {
-		t.Errorf("%s is %v, want 1", want, n)
 	}
 }
 
@@ -105,24 +67,12 @@ func TestPodsAreListedWhenSomebodyElseKeepsTheJobsBooks(t *testing.T) {
 	decider := &script{}
 	start(t, testConfig(s, decider))
 	decider.Await(t, 1)
-	var lists atomic.Int32
-	s.PrependReactor("list", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		if a.GetNamespace() == "ns" {
-			lists.Add(1)
-		}
-		return false, nil, nil
-	})
-	changed := testJob(func(j *batchv1.Job) { j.Status.Failed = 1 })
-	s.Lock()
-	s.Stamp(changed)
-	s.Unlock()
-	if err := s.Tracker().Update(schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}, changed, "ns"); err != nil {
-		t.Fatal(err)
-	}
+	lists := s.Count("list", "pods")
+	s.put(testJob(func(j *batchv1.Job) { j.Status.Failed = 1 }))
 	eventually(t, "question about the new status", func() bool {
 		return slices.ContainsFunc(decider.Requests(), func(r *jobpolicyv1.DecideJobRequest) bool { return r.GetStatus().GetFailed() == 1 })
 	})
-	if lists.Load() == 0 {
+	if lists() == 0 {
 		t.Error("a decision was asked for before the pods were listed")
 	}
 }
@@ -180,10 +130,7 @@ func TestCreationsDoNotUseUpTheVerdictsEvents(t *testing.T) {
 		Create: &jobpolicyv1.CreatePods{Count: 100},
 		Events: []*jobpolicyv1.JobEvent{{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "Completed", Message: "Job completed"}},
 	})}}))
-	eventually(t, "the verdict's event", func() bool {
-		events, err := s.CoreV1().Events("ns").List(context.Background(), metav1.ListOptions{})
-		return err == nil && slices.ContainsFunc(events.Items, func(ev corev1.Event) bool { return ev.Reason == "Completed" })
-	})
+	s.AwaitEvent(t, "Completed")
 }
 
 // An admission webhook that hangs on the pods of one Job.

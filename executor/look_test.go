@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
@@ -113,16 +112,6 @@ func breaking(spoil func(*jobpolicyv1.DecideJobResponse)) reply {
 	}
 }
 
-func answerUnavailable(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-	return nil, status.Error(codes.Unavailable, "away")
-}
-
-func answerStale(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-	d := settled(req, 0)
-	d.Disposition = jobpolicyv1.Disposition_DISPOSITION_WAIT
-	return d, nil
-}
-
 // The safety look does not report a Job with nothing to do, nor one that waits for a time,
 // backs off or is being reconciled. It costs one question to the engine in a period, and no
 // request to the API server.
@@ -135,8 +124,8 @@ func TestTheSafetyLookFindsNothingWhereNothingIsMissed(t *testing.T) {
 		"at rest":                   {decide: resting(0), wantMost: 1 + 6},
 		"a deadline is planned for": {decide: resting(25 * time.Minute), wantMost: 3 + 6},
 		"a deadline is far ahead":   {decide: resting(25 * time.Hour), wantMost: 2 + 6},
-		"the engine is away":        {decide: answerUnavailable, wantMost: 75},
-		"the view stays stale":      {decide: answerStale, wantMost: 3700},
+		"the engine is away":        {decide: failing(codes.Unavailable, "away"), wantMost: 75},
+		"the view stays stale":      {decide: answering(&jobpolicyv1.DecideJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_WAIT}), wantMost: 3700},
 		"the answers break the contract": {
 			decide:   breaking(func(d *jobpolicyv1.DecideJobResponse) { d.Disposition = 99 }),
 			wantMost: 1 + 6,

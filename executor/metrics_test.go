@@ -169,9 +169,7 @@ func TestAReconcileCountsItselfAndWhatItDid(t *testing.T) {
 	ignored := []*jobpolicyv1.PodFailureActionCount{{
 		Action: jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_IGNORE, Count: 1,
 	}}
-	waiting := func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-		return &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_WAIT}, nil
-	}
+	waiting := answering(&jobpolicyv1.DecideJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_WAIT})
 	cases := map[string]struct {
 		answer   reply
 		creation error

@@ -10,7 +10,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -24,7 +23,7 @@ import (
 // that removes it, as an admission webhook does, and counts the tries.
 func (s *server) putsBack(names ...string) func(name string) int {
 	return s.onPatch(func(name string) (runtime.Object, error) {
-		return s.Tracker().Get(corev1.SchemeGroupVersion.WithResource("pods"), "ns", name)
+		return s.Tracker().Get(podResource, "ns", name)
 	}, names...)
 }
 
@@ -97,12 +96,6 @@ func releasing(deletes bool) reply {
 // A finalizer that is put back is removed again after a delay that doubles, 1 s to
 // 1 min: 10 tries in the first 5 minutes. Others are not delayed.
 func TestAFinalizerThatIsPutBackMakesNoHotLoop(t *testing.T) {
-	stray := func(pod *corev1.Pod) { pod.Labels = nil }
-	deleted := func(job *batchv1.Job) {
-		now, grace := metav1.Now(), int64(0)
-		job.DeletionTimestamp, job.DeletionGracePeriodSeconds = &now, &grace
-		job.Finalizers = []string{"example.com/hold"}
-	}
 	for name, tc := range map[string]struct {
 		pod     func(*corev1.Pod)
 		job     func(*batchv1.Job)
@@ -110,7 +103,7 @@ func TestAFinalizerThatIsPutBackMakesNoHotLoop(t *testing.T) {
 	}{
 		"of a pod that has ended":              {pod: failedPhase, job: func(*batchv1.Job) {}},
 		"of a pod that is to be deleted":       {pod: func(*corev1.Pod) {}, job: func(*batchv1.Job) {}, deletes: true},
-		"of a pod that the Job does not match": {pod: stray, job: deleted},
+		"of a pod that the Job does not match": {pod: stray, job: keptWhileDeleted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := newServer(testJob(tc.job), testPod(2, tc.pod), testPod(3, tc.pod))
@@ -135,7 +128,6 @@ func TestAFinalizerThatIsPutBackMakesNoHotLoop(t *testing.T) {
 // interfering. If the webhook changes the pod each time, each try is followed by an event. That
 // must not make the tries faster.
 func TestAnOrphanWhoseFinalizerIsPutBackIsTriedAgain(t *testing.T) {
-	loose := func(pod *corev1.Pod) { pod.OwnerReferences = nil }
 	for name, tc := range map[string]struct {
 		change   func(*corev1.Pod)
 		putsBack func(*server) func(name string) int
@@ -162,26 +154,23 @@ func TestAnOrphanWhoseFinalizerIsPutBackIsTriedAgain(t *testing.T) {
 // does not show that yet; giving the pod its finalizer again would make it count
 // twice.
 func TestAPodIsAdoptedAsItWasSeen(t *testing.T) {
-	loose := func(pod *corev1.Pod) { pod.OwnerReferences, pod.Finalizers = nil, nil }
 	released := func(pod *corev1.Pod) { pod.Finalizers = nil }
 	for name, tc := range map[string]struct {
 		is          func(*corev1.Pod)
 		wantTracked bool
 		wantOwned   bool
 	}{
-		"nothing has happened since":         {is: loose, wantTracked: true, wantOwned: true},
-		"the pod has ended since":            {is: func(p *corev1.Pod) { loose(p); failedPhase(p) }, wantTracked: true, wantOwned: true},
+		"nothing has happened since":         {is: unclaimed, wantTracked: true, wantOwned: true},
+		"the pod has ended since":            {is: func(p *corev1.Pod) { unclaimed(p); failedPhase(p) }, wantTracked: true, wantOwned: true},
 		"another executor has adopted it":    {is: func(*corev1.Pod) {}, wantTracked: true, wantOwned: true},
 		"another executor has counted it":    {is: released, wantOwned: true},
-		"the Job does not select it anymore": {is: func(p *corev1.Pod) { loose(p); p.Labels = nil }},
+		"the Job does not select it anymore": {is: func(p *corev1.Pod) { unclaimed(p); p.Labels = nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := newServer(testJob(), testPod(3, tc.is))
 			e := build(t, testConfig(server, &script{}))
-			s := e.jobs.With(testKey, func(s *state.Job) {
-				s.Observe(testJob(func(j *batchv1.Job) { j.ResourceVersion = "1" }), state.Watch)
-			})
-			must(e.reconciler.podWatch.pods.In("ns").GetIndexer().Add(cachedPod(3, loose, func(pod *corev1.Pod) { pod.ResourceVersion = "1" })))
+			s := seeJob(e)
+			must(e.reconciler.podWatch.pods.In("ns").GetIndexer().Add(cachedPod(3, unclaimed, func(pod *corev1.Pod) { pod.ResourceVersion = "1" })))
 			must(e.reconciler.claim(t.Context(), s, e.reconciler.calls(s), s.Version.Current()))
 			pod := podcache.From(server.pod(t, "pod-3"))
 			if ref, _ := pod.ControllingJob(); pod.HasTrackingFinalizer != tc.wantTracked || (ref != nil) != tc.wantOwned {
@@ -198,9 +187,7 @@ func TestAPodIsAdoptedAsItWasSeen(t *testing.T) {
 func TestAPodIsLetGoAsItWasSeen(t *testing.T) {
 	server := newServer(testJob(), testPod(3))
 	e := build(t, testConfig(server, &script{}))
-	s := e.jobs.With(testKey, func(s *state.Job) {
-		s.Observe(testJob(func(j *batchv1.Job) { j.ResourceVersion = "1" }), state.Watch)
-	})
+	s := seeJob(e)
 	s.Tracker.Observe(cachedPod(3, func(pod *corev1.Pod) { pod.Labels, pod.ResourceVersion = nil, "1" }), tracker.Watch)
 	must(e.reconciler.claim(t.Context(), s, e.reconciler.calls(s), s.Version.Current()))
 	if pod := podcache.From(server.pod(t, "pod-3")); !pod.HasTrackingFinalizer || !pod.Controlled() {

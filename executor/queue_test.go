@@ -98,40 +98,19 @@ func TestTheDecisionSaysWhenToAskAgain(t *testing.T) {
 	const atOnce, whenConfirmed, none = jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE, jobpolicyv1.FollowUp_FOLLOW_UP_WHEN_CONFIRMED, jobpolicyv1.FollowUp_FOLLOW_UP_NONE
 	create, release := &jobpolicyv1.CreatePods{Count: 1}, uidsOf(t, 3)
 	const delay = 20 * time.Second // Longer than every other wait.
+	ifNoEvent := controller.Result{RequeueAfter: requeueIfNoEvent}
 	cases := map[string]struct {
-		decision *jobpolicyv1.DecideJobResponse
+		decision *response
 		backsOff bool
 		want     controller.Result
 	}{
-		"at once": {
-			decision: &jobpolicyv1.DecideJobResponse{Create: create, FollowUp: atOnce}, backsOff: false,
-			want: controller.Result{Requeue: true},
-		},
-		"when a release is confirmed": {
-			decision: &jobpolicyv1.DecideJobResponse{Release: release, FollowUp: whenConfirmed}, backsOff: false,
-			want: controller.Result{RequeueAfter: time.Second},
-		},
-		"when something changes": {
-			decision: &jobpolicyv1.DecideJobResponse{Create: create, FollowUp: none}, backsOff: false,
-			want: controller.Result{RequeueAfter: requeueIfNoEvent},
-		},
-		"a value of a later contract": {
-			decision: &jobpolicyv1.DecideJobResponse{Create: create, FollowUp: 99}, backsOff: false,
-			want: controller.Result{RequeueAfter: requeueIfNoEvent},
-		},
-		"at once, but nothing is done": {
-			decision: &jobpolicyv1.DecideJobResponse{Release: release, FollowUp: atOnce}, backsOff: true,
-			want: controller.Result{RequeueAfter: requeueIfNoEvent},
-		},
-		"at once, for a status is new": {
-			decision: &jobpolicyv1.DecideJobResponse{Release: release, Status: &jobpolicyv1.JobStatus{}, FollowUp: atOnce},
-			backsOff: true,
-			want:     controller.Result{Requeue: true},
-		},
-		"confirmed, but nothing is done": {
-			decision: &jobpolicyv1.DecideJobResponse{Release: release, FollowUp: whenConfirmed}, backsOff: true,
-			want: controller.Result{RequeueAfter: requeueIfNoEvent},
-		},
+		"at once":                        {decision: &response{Create: create, FollowUp: atOnce}, want: controller.Result{Requeue: true}},
+		"when a release is confirmed":    {decision: &response{Release: release, FollowUp: whenConfirmed}, want: controller.Result{RequeueAfter: time.Second}},
+		"when something changes":         {decision: &response{Create: create, FollowUp: none}, want: ifNoEvent},
+		"a value of a later contract":    {decision: &response{Create: create, FollowUp: 99}, want: ifNoEvent},
+		"at once, but nothing is done":   {decision: &response{Release: release, FollowUp: atOnce}, backsOff: true, want: ifNoEvent},
+		"at once, for a status is new":   {decision: &response{Release: release, Status: &jobpolicyv1.JobStatus{}, FollowUp: atOnce}, backsOff: true, want: controller.Result{Requeue: true}},
+		"confirmed, but nothing is done": {decision: &response{Release: release, FollowUp: whenConfirmed}, backsOff: true, want: ifNoEvent},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

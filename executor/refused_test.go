@@ -23,12 +23,6 @@ import (
 // over.
 func TestARefusedReleaseDelaysNoOtherPod(t *testing.T) {
 	resource := schema.GroupResource{Resource: "pods"}
-	stray := func(pod *corev1.Pod) { pod.Labels = nil }
-	deleted := func(job *batchv1.Job) {
-		now, grace := metav1.Now(), int64(0)
-		job.DeletionTimestamp, job.DeletionGracePeriodSeconds = &now, &grace
-		job.Finalizers = []string{"example.com/hold"}
-	}
 	unchanged := func(*batchv1.Job) {}
 	for name, tc := range map[string]struct {
 		pod     func(*corev1.Pod)
@@ -38,7 +32,7 @@ func TestARefusedReleaseDelaysNoOtherPod(t *testing.T) {
 		"forbidden":                     {failedPhase, unchanged, apierrors.NewForbidden(resource, "pod-2", errors.New("policy says no"))},
 		"invalid":                       {failedPhase, unchanged, apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "pod-2 because policy says no", nil)},
 		"the Job does not match it":     {stray, unchanged, apierrors.NewForbidden(resource, "pod-2", errors.New("policy says no"))},
-		"nor match it while it deletes": {stray, deleted, apierrors.NewForbidden(resource, "pod-2", errors.New("policy says no"))},
+		"nor match it while it deletes": {stray, keptWhileDeleted, apierrors.NewForbidden(resource, "pod-2", errors.New("policy says no"))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := newServer(testJob(tc.job), testPod(2, tc.pod), testPod(4, failedPhase))

@@ -3,7 +3,6 @@ package executor
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,22 +29,12 @@ func TestAPodThatEndsWhileItIsBeingDeletedKeepsItsFinalizer(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(testJob(), testPod(2))
-			var lists, before atomic.Int32
-			s.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
-				lists.Add(1)
-				return false, nil, nil
-			})
+			lists := s.Count("list", "pods")
 			s.Failures["patch pods"] = func(n int) error {
 				if n > 1 {
 					return nil
 				}
-				before.Store(lists.Load())
-				changed := testPod(2)
-				changed.Status.Phase = tc.phase
-				s.Stamp(changed)
-				if err := s.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), changed, "ns"); err != nil {
-					t.Error(err)
-				}
+				s.replace(podResource, testPod(2, func(pod *corev1.Pod) { pod.Status.Phase = tc.phase }))
 				return conflict
 			}
 			decider := &script{Answers: []reply{applying(&jobpolicyv1.DecideJobResponse{
@@ -61,26 +50,10 @@ func TestAPodThatEndsWhileItIsBeingDeletedKeepsItsFinalizer(t *testing.T) {
 				t.Errorf("the second question lists %v, want the pod that has ended", rows)
 			}
 			// The watch has not shown the end, so it may not have shown those of other pods.
-			if listed := lists.Load() > before.Load(); listed != tc.wantFinalizer {
+			if listed := lists() > 0; listed != tc.wantFinalizer {
 				t.Errorf("the pods were listed before the second question: %v, want %v", listed, tc.wantFinalizer)
 			}
 		})
-	}
-}
-
-func TestTheEngineIsToldThatTheNamespaceIsBeingDeleted(t *testing.T) {
-	s := newServer(testJob())
-	s.Failures["create pods"] = func(int) error {
-		refused := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("namespace is being terminated"))
-		refused.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
-		return refused
-	}
-	decider := &script{Answers: []reply{applying(&jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}})}}
-	start(t, testConfig(s, decider))
-	decider.Await(t, 2)
-	asked := decider.Requests()
-	if asked[0].GetNamespaceDeleting() || !asked[1].GetNamespaceDeleting() {
-		t.Errorf("deleting is %v at first, and %v when the namespace refused a pod", asked[0].GetNamespaceDeleting(), asked[1].GetNamespaceDeleting())
 	}
 }
 

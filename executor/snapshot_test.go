@@ -14,21 +14,16 @@ import (
 // the Job's new version arrives before the pod's. Decided on at once, the pod would
 // be counted a second time (I2).
 func TestAStatusOfAnotherClientIsFollowedByAListBeforeTheDecision(t *testing.T) {
-	ended, loose := testPod(2, failedPhase), testPod(3, func(pod *corev1.Pod) { pod.OwnerReferences, pod.Finalizers = nil, nil })
+	ended, loose := testPod(2, failedPhase), testPod(3, unclaimed)
 	server := newServer(testJob(), ended, loose)
 	decider := &script{}
 	e := build(t, testConfig(server, decider))
-	s := e.jobs.With(testKey, func(s *state.Job) {
-		s.Observe(testJob(func(j *batchv1.Job) { j.ResourceVersion = "1" }), state.Watch)
-	})
+	s := seeJob(e)
 	s.Tracker.Observe(cachedPod(2, failedPhase, func(pod *corev1.Pod) { pod.ResourceVersion = ended.ResourceVersion }), tracker.Watch)
-	must(e.reconciler.podWatch.pods.In("ns").GetIndexer().Add(cachedPod(3, func(pod *corev1.Pod) {
-		pod.OwnerReferences, pod.Finalizers, pod.ResourceVersion = nil, nil, loose.ResourceVersion
-	})))
+	must(e.reconciler.podWatch.pods.In("ns").GetIndexer().Add(cachedPod(3, unclaimed, func(pod *corev1.Pod) { pod.ResourceVersion = loose.ResourceVersion })))
 	server.Failures["patch pods"] = func(int) error {
 		ended.Finalizers = nil
-		server.Stamp(ended)
-		must(server.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), ended, "ns"))
+		server.replace(podResource, ended)
 		s.Observe(testJob(func(j *batchv1.Job) { j.ResourceVersion, j.Status.Failed = "1000", 1 }), state.Watch)
 		return nil
 	}

@@ -65,7 +65,7 @@ func TestAWarmStandbyListsTheJobsPodsBeforeItActs(t *testing.T) {
 					return true, watch.NewFake(), nil // Nothing arrives.
 				})
 				s.PrependReactor("list", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
-					jobs, err := s.Tracker().List(batchv1.SchemeGroupVersion.WithResource("jobs"), jobKind, "")
+					jobs, err := s.Tracker().List(jobResource, jobKind, "")
 					if list, ok := jobs.(*batchv1.JobList); ok {
 						list.ResourceVersion = "1000"
 					}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -105,23 +106,35 @@ func (s *Server) WantWrites(t testing.TB, want ...string) {
 }
 
 // Events are the reasons of all events, in no order.
-func (s *Server) Events(t testing.TB) []string {
+func (s *Server) Events(t testing.TB) (reasons []string) {
 	t.Helper()
-	list, err := s.CoreV1().Events(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var reasons []string
-	for _, event := range list.Items {
+	for _, event := range s.events(t) {
 		reasons = append(reasons, event.Reason)
 	}
 	return reasons
 }
 
-// AwaitEvent waits for an event of the reason.
-func (s *Server) AwaitEvent(t testing.TB, reason string) {
+func (s *Server) events(t testing.TB) []corev1.Event {
 	t.Helper()
-	Eventually(t, "event "+reason, func() bool { return slices.Contains(s.Events(t), reason) })
+	list, err := s.CoreV1().Events(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list.Items
+}
+
+// AwaitEvent waits for an event of the reason, and returns it.
+func (s *Server) AwaitEvent(t testing.TB, reason string) (event corev1.Event) {
+	t.Helper()
+	Eventually(t, "event "+reason, func() bool {
+		all := s.events(t)
+		i := slices.IndexFunc(all, func(ev corev1.Event) bool { return ev.Reason == reason })
+		if i >= 0 {
+			event = all[i]
+		}
+		return i >= 0
+	})
+	return event
 }
 
 // Count counts calls of a verb on a resource of a namespace from now on. Those of informers of
