@@ -15,6 +15,18 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
+// failingWrites is a Client that reads the stored CronJob, if there is one. Each write ends with the error.
+func failingWrites(err error, stored *batchv1.CronJob) *Client {
+	client := fake.NewClientset()
+	if stored != nil {
+		client = fake.NewClientset(stored)
+	}
+	fail := func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err }
+	client.PrependReactor("update", "cronjobs", fail)
+	client.PrependReactor("patch", "cronjobs", fail)
+	return &Client{Kubernetes: client}
+}
+
 func TestARefusedWriteOfACronJobSaysWhatBecameOfIt(t *testing.T) {
 	resource := schema.GroupResource{Group: "batch", Resource: "cronjobs"}
 	conflict := apierrors.NewConflict(resource, "cron", errors.New("refused"))
@@ -35,14 +47,7 @@ func TestARefusedWriteOfACronJobSaysWhatBecameOfIt(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			client := fake.NewClientset()
-			if tc.stored != nil {
-				client = fake.NewClientset(tc.stored)
-			}
-			refuse := func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.refusal }
-			client.PrependReactor("update", "cronjobs", refuse)
-			client.PrependReactor("patch", "cronjobs", refuse)
-			c := &Client{Kubernetes: client}
+			c := failingWrites(tc.refusal, tc.stored)
 			updated, err := c.UpdateCronJobStatus(t.Context(), cron("1", "5"))
 			check(t, "status", updated, err, tc.want, tc.wantVersion)
 			edited, err := c.EditCronJob(t.Context(), cron("1", "5"), CronJobEdit{Suspend: true})
@@ -83,14 +88,7 @@ func TestAnUnansweredWriteOfACronJobIsLookedUp(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			client := fake.NewClientset()
-			if tc.stored != nil {
-				client = fake.NewClientset(tc.stored)
-			}
-			lose := func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, lost }
-			client.PrependReactor("update", "cronjobs", lose)
-			client.PrependReactor("patch", "cronjobs", lose)
-			c := &Client{Kubernetes: client}
+			c := failingWrites(lost, tc.stored)
 			expect := func(write string, succeeded bool, got *batchv1.CronJob, err error) {
 				t.Helper()
 				if succeeded {

@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
@@ -18,6 +20,25 @@ import (
 	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/tracker"
 )
+
+func ownedBy(job types.UID) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: job, Controller: new(true)}}
+}
+
+// heldPod is a pod of Job 1, with the finalizer.
+func heldPod() *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: "p", Namespace: "ns", UID: "2", ResourceVersion: "10", Finalizers: []string{batchv1.JobTrackingFinalizer}, OwnerReferences: ownedBy("1"),
+	}}
+}
+
+// callsAbout returns a Pods of Job 1, and its tracker, which knows the pod.
+func callsAbout(client kubernetes.Interface, pod *corev1.Pod) (*Pods, *tracker.Tracker) {
+	known := tracker.New()
+	known.Observe(podcache.From(pod), tracker.Watch)
+	c := &Client{Kubernetes: client, Tracer: telemetry.NewTracer(noop.NewTracerProvider(), "test")}
+	return c.Pods("1", known, record.NewFakeRecorder(1)), known
+}
 
 // When a pod's deletion was only waiting for the finalizer, the API server
 // answers the release with the version from before it. The release is confirmed
@@ -34,20 +55,14 @@ func TestReleaseWithWhichAPodGoesIsConfirmed(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			now, yes := metav1.Now(), true
-			held := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-				Name: "p", Namespace: "ns", UID: "2", ResourceVersion: "10", DeletionTimestamp: &now, DeletionGracePeriodSeconds: &tc.grace,
-				Finalizers:      append([]string{batchv1.JobTrackingFinalizer}, tc.others...),
-				OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: "1", Controller: &yes}},
-			}}
+			held := heldPod()
+			held.DeletionTimestamp, held.DeletionGracePeriodSeconds = new(metav1.Now()), &tc.grace
+			held.Finalizers = append(held.Finalizers, tc.others...)
 			answer := held.DeepCopy()
 			answer.Finalizers = tc.others
 			client := fake.NewClientset()
 			client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, answer, nil })
-			known := tracker.New()
-			known.Observe(podcache.From(held), tracker.Watch)
-
-			calls := (&Client{Kubernetes: client}).Pods("1", known, record.NewFakeRecorder(1))
+			calls, known := callsAbout(client, held)
 			after, err := calls.patch(t.Context(), podcache.From(held), releasePatch(held.UID))
 			if gone := after == nil; err != nil || gone != tc.wantGone {
 				t.Fatalf("gone is %v, error %v; want %v", gone, err, tc.wantGone)
@@ -65,16 +80,9 @@ func TestReleaseWithWhichAPodGoesIsConfirmed(t *testing.T) {
 // The decision deletes a pod that somebody has taken from the Job meanwhile. It is neither
 // released nor deleted.
 func TestAPodThatWasTakenFromTheJobIsNotDeleted(t *testing.T) {
-	yes := true
-	for name, owners := range map[string][]metav1.OwnerReference{
-		"for another Job": {{APIVersion: "batch/v1", Kind: "Job", Name: "other", UID: "9", Controller: &yes}},
-		"for nobody":      nil,
-	} {
+	for name, owners := range map[string][]metav1.OwnerReference{"for another Job": ownedBy("9"), "for nobody": nil} {
 		t.Run(name, func(t *testing.T) {
-			seen := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-				Name: "p", Namespace: "ns", UID: "2", ResourceVersion: "10", Finalizers: []string{batchv1.JobTrackingFinalizer},
-				OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: "1", Controller: &yes}},
-			}}
+			seen := heldPod()
 			live := seen.DeepCopy()
 			live.ResourceVersion, live.OwnerReferences = "11", owners
 			client := fake.NewClientset(live)
@@ -83,10 +91,7 @@ func TestAPodThatWasTakenFromTheJobIsNotDeleted(t *testing.T) {
 				patches++
 				return true, nil, apierrors.NewConflict(corev1.Resource("pods"), "p", errors.New("it has changed"))
 			})
-			known := tracker.New()
-			known.Observe(podcache.From(seen), tracker.Watch)
-
-			calls := (&Client{Kubernetes: client, Tracer: telemetry.NewTracer(noop.NewTracerProvider(), "test")}).Pods("1", known, record.NewFakeRecorder(1))
+			calls, _ := callsAbout(client, seen)
 			if err := calls.Delete(t.Context(), &batchv1.Job{}, "2", true); err != nil {
 				t.Error(err)
 			}
@@ -103,33 +108,25 @@ func TestAPodThatWasTakenFromTheJobIsNotDeleted(t *testing.T) {
 // A pod is released before it is deleted, or was released by an earlier reconcile whose
 // deletion failed. In between, somebody takes it from the Job, or its kubelet writes its status.
 func TestAPodThatIsTakenAfterItsReleaseIsNotDeleted(t *testing.T) {
-	yes := true
-	job := []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: "1", Controller: &yes}}
 	for name, tc := range map[string]struct {
 		change  func(*corev1.Pod) // after the release
 		deletes int               // tries
 		deleted bool
 	}{
-		"nothing happens":    {func(*corev1.Pod) {}, 1, true},
-		"its kubelet writes": {func(p *corev1.Pod) { p.ResourceVersion, p.Status.Phase = "12", corev1.PodRunning }, 2, true},
-		"another Job has adopted it": {func(p *corev1.Pod) {
-			p.ResourceVersion = "12"
-			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "other", UID: "9", Controller: &yes}}
-		}, 1, false},
+		"nothing happens":            {func(*corev1.Pod) {}, 1, true},
+		"its kubelet writes":         {func(p *corev1.Pod) { p.ResourceVersion, p.Status.Phase = "12", corev1.PodRunning }, 2, true},
+		"another Job has adopted it": {func(p *corev1.Pod) { p.ResourceVersion, p.OwnerReferences = "12", ownedBy("9") }, 1, false},
 	} {
 		run := func(t *testing.T, releaseFirst bool) {
-			live := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-				Name: "p", Namespace: "ns", UID: "2", ResourceVersion: "10", Finalizers: []string{batchv1.JobTrackingFinalizer}, OwnerReferences: job,
-			}}
+			live := heldPod()
 			if !releaseFirst {
 				live.ResourceVersion, live.Finalizers = "11", nil
 			}
-			known := tracker.New()
-			known.Observe(podcache.From(live.DeepCopy()), tracker.Watch)
+			client, deletes, deleted := fake.NewClientset(), 0, false
+			calls, _ := callsAbout(client, live)
 			if !releaseFirst {
 				tc.change(live)
 			}
-			client, deletes, deleted := fake.NewClientset(), 0, false
 			client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 				live.ResourceVersion, live.Finalizers = "11", nil
 				released := live.DeepCopy()
@@ -146,7 +143,6 @@ func TestAPodThatIsTakenAfterItsReleaseIsNotDeleted(t *testing.T) {
 				deleted = true
 				return true, nil, nil
 			})
-			calls := (&Client{Kubernetes: client, Tracer: telemetry.NewTracer(noop.NewTracerProvider(), "test")}).Pods("1", known, record.NewFakeRecorder(1))
 			if err := calls.Delete(t.Context(), &batchv1.Job{}, "2", releaseFirst); err != nil {
 				t.Error(err)
 			}

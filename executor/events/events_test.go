@@ -53,9 +53,7 @@ func TestABurstLosesNothing(t *testing.T) {
 		if took := time.Since(began); took > 10*time.Second {
 			t.Errorf("it took %s, want at most 10s", took)
 		}
-		if diff := cmp.Diff(want, s.said()); diff != "" {
-			t.Errorf("events by object (-want +got):\n%s", diff)
-		}
+		s.wantSaid(t, want)
 	})
 }
 
@@ -73,9 +71,7 @@ func TestAnEventWhoseAnswerIsLostIsNotRepeated(t *testing.T) {
 		b := start(t, s)
 		b.Event(job("ns", "job"), normal, "Completed", "x")
 		b.Drain(t.Context())
-		if diff := cmp.Diff(map[string][]string{"job": {"Completed"}}, s.said()); diff != "" {
-			t.Errorf("events (-want +got):\n%s", diff)
-		}
+		s.wantSaid(t, map[string][]string{"job": {"Completed"}})
 	})
 }
 
@@ -142,9 +138,7 @@ func TestAnAPIServerThatStaysAwayIsGivenUpOn(t *testing.T) {
 		back.Store(true)
 		b.Event(job("ns", "job"), normal, "Completed", "x")
 		b.Drain(t.Context())
-		if diff := cmp.Diff(map[string][]string{"job": {"Completed"}}, s.said()); diff != "" {
-			t.Errorf("events (-want +got):\n%s", diff)
-		}
+		s.wantSaid(t, map[string][]string{"job": {"Completed"}})
 	})
 }
 
@@ -171,9 +165,7 @@ func TestABacklogOfANamespaceIsSent(t *testing.T) {
 		}
 		recorded.Wait()
 		time.Sleep(10 * time.Second)
-		if diff := cmp.Diff(want, s.said()); diff != "" {
-			t.Errorf("events by object (-want +got):\n%s", diff)
-		}
+		s.wantSaid(t, want)
 	})
 }
 
@@ -195,9 +187,7 @@ func TestANamespaceThatHangsDelaysNoOther(t *testing.T) {
 		time.Sleep(time.Second)
 		b.Event(job("fine", "fine"), normal, "Completed", "x")
 		time.Sleep(time.Second)
-		if diff := cmp.Diff(map[string][]string{"fine": {"Completed"}}, s.said()); diff != "" {
-			t.Errorf("events (-want +got):\n%s", diff)
-		}
+		s.wantSaid(t, map[string][]string{"fine": {"Completed"}})
 	})
 }
 

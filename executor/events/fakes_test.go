@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -111,6 +112,13 @@ func (s *server) said() map[string][]string {
 		said[ev.InvolvedObject.Name] = append(said[ev.InvolvedObject.Name], ev.Reason)
 	}
 	return said
+}
+
+func (s *server) wantSaid(t *testing.T, want map[string][]string) {
+	t.Helper()
+	if diff := cmp.Diff(want, s.said()); diff != "" {
+		t.Errorf("events by object (-want +got):\n%s", diff)
+	}
 }
 
 func unavailable() error {

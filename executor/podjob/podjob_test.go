@@ -90,6 +90,13 @@ func (s *stand) step() (time.Time, error) {
 	return s.Step(s.Context(), s.group)
 }
 
+func (s *stand) mustStep() {
+	s.Helper()
+	if _, err := s.step(); err != nil {
+		s.Fatal(err)
+	}
+}
+
 func uid(n int) types.UID { return types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", n)) }
 
 func uidBytes(n int) []byte {
@@ -149,9 +156,7 @@ func TestStepsAreDoneInTheContractsOrder(t *testing.T) {
 func TestTheRequestCountsThePods(t *testing.T) {
 	s := newStand(t, pod(0, corev1.PodRunning), pod(1, corev1.PodSucceeded), pod(2, corev1.PodFailed))
 	s.group.Job.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Failed: []types.UID{uid(2), uid(3)}}
-	if _, err := s.step(); err != nil {
-		t.Fatal(err)
-	}
+	s.mustStep()
 	req := s.asked[0]
 	if req.GetPods().GetActive() != 1 || len(req.GetUnaccountedPods()) != 2 || len(req.GetConfirmedReleases()) != 1 {
 		t.Errorf("the request counts wrong: %v", req)
@@ -169,9 +174,7 @@ func TestTheRequestCountsThePods(t *testing.T) {
 func TestAPodThatIsMadeAgainHasTheSameName(t *testing.T) {
 	s := newStand(t, pod(0, corev1.PodFailed), pod(2, corev1.PodRunning))
 	s.answer = &jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 2}}
-	if _, err := s.step(); err != nil {
-		t.Fatal(err)
-	}
+	s.mustStep()
 	pods, err := s.client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -209,9 +212,7 @@ func TestANameThatIsTakenIsPassedOver(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.answer = &jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 2}}
-			if _, err := s.step(); err != nil {
-				t.Fatal(err)
-			}
+			s.mustStep()
 			for n := 1; n <= 2; n++ {
 				if _, err := s.client.CoreV1().Pods("default").Get(t.Context(), fmt.Sprint("train-workers-", n), metav1.GetOptions{}); err != nil {
 					t.Error(err)
@@ -232,9 +233,7 @@ func TestAPodOfAnotherOwnerIsNotReleased(t *testing.T) {
 		return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, now.Name, errors.New("it has changed"))
 	})
 	s.answer = &jobpolicyv1.DecideJobResponse{Delete: []*jobpolicyv1.DeletePod{{Uid: uidBytes(0), ReleaseFirst: true}}}
-	if _, err := s.step(); err != nil {
-		t.Fatal(err)
-	}
+	s.mustStep()
 	if left, err := s.client.CoreV1().Pods("default").Get(t.Context(), now.Name, metav1.GetOptions{}); err != nil || len(left.Finalizers) != 1 {
 		t.Errorf("%v; the other owner's pod has the finalizers %v, want it as it was", err, left.Finalizers)
 	}
@@ -269,14 +268,10 @@ func TestANameThatAnotherGroupOfTheOwnerTookIsPassedOver(t *testing.T) {
 	indexed := batchv1.IndexedCompletion
 	s.group.Job.Name, s.group.Job.Spec.CompletionMode = "train-w", &indexed
 	s.answer = &jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1, Indexes: answer.Indexes(0)}}
-	if _, err := s.step(); err != nil {
-		t.Fatal(err)
-	}
+	s.mustStep()
 	s.group.Job.Name, s.group.Job.Spec.CompletionMode = "train-w-0", nil
 	s.answer = &jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}}
-	if _, err := s.step(); err != nil {
-		t.Fatal(err)
-	}
+	s.mustStep()
 	for name, group := range map[string]string{"train-w-0-0": "train-w", "train-w-0-1": "train-w-0"} {
 		if pod, err := s.client.CoreV1().Pods("default").Get(t.Context(), name, metav1.GetOptions{}); err != nil || pod.Annotations["jobpolicy.dev/group"] != group {
 			t.Errorf("pod %s: %v, annotations %v, want that of group %s", name, err, pod.Annotations, group)
@@ -359,9 +354,7 @@ func TestAPodWithoutFinalizerIsDeletedOnlyAsItWasSeen(t *testing.T) {
 				return true, nil, nil
 			})
 			s.answer = &jobpolicyv1.DecideJobResponse{Delete: []*jobpolicyv1.DeletePod{{Uid: uidBytes(0), ReleaseFirst: tc.releaseFirst}}}
-			if _, err := s.step(); err != nil {
-				t.Fatal(err)
-			}
+			s.mustStep()
 			if diff := cmp.Diff([]string{tc.want}, required); diff != "" {
 				t.Errorf("versions required (-want +got):\n%s", diff)
 			}

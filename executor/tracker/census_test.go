@@ -1,14 +1,9 @@
 package tracker
 
 import (
-	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
-	"jobpolicy.dev/executor/podcache"
 )
 
 func TestHinderedPodsAreSummedUp(t *testing.T) {
@@ -16,19 +11,14 @@ func TestHinderedPodsAreSummedUp(t *testing.T) {
 	tracker := New()
 	see := func(n int, waits string, end corev1.PodPhase) {
 		version++
-		pod := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{
-				Name: fmt.Sprint(n), UID: types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", n)), ResourceVersion: fmt.Sprint(version),
-			},
-			Status: corev1.PodStatus{Phase: end},
-		}
-		switch waits {
-		case "Unschedulable":
-			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: waits}}
-		default:
-			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: waits}}}}
-		}
-		tracker.Observe(podcache.From(pod), Watch)
+		tracker.Observe(podOf(n, version, inPhase(end), func(pod *corev1.Pod) {
+			switch waits {
+			case "Unschedulable":
+				pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: waits}}
+			default:
+				pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: waits}}}}
+			}
+		}), Watch)
 	}
 	steps := []struct {
 		pod   int
@@ -56,12 +46,7 @@ func TestHinderedPodsAreSummedUp(t *testing.T) {
 func TestCensusListsPodsUpToABound(t *testing.T) {
 	tracker := New()
 	for i := range 3 {
-		tracker.Observe(podcache.From(&corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{
-				Name: fmt.Sprint(i), UID: types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", i)), ResourceVersion: "1",
-			},
-			Status: corev1.PodStatus{Phase: corev1.PodRunning},
-		}), Watch)
+		tracker.Observe(podOf(i, 1, inPhase(corev1.PodRunning)), Watch)
 	}
 	for most, want := range map[int]int{0: 0, 2: 0, 3: 3} {
 		if c := tracker.Census(most); c.Known != 3 || len(c.Pods) != want || c.Summary.GetActive() != 3 {

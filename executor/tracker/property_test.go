@@ -16,7 +16,7 @@ import (
 // of each pod is among them, the state is the same as after the last ones alone.
 func TestEveryOrderOfObservationsEndsInTheSameState(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		policy := Policy{Indexed: rapid.Bool().Draw(t, "indexed"), Matches: func(pod *podcache.Pod) bool { return !pod.Labels.Has("stray") }}
+		policy := Policy{Indexed: rapid.Bool().Draw(t, "indexed"), Matches: selecting.Matches}
 		type step struct {
 			pod  *podcache.Pod
 			gone bool
@@ -117,7 +117,7 @@ func drawPod(t *rapid.T, n, rv int) *podcache.Pod {
 		options = append(options, deletedAt(epoch, 1))
 	}
 	if rapid.IntRange(0, 4).Draw(t, "stray") == 0 {
-		options = append(options, func(pod *corev1.Pod) { pod.Labels = map[string]string{"stray": "yes"} })
+		options = append(options, stray)
 	}
 	return podOf(n, rv, options...)
 }
