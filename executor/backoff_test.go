@@ -175,8 +175,7 @@ func TestAPodThatCannotBeDeletedDelaysNothingElse(t *testing.T) {
 		applying(&jobpolicyv1.DecideJobResponse{Delete: []*jobpolicyv1.DeletePod{{Uid: uids[0]}, {Uid: uids[1]}}, Status: recorded(t, 9)}),
 		applying(&jobpolicyv1.DecideJobResponse{Status: recorded(t, 4), Release: uidsOf(t, 4)}),
 	}}
-	e := build(t, testConfig(s, decider))
-	run(t, e)
+	e := start(t, testConfig(s, decider))
 	decider.Await(t, 3)
 	requests := decider.Requests()
 	if deferredUntil(requests[0], jobpolicyv1.Step_STEP_DELETE_PODS) != nil {

@@ -91,10 +91,7 @@ func TestTellsTheDetectorBeforeItEnqueuesTheJob(t *testing.T) {
 				t.Errorf("the Job is queued already: %+v", at)
 			}
 		}))
-		var err error
-		if e, err = New(cfg); err != nil {
-			t.Fatal(err)
-		}
+		e = build(t, cfg)
 		run(t, e)
 		time.Sleep(time.Second)
 		must(s.Tracker().Create(podResource, testPod(2), "ns", metav1.CreateOptions{FieldManager: "kube-controller-manager"}))

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,9 +109,7 @@ func New(cfg Config) (*Broadcaster, error) {
 	if cfg.Client == nil || cfg.Component == "" {
 		return nil, fmt.Errorf("required are Client and Component: %w", ErrConfig)
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
 	cfg.Now = wallclock.New(cfg.Now)
 	m := &metrics.Registrar{To: cfg.Registerer}
 	b := &Broadcaster{

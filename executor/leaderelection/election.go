@@ -71,9 +71,7 @@ func (c *Config) complete() error {
 	c.LeaseDuration = c.LeaseDuration.Truncate(time.Second) // as the lease holds it
 	c.StandbyPeriod = cmp.Or(c.StandbyPeriod, c.RetryPeriod/8)
 	c.Now = wallclock.New(c.Now)
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	if c.Identity != "" {
 		return nil
 	}

@@ -99,7 +99,8 @@ func (c *Controller) addCaches() error {
 	if err := c.cfg.Jobs.AddIndexers(cache.Indexers{namespaceIndex: indexFinished}); err != nil {
 		return fmt.Errorf("index of jobs: %w", err)
 	}
-	jobs, err := c.cfg.Jobs.AddEventHandler(controller.Handler(func(_, job *batchv1.Job) { c.enqueue(job, causeJob) }, c.jobGone))
+	jobs, err := c.cfg.Jobs.AddEventHandler(controller.Handler(
+		func(_, job *batchv1.Job) { c.enqueue(job, causeJob) }, func(job *batchv1.Job) { c.comparer.Gone(job.UID) }))
 	if err != nil {
 		return fmt.Errorf("job handler: %w", err)
 	}

@@ -9,9 +9,6 @@ import (
 	"jobpolicy.dev/executor/shadow"
 )
 
-// jobGone forgets what shadow mode remembers of a Job.
-func (c *Controller) jobGone(job *batchv1.Job) { c.comparer.Gone(job.UID) }
-
 // compare is reconcile in shadow mode: it asks about all finished Jobs, as the built-in
 // controller looks at all, and deletes none.
 func (c *Controller) compare(ctx context.Context, key jobKey, job *batchv1.Job) (controller.Result, error) {
