@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace/noop"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -23,6 +24,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"jobpolicy.dev/executor/metrics"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -613,5 +615,58 @@ func TestKeysAreReconciledAtOnceWhenTheEngineIsBack(t *testing.T) {
 		q.Enqueue("b", "event", PriorityNormal)
 		synctest.Wait()
 		l.want(t, "b event 10", "a retry 10")
+	})
+}
+
+// Keys that wait for a slot count as waiting, and not as being worked on.
+func TestTheMetricsOfAQueueTellWaitingFromWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg, registry := testConfig(), prometheus.NewRegistry()
+		cfg.Registerer = registry
+		c := newController(t, cfg)
+		q := newQueue(c, Options[string]{Name: metrics.JobQueue, Reconcile: func(context.Context, string) (Result, error) {
+			time.Sleep(10 * time.Second)
+			return Result{}, nil
+		}})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- c.Run(ctx) }()
+		for _, key := range []string{"a", "b", "c", "d", "e"} {
+			q.Enqueue(key, "event", PriorityNormal)
+		}
+		expect := func(at time.Duration, want string) {
+			t.Helper()
+			time.Sleep(at)
+			synctest.Wait()
+			const depth, unfinished, longest = "workqueue_depth", "workqueue_unfinished_work_seconds", "workqueue_longest_running_processor_seconds"
+			const waited, worked = "workqueue_queue_duration_seconds", "workqueue_work_duration_seconds"
+			var got []string
+			families, err := registry.Gather()
+			if err != nil {
+				t.Error(err)
+			}
+			for _, f := range families {
+				m := f.GetMetric()[0]
+				switch f.GetName() {
+				case depth, unfinished, longest:
+					got = append(got, fmt.Sprint(f.GetName(), " ", m.GetGauge().GetValue()))
+				case waited, worked:
+					got = append(got, fmt.Sprint(f.GetName(), " ", m.GetHistogram().GetSampleCount(), " in ", m.GetHistogram().GetSampleSum()))
+				}
+			}
+			if diff := cmp.Diff(strings.Split(want, "; "), got); diff != "" {
+				t.Errorf("after %s more (-want +got):\n%s", at, diff)
+			}
+		}
+		expect(5*time.Second, "workqueue_depth 3; workqueue_longest_running_processor_seconds 5; workqueue_queue_duration_seconds 2 in 0; "+
+			"workqueue_unfinished_work_seconds 10; workqueue_work_duration_seconds 0 in 0")
+		expect(10*time.Second, "workqueue_depth 1; workqueue_longest_running_processor_seconds 5; workqueue_queue_duration_seconds 4 in 20; "+
+			"workqueue_unfinished_work_seconds 10; workqueue_work_duration_seconds 2 in 20")
+		expect(20*time.Second, "workqueue_depth 0; workqueue_longest_running_processor_seconds 0; workqueue_queue_duration_seconds 5 in 40; "+
+			"workqueue_unfinished_work_seconds 0; workqueue_work_duration_seconds 5 in 50")
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
 	})
 }

@@ -203,9 +203,10 @@ func (q *Queue[K]) shutDown() { q.queue.ShutDown() }
 // does what is still queued then. work is the context of the reconciles.
 func (q *Queue[K]) start(work context.Context, stopping <-chan struct{}, workers *sync.WaitGroup) {
 	work = pprof.WithLabels(work, pprof.Labels(QueueLabel, q.Name))
-	serve := func(key K) {
+	serve := func(key K, due time.Time) {
 		defer workers.Done()
 		defer q.queue.Done(key)
+		defer q.c.Metrics.Queues.Begin(q.Name, due)()
 		pprof.SetGoroutineLabels(work)
 		select {
 		case <-stopping:
@@ -220,8 +221,9 @@ func (q *Queue[K]) start(work context.Context, stopping <-chan struct{}, workers
 			if shutdown {
 				return
 			}
+			due := time.Now() // No queue gets longer here: each key waits for its slot instead.
 			workers.Add(1)
-			q.slots.Start(q.Namespace(key), func() { serve(key) })
+			q.slots.Start(q.Namespace(key), func() { serve(key, due) })
 		}
 	})
 }
