@@ -80,7 +80,7 @@ func TestAClockThatIsSetLengthensNoWait(t *testing.T) {
 // clock that is set forward is noticed before.
 func TestAClockThatIsSetMovesNoRequeue(t *testing.T) {
 	for name, tc := range map[string]struct{ step, want time.Duration }{
-		"back": {-time.Hour, time.Minute}, "a little forward": {clockTolerance, time.Minute}, "forward": {time.Hour, lookStep},
+		"back": {-time.Hour, time.Minute}, "a little forward": {clockTolerance, time.Minute}, "forward": {time.Hour, checkStep},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := &fakes.Clock{}
@@ -98,7 +98,7 @@ func TestAClockThatIsSetMovesNoRequeue(t *testing.T) {
 			cfg := testConfig(newServer(testJob()), decider)
 			cfg.Now = clock.Now
 			runFor(t, cfg, 2*time.Minute)
-			if len(asked) != 2 || asked[1].Sub(asked[0]).Round(lookStep) != tc.want {
+			if len(asked) != 2 || asked[1].Sub(asked[0]).Round(checkStep) != tc.want {
 				t.Errorf("asked at %v, want twice, %v apart", asked, tc.want)
 			}
 		})

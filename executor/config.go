@@ -24,8 +24,9 @@ const (
 	DefaultLoneJobWrites = 48
 )
 
-// Decider decides what becomes of a Job. Errors carry a gRPC status code (see status.Code);
-// the contract says what a caller must do for each code.
+// Decider decides what becomes of a Job. DecideJob must be safe for concurrent use, and must
+// return when ctx ends. Errors carry a gRPC status code (see status.Code); the contract says
+// what a caller must do for each code.
 type Decider interface {
 	DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
 }
@@ -64,9 +65,9 @@ type Config struct {
 	FieldManager string
 	// StandDown: leave a Job alone while another controller works on it.
 	StandDown bool
-	// SafetyLookReportsOnly: the safety look counts and logs the Jobs that it finds, but does
-	// not enqueue them. It finds Jobs that stand still although there is something to do.
-	SafetyLookReportsOnly bool
+	// MissedReconcilesReportOnly: a Job whose reconcile was missed is counted and logged, but not
+	// enqueued. Such a Job is idle although there is something to do.
+	MissedReconcilesReportOnly bool
 	// Shadow collects the differences between the engine's decisions and what the built-in
 	// controller does with its Jobs. If it is set, the Executor only compares: it writes
 	// nothing, and ManagedBy, ReplaceBuiltin and Settings.GangScheduling have no effect.
@@ -75,12 +76,15 @@ type Config struct {
 
 // RowLimits bound the list of finished pods in a request.
 type RowLimits struct {
-	// Max is how many finished pods one request lists at most. Default: twice
-	// Settings.MaxUncountedPods, but at least Least; 99,000 for a Job with limits per index.
+	// Max lowers how many finished pods a request lists. 0, or more than the default: the
+	// default, which is the larger of Least and twice Settings.MaxUncountedPods; 99,000 for a Job
+	// with backoffLimitPerIndex. Pods that the status has recorded, and the other unaccounted
+	// pods of a listed index, are listed beyond it.
 	Max int
-	// Least is the lowest limit after the engine has refused longer lists. For a Job with limits
-	// per index, a Max below Least does not count, either: failed pods of such a Job stay in the
-	// list until they are replaced, and would hide all others. Default 1,000.
+	// Least is the shortest limit: the executor does not go below it after the engine has refused
+	// a longer list. For a Job with backoffLimitPerIndex, a Max below Least has no effect, either:
+	// failed pods of such a Job stay in the list until they are replaced, and would hide all
+	// others. Default 1,000.
 	Least int
 }
 

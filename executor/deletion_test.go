@@ -243,7 +243,7 @@ func TestADeletedJobIsForgottenAlthoughTheWatchMissedAPod(t *testing.T) {
 		if err := s.BatchV1().Jobs("ns").Delete(t.Context(), job.Name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * lookPeriod)
+		time.Sleep(2 * checkPeriod)
 		if _, known := e.jobs.Find(state.KeyOf(job)); !known {
 			t.Error("the Job is forgotten before the watch has shown the pod's version")
 		}
@@ -254,7 +254,7 @@ func TestADeletedJobIsForgottenAlthoughTheWatchMissedAPod(t *testing.T) {
 		if _, err := s.CoreV1().Pods("ns").Create(t.Context(), later, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * lookPeriod)
+		time.Sleep(2 * checkPeriod)
 		if _, known := e.jobs.Find(state.KeyOf(job)); known {
 			t.Error("the Job is still known")
 		}

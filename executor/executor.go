@@ -134,7 +134,7 @@ func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods 
 		second: e.second, podWatch: e.podWatch, comparer: comparer,
 	}
 	if comparer == nil {
-		e.base.AddTask(newSafetyLook(scope, e.jobs, e.queue, e.decider, e.second, e.podWatch).run)
+		e.base.AddTask(newMissedReconciles(scope, e.jobs, e.queue, e.decider, e.second, e.podWatch).run)
 	}
 }
 

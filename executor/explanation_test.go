@@ -16,7 +16,7 @@ var printers = map[string]bool{
 	"describe.go describeDecision":        true,
 	"report.go remember":                  true,
 	"decide.go ask":                       true,
-	"safety.go look":                      true,
+	"missed.go due":                       true,
 	"cronjob/state.go decided":            true,
 	"cronjob/reconcile.go explain":        true,
 	"ttl/reconcile.go delete":             true,

@@ -24,7 +24,7 @@ import (
 //
 //   - The watcher has got everything that happened before the list of Jobs, which is read when
 //     Run begins.
-//   - The Job is at rest. The watch will show what the Job waits for.
+//   - There is nothing to do for the Job. The watch will show what the Job waits for.
 type podWatch struct {
 	pods    podinformer.Informer
 	jobs    *informer.Set
@@ -36,9 +36,9 @@ type podWatch struct {
 	seen map[string]*progress // by informer.Set.Key
 }
 
-// progress says how far the watcher has got with the pods of a pod cache. The watcher is behind
-// the cache, and after a new list it gets pods in the order of their names. But it gets all of
-// that before anything that happened later.
+// progress says how much of a pod cache the watcher has been told. The watcher is told after the
+// cache has changed. After a new list it is told of the pods by name, and not by version, but
+// always before any later change.
 type progress struct {
 	jobsListed uint64 // The version of the list of Jobs.
 	// cached is a version of the cache that is not older than that; 0: there was none yet.

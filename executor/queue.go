@@ -85,6 +85,6 @@ func highIf(high bool) controller.Priority {
 const (
 	causePod controller.Cause = "pod.event"
 	causeJob controller.Cause = "job.event"
-	// causeSafety: the safety look found the Job. No event had made it due.
-	causeSafety controller.Cause = "safety.look"
+	// causeMissed: an idle Job had something to do, and no event had made it due.
+	causeMissed controller.Cause = "missed.reconcile"
 )

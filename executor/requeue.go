@@ -36,7 +36,7 @@ func (c *Config) requeueAfter(snap snapshot, d *jobpolicyv1.DecideJobResponse) t
 }
 
 // regrowth is how long until a request for a settled Job may list more pods than the
-// snapshot does; 0 if the snapshot lists all of them.
+// snapshot does. 0: the snapshot lists all of them, or no refusal has shortened the list.
 func (c *Config) regrowth(s *state.Job, snap snapshot) time.Duration {
 	if snap.req.GetUnlistedPods() == nil {
 		return 0

@@ -109,8 +109,9 @@ const (
 	maxRowsPerIndex = 99000
 )
 
-// rowLimit is how many unaccounted pods a request lists: enough to fill two status
-// writes, so that the cost of a reconcile does not grow with the Job.
+// rowLimit is how many unaccounted pods a request lists. By default it is enough to fill two
+// status writes, so that the cost of a reconcile does not grow with the Job; for a Job with
+// backoffLimitPerIndex it is maxRowsPerIndex. Config.Rows.Max lowers both.
 func (c *Config) rowLimit(job *batchv1.Job) int {
 	limit := max(c.Rows.Least, 2*int(c.Settings.GetMaxUncountedPods()))
 	perIndex := job.Spec.BackoffLimitPerIndex != nil

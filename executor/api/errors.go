@@ -14,7 +14,7 @@ var (
 	ErrGone = errors.New("object is gone")
 	// ErrChanged: the object has another version than the one to write.
 	ErrChanged = errors.New("object has changed since the decision")
-	// ErrNamespaceTerminating: no pod can be created any more, because the namespace is being
+	// ErrNamespaceTerminating: nothing can be created in the namespace, because it is being
 	// deleted. Nobody has to act on that.
 	ErrNamespaceTerminating = errors.New("namespace is terminating")
 	// ErrPodEnded: a pod that was to be deleted uncounted has ended by itself.

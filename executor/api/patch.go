@@ -18,8 +18,8 @@ import (
 	"jobpolicy.dev/executor/tracker"
 )
 
-// asSeenTries is how often a write that requires a pod as it was seen is tried while the pod
-// keeps changing.
+// asSeenTries is how often a write is tried that requires the version of the pod that was seen,
+// if each try ends with a conflict.
 const asSeenTries = 5
 
 // metadataPatch is a strategic merge patch of a pod's metadata.

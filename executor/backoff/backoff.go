@@ -16,7 +16,8 @@ type Backoff struct {
 	until  time.Time
 }
 
-// Limits bound the delays of a Backoff.
+// Limits bound the delays of a Backoff: First is the delay after the first failure in a row,
+// Max the longest delay. A First above Max counts as Max.
 type Limits struct{ First, Max time.Duration }
 
 // Failed begins the next delay, and returns how long it is.
@@ -30,7 +31,8 @@ func (b *Backoff) Failed(limits Limits) time.Duration {
 	return delay
 }
 
-// FailedForLong begins the longest delay, and returns how long it is.
+// FailedForLong begins a delay of limits.Max, for a failure that a new try cannot mend, and
+// returns it.
 func (b *Backoff) FailedForLong(limits Limits) time.Duration {
 	b.Failed(limits)
 	b.until = time.Now().Add(limits.Max)

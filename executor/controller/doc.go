@@ -2,7 +2,7 @@
 // caches, work queues, workers, calls of the policy engine, events, spans, and how a
 // controller starts and ends.
 //
-// # The way of an event
+// # From an event to a reconcile
 //
 //	informer handler ─▶ Queue.Enqueue ─▶ worker ─▶ Reconcile(ctx, key) ─▶ Result, error
 //	                        ▲                                                │

@@ -23,8 +23,8 @@ const (
 // Trigger is what led to a reconcile.
 type Trigger struct {
 	Cause Cause
-	// At is when the first event came since the reconcile before began. If none came, it is when
-	// this reconcile began.
+	// At is the time of the first event after the previous reconcile began. Without an event it
+	// is the time at which this reconcile began.
 	At time.Time
 }
 

@@ -28,9 +28,9 @@ func spamKey(ev *corev1.Event) string {
 	return strings.Join([]string{ev.Source.Component, ev.Source.Host, o.APIVersion, o.Kind, o.Namespace, o.Name, string(o.UID), ev.Reason}, "/")
 }
 
-// Allowance is how many events of each reason there may still be about one object, by
-// LimitByReason. An event that is not allowed is not even built: a Job of many pods has
-// thousands of events of one reason. The zero value is ready for use.
+// Allowance applies the limits of LimitByReason to the events about one object before an event
+// is built: a Job with many pods would build thousands of events of one reason only to drop
+// them. The zero value is ready for use.
 type Allowance struct {
 	mu     sync.Mutex
 	limits map[string]flowcontrol.PassiveRateLimiter

@@ -8,6 +8,7 @@
 // else was seen to hold the lease since.
 //
 // One case is left that no client can prevent: a write that the kernel had before the
-// process was frozen may arrive later. Invariants I1 to I3 and I6 hold all the same,
-// because writes carry UIDs and resource versions.
+// process was frozen may arrive later. Invariants I1 to I3 still hold, because status writes
+// and patches carry UIDs and resource versions. I6 may break for a moment, because a creation
+// carries neither: the surplus pod is deleted, and every pod still counts once.
 package leaderelection

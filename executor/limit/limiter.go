@@ -34,8 +34,10 @@ func (p *Pool) SlowStart(namespace string, job types.UID) *Limiter {
 	return l
 }
 
-// Do calls f for 0 to n-1 and returns when all calls have ended. It returns one of
-// the errors, and says how many there were.
+// Do calls f for each i from 0 to n-1, concurrently, and returns when all calls have ended.
+// After a failure, a Limiter made by SlowStart makes no more calls. The error wraps one of the
+// errors, and says how many calls failed and how many were not made. It is nil if all
+// succeeded.
 func (l *Limiter) Do(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
 	if n == 0 {
 		return nil // Most reconciles have nothing to write.

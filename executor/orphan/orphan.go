@@ -54,8 +54,8 @@ type Config struct {
 type Releaser struct {
 	cfg   Config
 	queue *controller.Queue[podKey]
-	// absent has the Jobs, as owner references name them, of which the API server has said that
-	// they do not exist. No later Job has the same UID.
+	// absent has owner references to Jobs that do not exist, as the API server has said. That
+	// stays true, because no later Job has the same UID.
 	absent *lru.Cache
 	// managed has the keys of managed Jobs that have finished or are gone. A pod may appear
 	// after everything else about its Job was dropped.

@@ -28,7 +28,8 @@ type Pod struct {
 	UID             types.UID
 	ResourceVersion string
 	Labels          Labels
-	Created         time.Time
+	// Created is metadata.creationTimestamp.
+	Created time.Time
 	// HasTrackingFinalizer: the pod has the finalizer batch.kubernetes.io/job-tracking.
 	HasTrackingFinalizer bool
 	// Scheduled: the pod has a node.
@@ -43,7 +44,8 @@ type Pod struct {
 
 // Deletion says whether somebody has asked for the pod's deletion, and when.
 type Deletion struct {
-	Deleting      bool
+	Deleting bool
+	// DeletionAsked is when the deletion was asked for: deletionTimestamp less the grace period.
 	DeletionAsked time.Time
 }
 

@@ -19,7 +19,9 @@ const retryAfter = time.Second
 
 // Run calls reconcile whenever an object of one of the resources or a pod has changed,
 // and at the time that the last call returned, until ctx is done. It is for small
-// controllers, which look at everything each time. reconcile never runs twice at once.
+// controllers, which look at everything each time. reconcile never runs twice at once. Its
+// errors are logged, and it is called again after a second. Run returns the error of ctx, or
+// that of an event handler that cannot be added.
 func Run(ctx context.Context, client dynamic.Interface, reconcile func(context.Context) (next time.Time, err error), resources ...schema.GroupVersionResource) error {
 	changes := make(chan struct{}, 1)
 	changed := func() {

@@ -42,7 +42,8 @@ type Controller struct {
 	// are released one by one, and GangScheduling must not be set, because no Workload and no
 	// PodGroup is created.
 	Settings *jobpolicyv1.Settings
-	// Event gets the events on a group; nil: nobody does.
+	// Event is called with each event on a group, after the status is written. nil: events are
+	// dropped.
 	Event func(group *batchv1.Job, event *jobpolicyv1.JobEvent)
 	// Now returns wall time. Default time.Now.
 	Now func() time.Time

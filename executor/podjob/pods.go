@@ -25,7 +25,8 @@ import (
 // Indexed group train and the NonIndexed group train-0 both create a pod train-0-0.
 const groupAnnotation = "jobpolicy.dev/group"
 
-// releaseTries is how often the release of a running pod is tried while the pod keeps changing.
+// releaseTries is how often the release of a running pod is tried, if each try ends with a
+// conflict.
 const releaseTries = 5
 
 // create creates pods. Each name ends in the first number that is free in the group. So if

@@ -35,11 +35,12 @@ const (
 	TypeFinishedJob = "finished_job"
 )
 
-// An Answer is what a decision would change, and when the engine wants to be asked again;
-// 0: after an event.
+// An Answer is an engine's answer about an object.
 type Answer struct {
+	// Differences are the steps that the decision would take. Empty: none.
 	Differences []Difference
-	Next        time.Duration
+	// Next is how long until the engine wants to be asked again. 0: only after an event.
+	Next time.Duration
 }
 
 // A Comparer compares the objects of one controller. A controller that is not in shadow mode

@@ -65,9 +65,9 @@ func NewReport(cfg Config) (*Report, error) {
 	m := &metrics.Registrar{To: cfg.Registerer}
 	r := &Report{
 		cfg:         cfg,
-		comparisons: m.Counter("jobpolicy", "shadow_comparisons_total", "Rests of objects at which the engine was asked, by result: same, or different if it would act.", "object", "result"),
+		comparisons: m.Counter("jobpolicy", "shadow_comparisons_total", "Comparisons of objects, by result: same, or different if the engine would act.", "object", "result"),
 		found:       m.Counter("jobpolicy", "shadow_differences_total", "Differences found: steps that the engine would take and the other controller has not, by the rule that decided.", "object", "kind", "rule"),
-		open:        m.Gauge("jobpolicy", "shadow_open_differences", "Differences that last.", "object", "kind", "rule"),
+		open:        m.Gauge("jobpolicy", "shadow_open_differences", "Differences that exist now.", "object", "kind", "rule"),
 		current:     map[subject][]*Entry{},
 	}
 	r.exportZeros()
@@ -96,7 +96,8 @@ const (
 	different = "different"
 )
 
-// A subject is an object in the eyes of one controller. A finished Job is that of two.
+// A subject is an object as one controller sees it. The same Job is one subject for the Job
+// controller, and another one for the TTL controller.
 type subject struct {
 	objectType string
 	uid        types.UID

@@ -107,7 +107,7 @@ func TestMetricsCountComparisonsAndDifferences(t *testing.T) {
 	o.UID = "2"
 	r.asked(t.Context(), o, onePod.Differences)
 	want := `
-# HELP jobpolicy_shadow_comparisons_total Rests of objects at which the engine was asked, by result: same, or different if it would act.
+# HELP jobpolicy_shadow_comparisons_total Comparisons of objects, by result: same, or different if the engine would act.
 # TYPE jobpolicy_shadow_comparisons_total counter
 jobpolicy_shadow_comparisons_total{object="cronjob",result="different"} 0
 jobpolicy_shadow_comparisons_total{object="cronjob",result="same"} 0
@@ -129,7 +129,7 @@ jobpolicy_shadow_differences_total{kind="rejected",object="job",rule="none"} 0
 jobpolicy_shadow_differences_total{kind="release_pods",object="job",rule="none"} 0
 jobpolicy_shadow_differences_total{kind="write_status",object="cronjob",rule="none"} 0
 jobpolicy_shadow_differences_total{kind="write_status",object="job",rule="none"} 0
-# HELP jobpolicy_shadow_open_differences Differences that last.
+# HELP jobpolicy_shadow_open_differences Differences that exist now.
 # TYPE jobpolicy_shadow_open_differences gauge
 jobpolicy_shadow_open_differences{kind="create_job",object="cronjob",rule="none"} 0
 jobpolicy_shadow_open_differences{kind="create_pods",object="job",rule="none"} 1

@@ -12,7 +12,9 @@ import (
 // Decision is the last decision on a Job. The explanations are kept encoded, to save
 // memory: every finished Job has one, and few are ever read.
 type Decision struct {
-	Time        time.Time
+	// Time is the request's now: wall time.
+	Time time.Time
+	// Explanation is empty if the caller asked for none.
 	Explanation []byte
 	// Verdict is the explanation of how and why the Job ends; nil if it does not end yet.
 	Verdict []byte

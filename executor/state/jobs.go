@@ -40,7 +40,7 @@ func NewJobs(writes *limit.Pool) *Jobs {
 	return &Jobs{writes: writes, byNamespace: map[string]map[types.UID]*Job{}}
 }
 
-// Find returns a known Job.
+// Find returns a known Job; false if it is not known.
 func (j *Jobs) Find(key Key) (*Job, bool) {
 	j.mu.RLock()
 	defer j.mu.RUnlock()
@@ -48,7 +48,7 @@ func (j *Jobs) Find(key Key) (*Job, bool) {
 	return s, ok
 }
 
-// Controlling returns the known Job that controls the pod.
+// Controlling returns the known Job that controls the pod; false if there is none.
 func (j *Jobs) Controlling(pod *podcache.Pod) (*Job, bool) {
 	ref, _ := pod.ControllingJob()
 	if ref == nil {
@@ -57,7 +57,8 @@ func (j *Jobs) Controlling(pod *podcache.Pod) (*Job, bool) {
 	return j.Find(KeyOfOwner(pod, ref))
 }
 
-// Existing returns the Job of this UID that exists, in whatever namespace.
+// Existing returns the Job of this UID that exists, in whatever namespace; false if there is
+// none.
 func (j *Jobs) Existing(uid types.UID) (*Job, bool) {
 	j.mu.RLock()
 	defer j.mu.RUnlock()

@@ -38,8 +38,9 @@ const (
 // Tracker holds the facts about the pods of one Job. It is safe for use by many
 // goroutines.
 //
-// The parts have no lock of their own. Every exported method, here and of Creation and
-// List, holds mu from its first line to its last; nothing else takes it.
+// The parts have no lock of their own. Every exported method of Tracker, Creation and List
+// holds mu from its first line to its last, and so does the function that BeginCall returns.
+// Nothing else takes it.
 type Tracker struct {
 	mu     sync.Mutex
 	pods   pods

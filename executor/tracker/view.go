@@ -23,19 +23,26 @@ type ViewOptions struct {
 	// status has recorded more, or if failures are limited per index: then as many as a
 	// request may have.
 	MaxRows int
-	// ActiveRows is how many active pods to list at most.
+	// ActiveRows is how many active pods to list at most. 0: none, and View.Active is nil.
 	ActiveRows int
 }
 
 // View is the part of a request that is about pods.
 type View struct {
-	Pods        *jobpolicyv1.PodSummary
+	// Pods are the counts; never nil.
+	Pods *jobpolicyv1.PodSummary
+	// Unaccounted are the rows, in order of UID.
 	Unaccounted []*jobpolicyv1.UnaccountedPod
-	Unlisted    *jobpolicyv1.UnlistedPods
-	Confirmed   [][]byte
-	Active      *jobpolicyv1.ActivePods
-	InFlight    *jobpolicyv1.InFlight
-	Retry       *jobpolicyv1.RetryFacts
+	// Unlisted counts the unaccounted pods without a row; nil: there are none.
+	Unlisted *jobpolicyv1.UnlistedPods
+	// Confirmed are the UIDs of ViewOptions.Uncounted whose finalizer is gone, in ascending order.
+	Confirmed [][]byte
+	// Active lists active pods; nil unless they were asked for.
+	Active *jobpolicyv1.ActivePods
+	// InFlight: nil if no creation is in flight.
+	InFlight *jobpolicyv1.InFlight
+	// Retry: nil if no pod has succeeded or failed.
+	Retry *jobpolicyv1.RetryFacts
 }
 
 // View returns the current facts. The package comment says what it costs. The error is a

@@ -33,7 +33,7 @@ func settled(req *jobpolicyv1.DecideJobRequest, requeue time.Duration) *jobpolic
 }
 
 // There is something to do for a Job, and no event has said so. Within two periods the
-// safety look finds the Job, counts it, logs it, and enqueues it if it is allowed to.
+// check for missed reconciles finds the Job, counts it, logs it, and enqueues it if it is allowed to.
 func TestAMissedReconcileIsFound(t *testing.T) {
 	due := func(req *jobpolicyv1.DecideJobRequest) bool { return req.GetNow().AsTime().Minute() >= 3 }
 	cases := map[string]func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error){
@@ -58,7 +58,7 @@ func TestAMissedReconcileIsFound(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				server, log := newServer(testJob()), &bytes.Buffer{}
 				cfg, registry := testConfig(server, &script{Otherwise: decide}), prometheus.NewRegistry()
-				cfg.Registerer, cfg.SafetyLookReportsOnly, cfg.Logger = registry, reportsOnly, slog.New(slog.NewTextHandler(log, nil))
+				cfg.Registerer, cfg.MissedReconcilesReportOnly, cfg.Logger = registry, reportsOnly, slog.New(slog.NewTextHandler(log, nil))
 				runFor(t, cfg, 35*time.Minute)
 				missed := samples(t, registry, "jobpolicy_missed_reconciles_total")["{}"]
 				if reportsOnly && missed < 2 || !reportsOnly && missed != 1 {
@@ -68,7 +68,7 @@ func TestAMissedReconcileIsFound(t *testing.T) {
 					t.Errorf("%d log lines about %v missed reconciles", got, missed)
 				}
 				if helped := slices.Contains(server.Done(), "create pods"); helped == reportsOnly {
-					t.Errorf("the pod was created: %t, with the safety look only reporting: %t", helped, reportsOnly)
+					t.Errorf("the pod was created: %t, with the check only reporting: %t", helped, reportsOnly)
 				}
 			})
 		}
@@ -112,10 +112,10 @@ func breaking(spoil func(*jobpolicyv1.DecideJobResponse)) reply {
 	}
 }
 
-// The safety look does not report a Job with nothing to do, nor one that waits for a time,
+// The check does not report a Job with nothing to do, nor one that waits for a time,
 // backs off or is being reconciled. It costs one question to the engine in a period, and no
 // request to the API server.
-func TestTheSafetyLookFindsNothingWhereNothingIsMissed(t *testing.T) {
+func TestNoReconcileIsMissedWhereNothingIsToDo(t *testing.T) {
 	const apply = jobpolicyv1.Disposition_DISPOSITION_APPLY
 	cases := map[string]struct {
 		decide   reply
@@ -172,7 +172,7 @@ func TestTheSafetyLookFindsNothingWhereNothingIsMissed(t *testing.T) {
 func TestLooksAreSpread(t *testing.T) {
 	var turns [60]int
 	for n := range 6000 {
-		turns[lookTurn(testUID(n), len(turns))]++
+		turns[checkTurn(testUID(n), len(turns))]++
 	}
 	if most, least := slices.Max(turns[:]), slices.Min(turns[:]); most > 200 || least < 30 {
 		t.Errorf("of 6000 Jobs, between %d and %d have their turn at once", least, most)
@@ -189,13 +189,13 @@ func TestAClockSetForwardIsNoticed(t *testing.T) {
 		if begun.IsZero() {
 			begun = time.Now()
 		}
-		asked = append(asked, time.Since(begun).Truncate(lookStep))
+		asked = append(asked, time.Since(begun).Truncate(checkStep))
 		return settled(req, 9*time.Minute), nil
 	}}
 	cfg := testConfig(newServer(testJob()), decider)
 	cfg.Now = clock.Now
 	inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
-		time.Sleep(time.Minute - lookStep/2) // Not in the moment of a look.
+		time.Sleep(time.Minute - checkStep/2) // Not in the moment of a look.
 		clock.Set(time.Hour)
 		time.Sleep(time.Minute)
 		clock.Set(-2 * time.Hour)

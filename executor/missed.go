@@ -20,28 +20,28 @@ import (
 )
 
 // Events and planned requeues enqueue Jobs. If a defect of this program loses one of them,
-// the Job stands still. The safety look finds such Jobs: now and then it asks the engine
-// about each Job at rest whether there is something to do. It makes no request to the API
-// server. Each Job that it finds shows a defect, and is counted.
+// the Job gets no reconcile that it needs. missedReconciles finds such Jobs: now and then it
+// asks the engine about each idle Job whether there is something to do. It makes no request
+// to the API server. Each Job that it finds shows a defect, and is counted.
 
 const (
-	// lookPeriod is how often each Job is looked at. The Jobs take turns: every lookStep,
-	// some are looked at.
-	lookPeriod = 10 * time.Minute
-	lookStep   = 10 * time.Second
+	// checkPeriod is how often each Job is checked. The Jobs take turns: every checkStep,
+	// some are checked.
+	checkPeriod = 10 * time.Minute
+	checkStep   = 10 * time.Second
 	// clockTolerance is how far wall time and elapsed time may differ within a step.
 	clockTolerance = time.Second
 )
 
-// suspect is a Job at rest although there is something to do. Its event may be on the way.
+// suspect is an idle Job for which there is something to do. Its event may be on the way.
 // If the Job is still not reconciled at the next step, an event was missed.
 type suspect struct {
 	job  *state.Job
 	last time.Time // When the Job was reconciled last.
 }
 
-// safetyLook finds Jobs that stand still although there is something to do.
-type safetyLook struct {
+// missedReconciles finds idle Jobs for which there is something to do.
+type missedReconciles struct {
 	scope   scope.Scope
 	jobs    *state.Jobs
 	queue   jobQueue
@@ -52,18 +52,18 @@ type safetyLook struct {
 	last     clocks
 }
 
-// newSafetyLook reads the clocks, so it must be called before a reconcile is planned.
-func newSafetyLook(scope scope.Scope, jobs *state.Jobs, queue jobQueue, d *decider, second *secondcontroller.Detector, pods *podWatch) *safetyLook {
-	l := &safetyLook{scope: scope, jobs: jobs, queue: queue, decider: d, second: second, podWatch: pods}
+// newMissedReconciles reads the clocks, so it must be called before a reconcile is planned.
+func newMissedReconciles(scope scope.Scope, jobs *state.Jobs, queue jobQueue, d *decider, second *secondcontroller.Detector, pods *podWatch) *missedReconciles {
+	l := &missedReconciles{scope: scope, jobs: jobs, queue: queue, decider: d, second: second, podWatch: pods}
 	l.last = l.readClocks()
 	return l
 }
 
-// run looks at all Jobs, over and over, until ctx ends.
-func (l *safetyLook) run(ctx context.Context) {
-	ticker := time.NewTicker(lookStep)
+// run checks all Jobs, over and over, until ctx ends.
+func (l *missedReconciles) run(ctx context.Context) {
+	ticker := time.NewTicker(checkStep)
 	defer ticker.Stop()
-	const steps = int(lookPeriod / lookStep)
+	const steps = int(checkPeriod / checkStep)
 	var suspects []suspect
 	for step := 0; ; step = (step + 1) % steps {
 		select {
@@ -79,14 +79,14 @@ func (l *safetyLook) run(ctx context.Context) {
 	}
 }
 
-// suspects looks at the Jobs whose turn it is.
-func (l *safetyLook) suspects(ctx context.Context, step, steps int) []suspect {
+// suspects checks the Jobs whose turn it is.
+func (l *missedReconciles) suspects(ctx context.Context, step, steps int) []suspect {
 	var found []suspect
 	for _, s := range l.jobs.All() {
-		if lookTurn(s.UID, steps) != step {
+		if checkTurn(s.UID, steps) != step {
 			continue
 		}
-		if last, why := l.look(ctx, s); why != "" {
+		if last, why := l.due(ctx, s); why != "" {
 			found = append(found, suspect{job: s, last: last})
 		}
 		l.forget(s)
@@ -97,7 +97,7 @@ func (l *safetyLook) suspects(ctx context.Context, step, steps int) []suspect {
 // forget forgets a Job that does not exist any more, once its pods are gone. Usually the watcher
 // does that when the watch shows the end of a pod. But after a new list, the watch does not show
 // a pod that was created and deleted since the list before.
-func (l *safetyLook) forget(s *state.Job) {
+func (l *missedReconciles) forget(s *state.Job) {
 	if s.Version.Current() != nil {
 		return
 	}
@@ -105,17 +105,17 @@ func (l *safetyLook) forget(s *state.Job) {
 	l.jobs.DropUnused(s.Key)
 }
 
-// lookTurn is the step of a period in which a Job is looked at.
-func lookTurn(uid types.UID, steps int) int {
+// checkTurn is the step of a period in which a Job is checked.
+func checkTurn(uid types.UID, steps int) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(uid)) // Never fails.
 	return int(h.Sum32() % uint32(steps))
 }
 
 // confirm reports and enqueues a suspect that was not reconciled since.
-func (l *safetyLook) confirm(ctx context.Context, suspected suspect) {
+func (l *missedReconciles) confirm(ctx context.Context, suspected suspect) {
 	s := suspected.job
-	last, why := l.look(ctx, s)
+	last, why := l.due(ctx, s)
 	if why == "" || !last.Equal(suspected.last) {
 		return
 	}
@@ -125,17 +125,17 @@ func (l *safetyLook) confirm(ctx context.Context, suspected suspect) {
 	}
 	l.decider.metrics.missedReconciles.WithLabelValues().Inc()
 	l.decider.base.Logger.WarnContext(ctx, telemetry.LogMissedReconcile, append(telemetry.JobAttrs(job), slog.String("due", why))...)
-	if !l.decider.cfg.SafetyLookReportsOnly {
-		l.queue.enqueue(s, causeSafety, controller.PriorityNormal)
+	if !l.decider.cfg.MissedReconcilesReportOnly {
+		l.queue.enqueue(s, causeMissed, controller.PriorityNormal)
 	}
 }
 
-// look returns why a Job at rest should be reconciled, and when it was reconciled last. why is
-// "" if the Job is not at rest, if there is nothing to do, if a reconcile is planned in time, or
-// if the engine could not be asked.
-func (l *safetyLook) look(ctx context.Context, s *state.Job) (last time.Time, why string) {
+// due returns why an idle Job should be reconciled, and when it was reconciled last. why is ""
+// if the Job is not idle, if there is nothing to do, if a reconcile is planned in time, or if
+// the engine could not be asked.
+func (l *missedReconciles) due(ctx context.Context, s *state.Job) (last time.Time, why string) {
 	queued := l.queue.State(s.Key)
-	if !l.atRest(s, queued) {
+	if !l.idle(s, queued) {
 		return time.Time{}, ""
 	}
 	if s.Version.Has(state.StaleJob | state.StalePods) {
@@ -144,41 +144,41 @@ func (l *safetyLook) look(ctx context.Context, s *state.Job) (last time.Time, wh
 	snap, d, err := l.decider.try(ctx, s)
 	switch {
 	case err != nil:
-		return queued.Last, "" // The Job will be looked at again.
+		return queued.Last, "" // The Job will be checked again.
 	case d.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_SETTLED:
 		return queued.Last, cmp.Or(d.GetExplanation().GetSummary(), dispositionLabel(d.GetDisposition()))
 	}
 	requeue := l.decider.cfg.requeueAfter(snap, d)
 	// No reconcile is planned, or it is planned more than one step later than the decision asks.
-	if requeue > 0 && (queued.Planned.IsZero() || queued.Planned.After(time.Now().Add(min(requeue, maxRequeueAfter)+lookStep))) {
+	if requeue > 0 && (queued.Planned.IsZero() || queued.Planned.After(time.Now().Add(min(requeue, maxRequeueAfter)+checkStep))) {
 		return queued.Last, fmt.Sprintf("requeue after %v is not planned", requeue)
 	}
 	return queued.Last, ""
 }
 
-// atRest reports whether a Job that the executor reconciles is at rest: it was not reconciled
-// lately, is not queued, and is not planned for soon. A Job that the API server does not have
-// any more is not at rest: it waits for the watch to show its deletion.
-func (l *safetyLook) atRest(s *state.Job, queued controller.State) bool {
+// idle reports whether a Job that the executor reconciles was not reconciled lately, is not
+// queued, and is not planned for soon. A Job that the API server does not have any more is not
+// idle: it waits for the watch to show its deletion.
+func (l *missedReconciles) idle(s *state.Job, queued controller.State) bool {
 	job := s.Version.Current()
 	if !l.scope.Reconciles(job) || s.Version.Has(state.NotFound) || l.second.StandDown(s.UID) > 0 || !wire.KnownCompletionMode(job) || queued.Running || queued.Pending {
 		return false
 	}
-	soon := time.Now().Add(lookStep)
-	rested := queued.Last.Before(soon.Add(-2 * lookStep))
-	return rested && (queued.Planned.IsZero() || queued.Planned.After(soon)) && !queued.BackoffUntil.After(soon)
+	soon := time.Now().Add(checkStep)
+	idle := queued.Last.Before(soon.Add(-2 * checkStep))
+	return idle && (queued.Planned.IsZero() || queued.Planned.After(soon)) && !queued.BackoffUntil.After(soon)
 }
 
 // clocks are wall time and elapsed time at one moment.
 type clocks struct{ wall, elapsed time.Time }
 
-func (l *safetyLook) readClocks() clocks {
+func (l *missedReconciles) readClocks() clocks {
 	return clocks{wall: l.decider.cfg.Now(), elapsed: time.Now()}
 }
 
 // checkClocks enqueues the Jobs with a planned reconcile if wall time was set forward: a
 // deadline or a retry delay may have ended.
-func (l *safetyLook) checkClocks(before clocks) clocks {
+func (l *missedReconciles) checkClocks(before clocks) clocks {
 	now := l.readClocks()
 	if now.wall.Sub(before.wall)-now.elapsed.Sub(before.elapsed) <= clockTolerance {
 		return now
