@@ -122,7 +122,7 @@ func parseLogQuery(values url.Values, now time.Time) (q logQuery, previous bool,
 		limit:      number("limitBytes", "0"),
 	}
 	if seconds := number("sinceSeconds", "0"); seconds > 0 {
-		q.since = now.Add(-time.Duration(seconds) * time.Second)
+		q.since = now.Add(-durationOf(seconds))
 	}
 	if text := values.Get("sinceTime"); text != "" {
 		since, e := time.Parse(time.RFC3339, text)

@@ -3,6 +3,7 @@ package hostnode
 import (
 	"context"
 	"log/slog"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -312,6 +313,17 @@ func TestDeletionIsGraceful(t *testing.T) {
 	}
 	if diff := cmp.Diff([]types.UID{"uid-1"}, r.forgotten); diff != "" {
 		t.Errorf("forgotten pods (-want +got):\n%s", diff)
+	}
+}
+
+// The API allows grace periods that no Duration holds.
+func TestALongGracePeriodIsNotOver(t *testing.T) {
+	r := startPod(t, podOf(always, shell("c", untilTerm)))
+	r.awaitLog(t, "c")
+	r.remove(math.MaxInt64)
+	eventually(t, "the end of the pod", func() bool { return terminal(r.latest().status.Phase) })
+	if diff := cmp.Diff([]string{"c terminated Completed 0"}, summarize(r.latest().status).Main); diff != "" {
+		t.Errorf("containers (-want +got):\n%s", diff)
 	}
 }
 

@@ -1,6 +1,7 @@
 package hostnode
 
 import (
+	"math"
 	"syscall"
 	"time"
 )
@@ -72,10 +73,15 @@ func (w *podWorker) adoptPhase() {
 func (w *podWorker) deadlineOf(now time.Time) time.Time {
 	for _, grace := range []*int64{w.pod.DeletionGracePeriodSeconds, w.pod.Spec.TerminationGracePeriodSeconds} {
 		if grace != nil {
-			return now.Add(time.Duration(*grace) * time.Second)
+			return now.Add(durationOf(*grace))
 		}
 	}
 	return now
+}
+
+// durationOf is a number of seconds, at most the 292 years that a Duration holds: the API allows more as a grace period.
+func durationOf(seconds int64) time.Duration {
+	return time.Duration(min(seconds, int64(math.MaxInt64/time.Second))) * time.Second
 }
 
 // deadline is when the pod will have been active for too long; zero if it may be active for ever.
@@ -84,7 +90,7 @@ func (w *podWorker) deadline() time.Time {
 	if limit == nil {
 		return time.Time{}
 	}
-	return w.since.Add(time.Duration(*limit) * time.Second)
+	return w.since.Add(durationOf(*limit))
 }
 
 func (w *podWorker) pastDeadline(now time.Time) bool {
