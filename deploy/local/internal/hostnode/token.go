@@ -8,6 +8,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -21,8 +22,8 @@ type tokenSource interface {
 // tokenReuse is how long a token is handed to further pods of the same service account.
 const tokenReuse = time.Minute
 
-// tokenCache asks the API server once per service account and tokenReuse: a burst of short pods would otherwise cost one
-// token request each.
+// tokenCache asks the API server for one token per service account and tokenReuse: a burst of short pods would otherwise
+// have it sign one each.
 type tokenCache struct {
 	client kubernetes.Interface
 	lookup lookup
@@ -32,7 +33,11 @@ type tokenCache struct {
 	authorities map[string]map[string]string
 }
 
-type tokenKey struct{ namespace, account, audience string }
+// A tokenKey has the UID of the service account, because a token of an earlier account of that name is refused.
+type tokenKey struct {
+	account  types.UID
+	audience string
+}
 
 type cachedToken struct {
 	token string
@@ -51,7 +56,12 @@ func newTokenCache(client kubernetes.Interface) *tokenCache {
 func (t *tokenCache) token(ctx context.Context, namespace, account string, want *corev1.ServiceAccountTokenProjection) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	key := tokenKey{namespace, account, want.Audience}
+	accounts := t.client.CoreV1().ServiceAccounts(namespace)
+	current, err := accounts.Get(ctx, account, metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	key := tokenKey{current.UID, want.Audience}
 	if cached, ok := t.tokens[key]; ok && time.Since(cached.asked) < tokenReuse {
 		return cached.token, nil
 	}
@@ -60,7 +70,7 @@ func (t *tokenCache) token(ctx context.Context, namespace, account string, want 
 		request.Spec.Audiences = []string{want.Audience}
 	}
 	asked := time.Now()
-	answer, err := t.client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, account, request, metav1.CreateOptions{})
+	answer, err := accounts.CreateToken(ctx, account, request, metav1.CreateOptions{})
 	if err != nil {
 		return "", err
 	}
