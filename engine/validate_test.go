@@ -3,7 +3,6 @@ package engine_test
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -53,22 +52,15 @@ func TestAValidRequestIsAccepted(t *testing.T) {
 }
 
 func TestInvalidRequests(t *testing.T) {
-	cases := map[string]invalidRequest{}
-	for _, topic := range []map[string]invalidRequest{
-		invalidJobs, invalidSpecs, invalidPolicies, invalidStatuses, invalidCounts, invalidRows, invalidSettings,
-	} {
-		for name, tc := range topic {
-			if _, twice := cases[name]; twice {
-				t.Errorf("two cases are named %q", name)
-			}
-			cases[name] = tc
-		}
-	}
+	cases := slices.Concat(invalidJobs, invalidSpecs, invalidPolicies, invalidStatuses, invalidCounts, invalidRows, invalidSettings)
+	slices.SortFunc(cases, func(a, b invalidRequest) int { return strings.Compare(a.name, b.name) })
 	var refused caseFile
 	defer func() { refused.check(t, "invalid_requests.txt") }()
-	for _, name := range slices.Sorted(maps.Keys(cases)) {
-		tc := cases[name]
-		t.Run(name, func(t *testing.T) {
+	for i, tc := range cases {
+		if i > 0 && cases[i-1].name == tc.name {
+			t.Errorf("two cases are named %q", tc.name)
+		}
+		t.Run(tc.name, func(t *testing.T) {
 			req := validRequest(t)
 			tc.change(req)
 			resp, err := engine.DecideJob(req)
