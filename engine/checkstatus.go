@@ -12,10 +12,7 @@ import (
 // Errors are those of DecideJob: *InvalidRequestError and *UnsupportedError. A status
 // that the API server refuses is not an error.
 func CheckJobStatus(req *jobpolicyv1.CheckJobStatusRequest) (*jobpolicyv1.CheckJobStatusResponse, error) {
-	if err := CheckKnown(req); err != nil {
-		return nil, err
-	}
-	if err := validateCheck(req); err != nil {
+	if err := check(req, func(c *checker) { c.checkJobStatus(req) }); err != nil {
 		return nil, err
 	}
 	server := jobstatus.Default(req.GetKubernetesMinor())
@@ -31,20 +28,15 @@ func CheckJobStatus(req *jobpolicyv1.CheckJobStatusRequest) (*jobpolicyv1.CheckJ
 	return resp, nil
 }
 
-// validateCheck refuses only what the API cannot express, and what would make the
+// checkJobStatus refuses only what the API cannot express, and what would make the
 // answer meaningless. An invalid status is not refused: the answer lists the rules that
 // it breaks.
-func validateCheck(req *jobpolicyv1.CheckJobStatusRequest) error {
-	c := &checker{}
+func (c *checker) checkJobStatus(req *jobpolicyv1.CheckJobStatusRequest) {
 	c.apiServer(req)
 	c.checkedSpec(req.GetSpec())
 	c.checkedStatus("before", req.GetBefore())
 	c.require(req.GetAfter() != nil, "after", "is required")
 	c.checkedStatus("after", req.GetAfter())
-	if len(c.violations) > 0 {
-		return &InvalidRequestError{Violations: c.violations}
-	}
-	return nil
 }
 
 func (c *checker) apiServer(req *jobpolicyv1.CheckJobStatusRequest) {

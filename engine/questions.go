@@ -16,7 +16,7 @@ const maxQuestions = 10_000
 // MatchPodFailurePolicy says how a pod failure policy handles failed pods, as
 // DecideJob does. Errors are those of DecideJob.
 func MatchPodFailurePolicy(req *jobpolicyv1.MatchPodFailurePolicyRequest) (*jobpolicyv1.MatchPodFailurePolicyResponse, error) {
-	if err := checkQuestion(req, func(c *checker) {
+	if err := check(req, func(c *checker) {
 		c.bytesBetween("namespace", req.GetNamespace(), 0, maxNameBytes)
 		c.bytesBetween("pod_noun", req.GetPodNoun(), 0, maxNounBytes)
 		c.askedPolicy(req.GetPolicy())
@@ -42,7 +42,7 @@ func (m policyMatch) message() *jobpolicyv1.PodFailureMatch {
 // MatchSuccessPolicy says whether indexes that succeeded meet a success policy,
 // as DecideJob does. Errors are those of DecideJob.
 func MatchSuccessPolicy(req *jobpolicyv1.MatchSuccessPolicyRequest) (*jobpolicyv1.MatchSuccessPolicyResponse, error) {
-	if err := checkQuestion(req, func(c *checker) {
+	if err := check(req, func(c *checker) {
 		c.within("policy")
 		c.successPolicy(req.GetPolicy())
 		c.leave()
@@ -62,7 +62,7 @@ func MatchSuccessPolicy(req *jobpolicyv1.MatchSuccessPolicyRequest) (*jobpolicyv
 // ComputePodBackoff says when the next pod may be created after others failed,
 // as DecideJob does. Errors are those of DecideJob.
 func ComputePodBackoff(req *jobpolicyv1.ComputePodBackoffRequest) (*jobpolicyv1.ComputePodBackoffResponse, error) {
-	if err := checkQuestion(req, func(c *checker) {
+	if err := check(req, func(c *checker) {
 		c.requiredTime("now", req.GetNow())
 		c.askedPolicy(req.GetPolicy())
 		c.settings(req.GetSettings())
@@ -92,7 +92,7 @@ func ComputePodBackoff(req *jobpolicyv1.ComputePodBackoffRequest) (*jobpolicyv1.
 // ChoosePodsToDelete says which pods to delete first, as DecideJob does. Errors
 // are those of DecideJob.
 func ChoosePodsToDelete(req *jobpolicyv1.ChoosePodsToDeleteRequest) (*jobpolicyv1.ChoosePodsToDeleteResponse, error) {
-	if err := checkQuestion(req, func(c *checker) {
+	if err := check(req, func(c *checker) {
 		c.notNegative("excess", int64(req.GetExcess()))
 		c.notNegative("completions", int64(req.GetCompletions()))
 		seen := newUIDs(min(len(req.GetPods()), maxRows))
@@ -110,7 +110,7 @@ func ChoosePodsToDelete(req *jobpolicyv1.ChoosePodsToDeleteRequest) (*jobpolicyv
 // ComputeIndexes says which indexes are completed, failed and missing, as
 // DecideJob does. Errors are those of DecideJob.
 func ComputeIndexes(req *jobpolicyv1.ComputeIndexesRequest) (*jobpolicyv1.ComputeIndexesResponse, error) {
-	if err := checkQuestion(req, func(c *checker) { c.indexes(req) }); err != nil {
+	if err := check(req, func(c *checker) { c.indexes(req) }); err != nil {
 		return nil, err
 	}
 	completions := req.GetCompletions()
@@ -154,7 +154,7 @@ func (c *checker) indexes(req *jobpolicyv1.ComputeIndexesRequest) {
 // ComputeDeadlines says until when Jobs may be active, and until when finished
 // ones are kept, as DecideJob does. Errors are those of DecideJob.
 func ComputeDeadlines(req *jobpolicyv1.ComputeDeadlinesRequest) (*jobpolicyv1.ComputeDeadlinesResponse, error) {
-	if err := checkQuestion(req, func(c *checker) {
+	if err := check(req, func(c *checker) {
 		c.requiredTime("now", req.GetNow())
 		each(c, "jobs", maxQuestions, req.GetJobs(), c.lifetime)
 	}); err != nil {
@@ -202,37 +202,9 @@ func (c *checker) lifetime(job *jobpolicyv1.JobLifetime) {
 	c.conditions(job.GetStatus().GetConditions())
 }
 
-// checkQuestion validates partial questions.
-func checkQuestion(req proto.Message, check func(*checker)) error {
-	if err := CheckKnown(req); err != nil {
-		return err
-	}
-	c := &checker{}
-	check(c)
-	if len(c.violations) > 0 {
-		return &InvalidRequestError{Violations: c.violations}
-	}
-	return nil
-}
-
 // askedPolicy checks a pod failure policy that is sent without its Job.
 func (c *checker) askedPolicy(policy *jobpolicyv1.PodFailurePolicy) {
 	c.within("policy")
 	c.failurePolicy(policy, true)
 	c.leave()
-}
-
-// each checks the items of a list, and that there are no more than most.
-func each[T any](c *checker, list string, most int, items []T, check func(T)) {
-	if !c.length(list, len(items), most) {
-		return
-	}
-	for i, item := range items {
-		if c.full() {
-			return
-		}
-		c.enter(list, i)
-		check(item)
-		c.leave()
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -21,6 +22,7 @@ const (
 	maxReasonBytes      = 1024
 	maxMessageBytes     = 32768
 	maxRows             = 100_000
+	maxReleases         = 2 * maxRows
 	maxRanges           = 200_000
 	maxConditions       = 100
 	maxPolicyRules      = 20
@@ -99,10 +101,38 @@ func (c *checker) require(ok bool, field, format string, args ...any) bool {
 // list need not be checked.
 func (c *checker) full() bool { return len(c.violations) >= maxListedViolations }
 
-// validate is the only way into the engine. It checks everything that later
-// code relies on (the invariants of snapshot), in time linear in the request.
-func validate(req *jobpolicyv1.DecideJobRequest) error {
+// check is the only way into the engine. It refuses a request that has fields or
+// values that this engine does not know, and one in which validate finds violations.
+func check(req proto.Message, validate func(*checker)) error {
+	if err := CheckKnown(req); err != nil {
+		return err
+	}
 	c := &checker{}
+	validate(c)
+	if len(c.violations) > 0 {
+		return &InvalidRequestError{Violations: c.violations}
+	}
+	return nil
+}
+
+// each checks the items of a list, and that there are no more than most.
+func each[T any](c *checker, list string, most int, items []T, checkItem func(T)) {
+	if !c.length(list, len(items), most) {
+		return
+	}
+	for i, item := range items {
+		if c.full() {
+			return
+		}
+		c.enter(list, i)
+		checkItem(item)
+		c.leave()
+	}
+}
+
+// decideJob checks everything that a decision relies on (the invariants of snapshot),
+// in time linear in the request.
+func (c *checker) decideJob(req *jobpolicyv1.DecideJobRequest) {
 	c.require(len(req.GetRequestId()) <= maxRequestIDBytes, "request_id",
 		"must have at most %d bytes, has %d", maxRequestIDBytes, len(req.GetRequestId()))
 	c.requiredTime("now", req.GetNow())
@@ -118,10 +148,6 @@ func validate(req *jobpolicyv1.DecideJobRequest) error {
 	c.settings(req.GetSettings())
 	c.deferrals(req.GetDeferrals())
 	c.annotations("namespace_annotations", req.GetNamespaceAnnotations())
-	if len(c.violations) > 0 {
-		return &InvalidRequestError{Violations: c.violations}
-	}
-	return nil
 }
 
 func (c *checker) deferrals(deferrals []*jobpolicyv1.Deferral) {
@@ -174,9 +200,7 @@ func (c *checker) backoff(field string, d *durationpb.Duration, least float64) f
 
 func (c *checker) inFlight(f *jobpolicyv1.InFlight) {
 	c.notNegative("in_flight.creates", int64(f.GetCreates()))
-	set := c.indexSet("in_flight.create_indexes", f.GetCreateIndexes())
-	c.require(set.Len() <= int64(f.GetCreates()), "in_flight.create_indexes",
-		"must not have more indexes than in_flight.creates (%d), has %d", f.GetCreates(), set.Len())
+	c.indexesOf("in_flight.creates", f.GetCreates(), "in_flight.create_indexes", f.GetCreateIndexes())
 }
 
 func (c *checker) freshness(f *jobpolicyv1.Freshness) {
@@ -196,17 +220,12 @@ func (c *checker) version(field, v string) {
 
 func (c *checker) retry(r *jobpolicyv1.RetryFacts) {
 	c.optionalTime("retry.last_success_time", r.GetLastSuccessTime())
-	if !c.length("retry.recent_failures", len(r.GetRecentFailures()), maxRetryFacts) {
-		return
-	}
-	for i, f := range r.GetRecentFailures() {
-		c.enter("retry.recent_failures", i)
+	each(c, "retry.recent_failures", maxRetryFacts, r.GetRecentFailures(), func(f *jobpolicyv1.PodFailureFact) {
 		c.requiredTime("finished_time", f.GetFinishedTime())
 		c.within("failure")
 		c.failure(f.GetFailure())
 		c.leave()
-		c.leave()
-	}
+	})
 }
 
 // indexSet checks a set and returns it; the empty set if it is wrong.
@@ -218,6 +237,13 @@ func (c *checker) indexSet(field string, m *jobpolicyv1.IndexSet) indexset.Set {
 	c.require(ok, field+".ranges",
 		"must be in ascending order, must not overlap, and first and last must satisfy 0 <= first <= last <= %d", indexset.Max)
 	return set
+}
+
+// indexesOf checks the indexes of pods, and that there are no more of them than pods.
+func (c *checker) indexesOf(counter string, pods int32, field string, m *jobpolicyv1.IndexSet) {
+	if set := c.indexSet(field, m); set.Len() > int64(pods) {
+		c.violated(field, "must not have more indexes than %s (%d), has %d", counter, pods, set.Len())
+	}
 }
 
 // The checks below run for every field of every row. They hand values to

@@ -11,50 +11,27 @@ func (c *checker) pods(p *jobpolicyv1.PodSummary) {
 	c.notNegative("pods.restarts", p.GetRestarts())
 	c.between("pods.ready", int64(p.GetReady()), 0, int64(p.GetActive()))
 	c.between("pods.tracked_active", int64(p.GetTrackedActive()), 0, int64(p.GetActive()))
-	active := c.indexSet("pods.active_indexes", p.GetActiveIndexes())
-	c.require(active.Len() <= int64(p.GetActive()), "pods.active_indexes",
-		"must not have more indexes than pods.active (%d), has %d", p.GetActive(), active.Len())
-	terminating := c.indexSet("pods.terminating_indexes", p.GetTerminatingIndexes())
-	c.require(terminating.Len() <= int64(p.GetTerminating()), "pods.terminating_indexes",
-		"must not have more indexes than pods.terminating (%d), has %d", p.GetTerminating(), terminating.Len())
+	c.indexesOf("pods.active", p.GetActive(), "pods.active_indexes", p.GetActiveIndexes())
+	c.indexesOf("pods.terminating", p.GetTerminating(), "pods.terminating_indexes", p.GetTerminatingIndexes())
 }
 
 func (c *checker) rows(req *jobpolicyv1.DecideJobRequest) {
 	unaccounted, active := req.GetUnaccountedPods(), req.GetActivePods()
 	if !c.length("unaccounted_pods", len(unaccounted), maxRows) ||
 		!c.length("active_pods.pods", len(active.GetPods()), maxRows) ||
-		!c.length("confirmed_releases", len(req.GetConfirmedReleases()), 2*maxRows) {
+		!c.length("confirmed_releases", len(req.GetConfirmedReleases()), maxReleases) {
 		return
 	}
 	seen := newUIDs(len(unaccounted) + len(active.GetPods()))
-	for i, pod := range unaccounted {
-		if c.full() {
-			return
-		}
-		c.enter("unaccounted_pods", i)
-		c.unaccountedPod(pod, seen)
-		c.leave()
-	}
-	for i, pod := range active.GetPods() {
-		if c.full() {
-			return
-		}
-		c.enter("active_pods.pods", i)
-		c.activePod(pod, seen)
-		c.leave()
-	}
+	each(c, "unaccounted_pods", maxRows, unaccounted, func(pod *jobpolicyv1.UnaccountedPod) { c.unaccountedPod(pod, seen) })
+	each(c, "active_pods.pods", maxRows, active.GetPods(), func(pod *jobpolicyv1.ActivePod) { c.activePod(pod, seen) })
 	c.rowCounts(req)
-	for i, uid := range req.GetConfirmedReleases() {
-		if c.full() {
-			return
-		}
-		c.enter("confirmed_releases", i)
+	each(c, "confirmed_releases", maxReleases, req.GetConfirmedReleases(), func(uid []byte) {
 		if c.uid("", uid) {
 			c.require(!seen.has(uid), "",
 				"contradicts a row of the same UID: a pod whose release is confirmed has no finalizer left")
 		}
-		c.leave()
-	}
+	})
 }
 
 // rowCounts checks the rows against the counts of PodSummary.
@@ -99,6 +76,7 @@ func (c *checker) unaccountedPod(pod *jobpolicyv1.UnaccountedPod, seen uids) {
 func (c *checker) failure(f *jobpolicyv1.PodFailure) {
 	c.bytesBetween("pod_name", f.GetPodName(), 0, maxNameBytes)
 	if c.length("container_exits", len(f.GetContainerExits()), maxContainerExits) {
+		// Not by each: a request may have millions of exits, for which its calls take measurable time.
 		for i, exit := range f.GetContainerExits() {
 			c.enter("container_exits", i)
 			c.bytesBetween("container_name", exit.GetContainerName(), 0, maxNameBytes)
@@ -142,12 +120,8 @@ func (c *checker) unlisted(u *jobpolicyv1.UnlistedPods) {
 	c.notNegative("unlisted_pods.succeeded", int64(u.GetSucceeded()))
 	c.notNegative("unlisted_pods.failed", int64(u.GetFailed()))
 	c.between("unlisted_pods.ending", int64(u.GetEnding()), 0, int64(max(0, u.GetFailed())))
-	set := c.indexSet("unlisted_pods.succeeded_indexes", u.GetSucceededIndexes())
-	c.require(set.Len() <= int64(u.GetSucceeded()), "unlisted_pods.succeeded_indexes",
-		"must not have more indexes than unlisted_pods.succeeded (%d), has %d", u.GetSucceeded(), set.Len())
-	set = c.indexSet("unlisted_pods.failed_indexes", u.GetFailedIndexes())
-	c.require(set.Len() <= int64(u.GetFailed()), "unlisted_pods.failed_indexes",
-		"must not have more indexes than unlisted_pods.failed (%d), has %d", u.GetFailed(), set.Len())
+	c.indexesOf("unlisted_pods.succeeded", u.GetSucceeded(), "unlisted_pods.succeeded_indexes", u.GetSucceededIndexes())
+	c.indexesOf("unlisted_pods.failed", u.GetFailed(), "unlisted_pods.failed_indexes", u.GetFailedIndexes())
 }
 
 // terminal reports whether a pod in this phase has ended for good.

@@ -47,14 +47,7 @@ func (c *checker) specCombinations(spec *jobpolicyv1.JobSpec) {
 }
 
 func (c *checker) failurePolicy(policy *jobpolicyv1.PodFailurePolicy, perIndex bool) {
-	if !c.length("rules", len(policy.GetRules()), maxPolicyRules) {
-		return
-	}
-	for i, rule := range policy.GetRules() {
-		c.enter("rules", i)
-		c.failureRule(rule, perIndex)
-		c.leave()
-	}
+	each(c, "rules", maxPolicyRules, policy.GetRules(), func(rule *jobpolicyv1.PodFailurePolicyRule) { c.failureRule(rule, perIndex) })
 }
 
 func (c *checker) failureRule(rule *jobpolicyv1.PodFailurePolicyRule, perIndex bool) {
@@ -72,29 +65,19 @@ func (c *checker) failureRule(rule *jobpolicyv1.PodFailurePolicyRule, perIndex b
 }
 
 func (c *checker) patterns(field string, patterns []*jobpolicyv1.PodConditionPattern, most int) {
-	if !c.length(field, len(patterns), most) {
-		return
-	}
-	for i, p := range patterns {
-		c.enter(field, i)
+	each(c, field, most, patterns, func(p *jobpolicyv1.PodConditionPattern) {
 		c.bytesBetween("type", p.GetType(), 1, maxTypeBytes)
 		c.require(p.GetStatus() != 0, "status", "is required")
-		c.leave()
-	}
+	})
 }
 
 func (c *checker) successPolicy(policy *jobpolicyv1.SuccessPolicy) {
-	if !c.length("rules", len(policy.GetRules()), maxPolicyRules) {
-		return
-	}
-	for i, rule := range policy.GetRules() {
-		c.enter("rules", i)
+	each(c, "rules", maxPolicyRules, policy.GetRules(), func(rule *jobpolicyv1.SuccessPolicyRule) {
 		c.indexSet("succeeded_indexes", rule.GetSucceededIndexes())
 		c.notNegative("succeeded_count", int64(rule.GetSucceededCount()))
 		c.require(rule.GetSucceededIndexes() != nil || (rule != nil && rule.SucceededCount != nil), "succeeded_indexes",
 			"one of succeeded_indexes and succeeded_count must be set")
-		c.leave()
-	}
+	})
 }
 
 func (c *checker) status(status *jobpolicyv1.JobStatus) {
@@ -151,26 +134,11 @@ func (c *checker) condition(condition *jobpolicyv1.JobCondition) {
 
 func (c *checker) uncounted(u *jobpolicyv1.UncountedTerminatedPods) {
 	seen := map[string]bool{}
-	lists := []struct {
-		field string
-		uids  [][]byte
-	}{
-		{"status.uncounted.succeeded", u.GetSucceeded()},
-		{"status.uncounted.failed", u.GetFailed()},
+	once := func(uid []byte) {
+		c.uid("", uid)
+		c.require(!seen[string(uid)], "", "is a duplicate: each UID may stand once in status.uncounted")
+		seen[string(uid)] = true
 	}
-	for _, list := range lists {
-		if !c.length(list.field, len(list.uids), maxRows) {
-			continue
-		}
-		for i, uid := range list.uids {
-			if c.full() {
-				return
-			}
-			c.enter(list.field, i)
-			c.uid("", uid)
-			c.require(!seen[string(uid)], "", "is a duplicate: each UID may stand once in status.uncounted")
-			seen[string(uid)] = true
-			c.leave()
-		}
-	}
+	each(c, "status.uncounted.succeeded", maxRows, u.GetSucceeded(), once)
+	each(c, "status.uncounted.failed", maxRows, u.GetFailed(), once)
 }
