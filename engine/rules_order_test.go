@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,7 +80,7 @@ func (s *scene) indexesFailed(ix ...int32) {
 
 // TestEverySetOfRules makes every possible set of rules hold at once, and expects the
 // first of them to decide, or none if none holds. The list of rules is the
-// specification, and this test checks all of it.
+// specification, and this test checks all of it. The names are part of the contract.
 func TestEverySetOfRules(t *testing.T) {
 	var names []string
 	for _, rule := range holdings() {
@@ -125,6 +126,29 @@ func expectFirst(t *testing.T, rules []holding, set int) {
 	if got != want.rule || interimReason(resp, s.req.GetStatus()) != want.reason {
 		t.Errorf("rules that hold: [%s]; %q decides with reason %q, want %q with %q",
 			strings.Join(names, ", "), got, interimReason(resp, s.req.GetStatus()), want.rule, want.reason)
+	}
+	if want.rule == "" {
+		want.rule = rules[len(rules)-1].rule
+	}
+	assertAskedUntil(t, resp.GetExplanation(), want.rule, got)
+}
+
+// assertAskedUntil wants the rules up to the last one to have been asked, and those that
+// did not decide to say why.
+func assertAskedUntil(t *testing.T, explanation *jobpolicyv1.Explanation, last, deciding string) {
+	t.Helper()
+	names := engine.RuleNames()
+	want := names[:slices.Index(names, last)+1]
+	var asked []string
+	for _, answer := range explanation.GetRules() {
+		name := answer.GetRule().Name()
+		asked = append(asked, name)
+		if answer.GetDetail() == "" && name != deciding {
+			t.Errorf("rule %s does not say why it did not decide", name)
+		}
+	}
+	if diff := cmp.Diff(want, asked); diff != "" {
+		t.Errorf("rules asked (-want +got):\n%s", diff)
 	}
 }
 
