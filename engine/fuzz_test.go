@@ -68,7 +68,7 @@ func seeds(f *testing.F) []*request {
 }
 
 // decideSafely decides and checks what must hold of any answer.
-func decideSafely(t fuzzer, req *request) *jobpolicyv1.DecideJobResponse {
+func decideSafely(t rapid.TB, req *request) *jobpolicyv1.DecideJobResponse {
 	before := proto.CloneOf(req)
 	resp, err := engine.DecideJob(req)
 	if !proto.Equal(before, req) {
@@ -93,10 +93,4 @@ func decideSafely(t fuzzer, req *request) *jobpolicyv1.DecideJobResponse {
 		t.Errorf("I7: another answer to the same request: %v", err)
 	}
 	return resp
-}
-
-// fuzzer is what *testing.T and *rapid.T have in common here.
-type fuzzer interface {
-	Errorf(format string, args ...any)
-	Fatal(args ...any)
 }

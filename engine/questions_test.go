@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
+	"pgregory.net/rapid"
 
 	"jobpolicy.dev/engine"
 	"jobpolicy.dev/engine/annotation"
@@ -395,7 +396,7 @@ func FuzzQuestions(f *testing.F) {
 	})
 }
 
-func askSafely(t fuzzer, name string, q question, req proto.Message) proto.Message {
+func askSafely(t rapid.TB, name string, q question, req proto.Message) proto.Message {
 	before := proto.Clone(req)
 	resp, err := q.ask(req)
 	if !proto.Equal(before, req) {

@@ -70,7 +70,9 @@ func (s *scene) tell(line string) error {
 	lines := map[string]func([]datadriven.CmdArg) error{
 		"spec": s.spec, "ttl": s.ttl, "failureRule": s.failureRule, "successRule": s.successRule, "now": s.now,
 		"status": s.status, "condition": s.condition, "pods": s.pods, "finished": s.finished, "gone": s.gone,
-		"confirm": s.confirm, "unconfirm": s.unconfirm, "row": s.row, "rows": s.rows, "norows": s.norows, "defercreations": s.deferCreations, "deferdeletions": s.deferDeletions, "quiet": s.quiet, "records": s.records,
+		"confirm": s.confirm, "unconfirm": s.unconfirm, "row": s.row, "rows": s.rows, "norows": s.norows,
+		"defercreations": s.leave(createPods), "deferdeletions": s.leave(deletePods),
+		"quiet": s.leave(writeRoutineStatus), "records": s.leave(recordPods),
 		"unlisted": s.unlisted, "inflight": s.inflight, "fresh": s.fresh, "retry": s.retry, "settings": s.settings,
 	}
 	tell, ok := lines[name]
@@ -166,28 +168,13 @@ func (s *scene) now(args []datadriven.CmdArg) error {
 	return err
 }
 
-func (s *scene) deferCreations(args []datadriven.CmdArg) error {
-	d, err := time.ParseDuration(args[0].Key)
-	deferUntil(s.req, createPods, at(d))
-	return err
-}
-
-func (s *scene) deferDeletions(args []datadriven.CmdArg) error {
-	d, err := time.ParseDuration(args[0].Key)
-	deferUntil(s.req, deletePods, at(d))
-	return err
-}
-
-func (s *scene) quiet(args []datadriven.CmdArg) error {
-	d, err := time.ParseDuration(args[0].Key)
-	deferUntil(s.req, writeRoutineStatus, at(d))
-	return err
-}
-
-func (s *scene) records(args []datadriven.CmdArg) error {
-	d, err := time.ParseDuration(args[0].Key)
-	deferUntil(s.req, recordPods, at(d))
-	return err
+// leave reads the time before which a step is not to be done.
+func (s *scene) leave(step jobpolicyv1.Step) func([]datadriven.CmdArg) error {
+	return func(args []datadriven.CmdArg) error {
+		d, err := time.ParseDuration(args[0].Key)
+		deferUntil(s.req, step, at(d))
+		return err
+	}
 }
 
 func (s *scene) status(args []datadriven.CmdArg) error {

@@ -51,15 +51,9 @@ func keepsPromises(t *rapid.T) {
 	}
 }
 
-// fuzzer is what *testing.T and *rapid.T have in common here.
-type fuzzer interface {
-	Errorf(format string, args ...any)
-	Fatal(args ...any)
-}
-
 // decideSafely decides and checks what must hold of any answer; nil if the
 // request is refused.
-func decideSafely(t fuzzer, req *jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
+func decideSafely(t rapid.TB, req *jobpolicyv1.DecideCronJobRequest) *jobpolicyv1.DecideCronJobResponse {
 	before := proto.CloneOf(req)
 	resp, err := cronjob.Decide(req)
 	if !proto.Equal(before, req) {

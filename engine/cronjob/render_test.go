@@ -10,13 +10,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"jobpolicy.dev/engine/cronjob"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
-
-func ask(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
-	return cronjob.Decide(req)
-}
 
 // render writes a decision with one field a line, in the order of the proto
 // file: whatever it holds is printed. The rules that did not decide are left out
@@ -86,14 +81,12 @@ func inline(fd protoreflect.FieldDescriptor, v protoreflect.Value) string {
 	case fd.Kind() == protoreflect.EnumKind:
 		zero := string(fd.Enum().Values().Get(0).Name())
 		name := string(fd.Enum().Values().ByNumber(v.Enum()).Name())
-		return enumText(name, strings.TrimSuffix(zero, "UNSPECIFIED"))
+		return strings.TrimPrefix(name, strings.TrimSuffix(zero, "UNSPECIFIED"))
 	case fd.Kind() == protoreflect.MessageKind:
 		return inlineMessage(v.Message())
 	}
 	return fmt.Sprint(v.Interface())
 }
-
-func enumText(name, prefix string) string { return strings.TrimPrefix(name, prefix) }
 
 func inlineMap(m protoreflect.Map) string {
 	var parts []string
@@ -118,13 +111,13 @@ func inlineMessage(m protoreflect.Message) string {
 	case *timestamppb.Timestamp:
 		return clock(m)
 	case *jobpolicyv1.JobEvent:
-		return fmt.Sprintf("%s %s: %s", enumText(m.GetType().String(), "EVENT_TYPE_"), m.GetReason(), m.GetMessage())
+		return fmt.Sprintf("%s %s: %s", strings.TrimPrefix(m.GetType().String(), "EVENT_TYPE_"), m.GetReason(), m.GetMessage())
 	case *jobpolicyv1.RuleAnswer:
 		return fmt.Sprintf("%s: %s", m.GetRule().Name(), m.GetDetail())
 	case *jobpolicyv1.SkippedRun:
-		return fmt.Sprintf("%s: %s: %s", clock(m.GetScheduledTime()), enumText(m.GetReason().String(), "SKIP_REASON_"), m.GetDetail())
+		return fmt.Sprintf("%s: %s: %s", clock(m.GetScheduledTime()), strings.TrimPrefix(m.GetReason().String(), "SKIP_REASON_"), m.GetDetail())
 	case *jobpolicyv1.KeptJob:
-		return fmt.Sprintf("%s: %s: %s", m.GetName(), enumText(m.GetReason().String(), "KEEP_REASON_"), m.GetDetail())
+		return fmt.Sprintf("%s: %s: %s", m.GetName(), strings.TrimPrefix(m.GetReason().String(), "KEEP_REASON_"), m.GetDetail())
 	}
 	var parts []string
 	fields := m.Descriptor().Fields()

@@ -57,7 +57,11 @@ func (c *cluster) directive(t *testing.T, d *datadriven.TestData) string {
 }
 
 func (c *cluster) look(rules, apply bool) string {
-	resp, err := c.plainDecide(apply)
+	ask := c.ask
+	if apply {
+		ask = c.decide
+	}
+	resp, err := ask()
 	if err != nil {
 		return renderError(err)
 	}
@@ -65,15 +69,6 @@ func (c *cluster) look(rules, apply bool) string {
 		c.carryOut(resp)
 	}
 	return render(resp, rules)
-}
-
-// plainDecide asks the engine. If answer is true and the engine requires more facts, it
-// asks again with them.
-func (c *cluster) plainDecide(answer bool) (*jobpolicyv1.DecideCronJobResponse, error) {
-	if answer {
-		return c.decide()
-	}
-	return c.ask()
 }
 
 // play decides and carries out at each moment at which something happens, up to a time.
@@ -124,7 +119,7 @@ func (c *cluster) nextMoment(requeue *timestamppb.Timestamp) (time.Time, bool) {
 func (c *cluster) calendarLine(resp *jobpolicyv1.DecideCronJobResponse) string {
 	var parts []string
 	for _, d := range resp.GetDelete() {
-		parts = append(parts, fmt.Sprintf("delete %s (%s)", d.GetName(), enumText(d.GetReason().String(), "DELETE_JOB_REASON_")))
+		parts = append(parts, fmt.Sprintf("delete %s (%s)", d.GetName(), strings.TrimPrefix(d.GetReason().String(), "DELETE_JOB_REASON_")))
 	}
 	if create := resp.GetCreate(); create != nil {
 		parts = append(parts, fmt.Sprintf("create %s for %s", create.GetName(), clock(create.GetScheduledTime())))

@@ -17,6 +17,7 @@ import (
 
 	"jobpolicy.dev/engine"
 	"jobpolicy.dev/engine/annotation"
+	"jobpolicy.dev/engine/cronjob"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -140,7 +141,7 @@ func (c *cluster) decide() (*jobpolicyv1.DecideCronJobResponse, error) {
 
 // ask asks once, and notes the answer.
 func (c *cluster) ask() (*jobpolicyv1.DecideCronJobResponse, error) {
-	resp, err := ask(c.req)
+	resp, err := cronjob.Decide(c.req)
 	if invalid := (*engine.InvalidRequestError)(nil); errors.As(err, &invalid) {
 		c.cases.refuse(c.req, invalid.Violations[0].Field)
 	}
