@@ -44,9 +44,7 @@ func testLayout(t *testing.T, opts Options) *layout {
 // replaced by STATE.
 func argsOf(t *testing.T, l *layout, name string) []string {
 	t.Helper()
-	c := newCluster(l, nil)
-	c.stages = c.layoutStages()
-	comp, err := c.component(name)
+	comp, err := newCluster(l).component(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,9 +203,8 @@ func TestStagesFollowTheOptions(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			c := newCluster(testLayout(t, tc.opts), nil)
 			var got [][]string
-			for _, stage := range c.layoutStages() {
+			for _, stage := range testLayout(t, tc.opts).layoutStages() {
 				var names []string
 				for _, comp := range stage {
 					names = append(names, comp.name)

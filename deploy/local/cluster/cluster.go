@@ -51,8 +51,7 @@ func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	c := newCluster(l, nil)
-	c.stages = c.layoutStages()
+	c := newCluster(l)
 	if err := c.start(ctx); err != nil {
 		if ctx.Err() == nil {
 			c.fail(err)
@@ -63,8 +62,8 @@ func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	return c, nil
 }
 
-func newCluster(l *layout, stages [][]*component) *Cluster {
-	return &Cluster{layout: l, stages: stages, failed: make(chan struct{})}
+func newCluster(l *layout) *Cluster {
+	return &Cluster{layout: l, stages: l.layoutStages(), failed: make(chan struct{})}
 }
 
 // openStateDir opens the state directory. It returns an error if an earlier run kept its

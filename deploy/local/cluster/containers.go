@@ -54,9 +54,7 @@ func (l *layout) registry() *component {
 		listeners: []string{portRegistry},
 		args:      func() []string { return []string{"--address=" + l.ports.address(portRegistry)} },
 		prepare:   func() error { return l.nodeConfig().WriteRegistry() },
-		ready: func(ctx context.Context) error {
-			return httpProbe("http://"+l.ports.address(portRegistry)+"/v2/", "", pki.Pair{})(ctx)
-		},
+		ready:     l.serverProbe(portRegistry, "/v2/", "", pki.Pair{}),
 	}, "image-registry")
 }
 
@@ -78,9 +76,7 @@ func (l *layout) kubelet() *component {
 			args := l.nodeConfig().KubeletArgs(l.kubeconfig(Node))
 			return append(args, "--healthz-bind-address="+loopback, "--healthz-port="+l.ports.port(portKubelet))
 		},
-		ready: func(ctx context.Context) error {
-			return nodeProbe(l.client, l.ports.address(portKubelet), l.opts.NodeName)(ctx)
-		},
+		ready: l.nodeProbe,
 	})
 }
 
@@ -90,9 +86,7 @@ func (l *layout) kubeProxy() *component {
 		listeners: []string{portKubeProxy},
 		prepare:   func() error { return l.nodeConfig().WriteKubeProxy() },
 		args:      func() []string { return l.nodeConfig().KubeProxyArgs() },
-		ready: func(ctx context.Context) error {
-			return httpProbe("http://"+l.ports.address(portKubeProxy)+"/healthz", "", pki.Pair{})(ctx)
-		},
+		ready:     l.serverProbe(portKubeProxy, "/healthz", "", pki.Pair{}),
 	})
 }
 
@@ -102,9 +96,7 @@ func (l *layout) coreDNS() *component {
 		listeners: []string{portCoreDNSReady},
 		prepare:   func() error { return l.nodeConfig().WriteDNS() },
 		args:      func() []string { return l.nodeConfig().CoreDNSArgs() },
-		ready: func(ctx context.Context) error {
-			return httpProbe("http://"+l.ports.address(portCoreDNSReady)+"/ready", "", pki.Pair{})(ctx)
-		},
+		ready:     l.serverProbe(portCoreDNSReady, "/ready", "", pki.Pair{}),
 		afterFirst: func(ctx context.Context) error {
 			client, err := l.client()
 			if err != nil {

@@ -134,15 +134,15 @@ func removeLeftovers(dir *statedir.Dir) error {
 
 // namespaces is the first process inside. The others are started after it, and
 // end when it does.
-func (c *Cluster) namespaces() *component {
+func (l *layout) namespaces() *component {
 	var comp *component
-	comp = c.local(&component{
+	comp = l.local(&component{
 		name:       Namespaces,
 		namespaces: namespaces.CloneFlags,
-		prepare:    func() error { return c.inside.config.Save(c.inside.configFile) },
-		args:       func() []string { return []string{"--config=" + c.inside.configFile} },
-		ready:      func(context.Context) error { return c.inside.config.Ready() },
-		afterFirst: func(context.Context) error { return c.enter(comp.current.Load().proc.PID()) },
+		prepare:    func() error { return l.inside.config.Save(l.inside.configFile) },
+		args:       func() []string { return []string{"--config=" + l.inside.configFile} },
+		ready:      func(context.Context) error { return l.inside.config.Ready() },
+		afterFirst: func(context.Context) error { return l.enter(comp.current.Load().proc.PID()) },
 	}, "namespaces")
 	return comp
 }

@@ -81,7 +81,8 @@ func newFakeCluster(t *testing.T, opts Options, stages ...[]string) *fakeCluster
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Cluster = newCluster(l, nil)
+	f.Cluster = newCluster(l)
+	f.stages = nil
 	for _, names := range stages {
 		var stage []*component
 		for _, name := range names {
@@ -115,6 +116,15 @@ func (f *fakeCluster) fake(name string) *component {
 		},
 	})
 	comp.env = []string{partEnv + "=" + name[strings.LastIndex(name, "-")+1:]}
+	return comp
+}
+
+func (f *fakeCluster) mustComponent(t *testing.T, name string) *component {
+	t.Helper()
+	comp, err := f.component(name)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return comp
 }
 

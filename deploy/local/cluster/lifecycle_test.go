@@ -69,10 +69,7 @@ func TestEndThatNobodyAskedForIsAFailure(t *testing.T) {
 	if f.Err() != nil {
 		t.Fatalf("failed before anything happened: %v", f.Err())
 	}
-	comp, err := f.component("b-serve")
-	if err != nil {
-		t.Fatal(err)
-	}
+	comp := f.mustComponent(t, "b-serve")
 	// The process is killed from outside, as the kernel does when memory is short.
 	if err := syscall.Kill(comp.current.Load().proc.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -105,26 +102,26 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 
 func TestEndThatWasAskedForIsNoFailure(t *testing.T) {
 	cases := map[string]struct {
-		end       func(f *fakeCluster) (ExitState, error)
+		end       func(t *testing.T, f *fakeCluster) (ExitState, error)
 		wantState ExitState
 	}{
 		"StopComponent": {
-			end: func(f *fakeCluster) (ExitState, error) {
+			end: func(t *testing.T, f *fakeCluster) (ExitState, error) {
 				return f.StopComponent(context.Background(), "b-serve")
 			},
 			wantState: ExitState{Code: -1, Signal: syscall.SIGTERM},
 		},
 		"Kill": {
-			end: func(f *fakeCluster) (ExitState, error) {
+			end: func(t *testing.T, f *fakeCluster) (ExitState, error) {
 				err := f.Kill("b-serve")
-				return f.lastState("b-serve"), err
+				return f.lastState(t, "b-serve"), err
 			},
 			wantState: ExitState{Code: -1, Signal: syscall.SIGKILL},
 		},
 		"Signal with a signal that ends processes": {
-			end: func(f *fakeCluster) (ExitState, error) {
+			end: func(t *testing.T, f *fakeCluster) (ExitState, error) {
 				err := f.Signal("b-serve", syscall.SIGQUIT)
-				return f.lastState("b-serve"), err
+				return f.lastState(t, "b-serve"), err
 			},
 			wantState: ExitState{Code: 2},
 		},
@@ -133,7 +130,7 @@ func TestEndThatWasAskedForIsNoFailure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFakeCluster(t, Options{}, []string{"a-serve"}, []string{"b-serve"})
 			f.mustBegin(t)
-			state, err := tc.end(f)
+			state, err := tc.end(t, f)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -155,12 +152,8 @@ func TestEndThatWasAskedForIsNoFailure(t *testing.T) {
 }
 
 // lastState waits for the end of a component's process.
-func (f *fakeCluster) lastState(name string) ExitState {
-	comp, err := f.component(name)
-	if err != nil {
-		panic(err)
-	}
-	proc := comp.current.Load().proc
+func (f *fakeCluster) lastState(t *testing.T, name string) ExitState {
+	proc := f.mustComponent(t, name).current.Load().proc
 	<-proc.Exited()
 	return proc.ExitState()
 }
@@ -171,10 +164,7 @@ func TestExtraArgsHoldFromTheNextStartOn(t *testing.T) {
 	if err := f.SetExtraArgs("a-serve", "--mode=new"); err != nil {
 		t.Fatal(err)
 	}
-	comp, err := f.component("a-serve")
-	if err != nil {
-		t.Fatal(err)
-	}
+	comp := f.mustComponent(t, "a-serve")
 	if log := comp.current.Load().proc.Tail(1); !strings.Contains(log, "--mode=old") {
 		t.Errorf("the first start was with %q, want --mode=old", log)
 	}
@@ -200,10 +190,7 @@ func TestPausedComponentIsNoFailure(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	comp, err := f.component("a-serve")
-	if err != nil {
-		t.Fatal(err)
-	}
+	comp := f.mustComponent(t, "a-serve")
 	if comp.current.Load().told.Load() {
 		t.Error("a later crash would go unnoticed")
 	}
@@ -316,10 +303,7 @@ func TestOneFailureEndsTheWholeStage(t *testing.T) {
 
 func TestPortTakenBetweenChoosingAndListening(t *testing.T) {
 	f := newFakeCluster(t, Options{}, []string{"a-serve"})
-	comp, err := f.component("a-serve")
-	if err != nil {
-		t.Fatal(err)
-	}
+	comp := f.mustComponent(t, "a-serve")
 	var thieves []net.Listener
 	comp.prepare = func() error {
 		if len(thieves) == 2 {

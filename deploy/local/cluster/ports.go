@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 )
@@ -81,12 +83,7 @@ func (s *portSet) pick() (int, error) {
 }
 
 func (s *portSet) owned(port int) bool {
-	for _, p := range s.ports {
-		if p == port {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(slices.Collect(maps.Values(s.ports)), port)
 }
 
 func (s *portSet) save() error {

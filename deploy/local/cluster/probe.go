@@ -26,23 +26,28 @@ type probe func(ctx context.Context) error
 // may accept a connection long before it answers.
 const probeTimeout = 10 * time.Second
 
-// httpProbe is ready when url answers 200. caFile and client are empty for
-// plain HTTP and for servers that ask for no certificate.
-func httpProbe(url, caFile string, client pki.Pair) probe {
+// serverProbe is ready when a path of a listener answers 200. The port may be chosen
+// after the call. For plain HTTP caFile is empty; client is empty for servers that ask
+// for no certificate.
+func (l *layout) serverProbe(listener, path, caFile string, client pki.Pair) probe {
+	scheme := "https://"
+	if caFile == "" {
+		scheme = "http://"
+	}
 	return func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-		defer cancel()
-		config, err := tlsConfig(caFile, client)
-		if err != nil {
-			return err
-		}
-		return askHTTP(ctx, url, config)
+		return askHTTP(ctx, scheme+l.ports.address(listener)+path, caFile, client)
 	}
 }
 
 // askHTTP takes a connection of its own, which a later probe of a restarted
 // component cannot inherit.
-func askHTTP(ctx context.Context, url string, config *tls.Config) error {
+func askHTTP(ctx context.Context, url, caFile string, client pki.Pair) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	config, err := tlsConfig(caFile, client)
+	if err != nil {
+		return err
+	}
 	transport := &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}
 	defer transport.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -101,29 +106,23 @@ func tlsConfig(caFile string, client pki.Pair) (*tls.Config, error) {
 
 // nodeProbe is ready when the node's API accepts connections and its Node
 // object says Ready.
-func nodeProbe(client func() (kubernetes.Interface, error), address, nodeName string) probe {
-	return func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-		defer cancel()
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
-		if err != nil {
-			return err
-		}
-		conn.Close()
-		node, err := fetchNode(ctx, client, nodeName)
-		if err != nil {
-			return err
-		}
-		return nodeReady(node)
-	}
-}
-
-func fetchNode(ctx context.Context, client func() (kubernetes.Interface, error), name string) (*corev1.Node, error) {
-	c, err := client()
+func (l *layout) nodeProbe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", l.ports.address(portKubelet))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return c.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	conn.Close()
+	client, err := l.client()
+	if err != nil {
+		return err
+	}
+	node, err := client.CoreV1().Nodes().Get(ctx, l.opts.NodeName, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	return nodeReady(node)
 }
 
 func nodeReady(node *corev1.Node) error {
@@ -157,7 +156,7 @@ func usableProbe(client func() (kubernetes.Interface, error), opts Options) prob
 		if opts.WithoutNode {
 			return nil
 		}
-		node, err := fetchNode(ctx, client, opts.NodeName)
+		node, err := c.CoreV1().Nodes().Get(ctx, opts.NodeName, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ func TestHTTPProbe(t *testing.T) {
 				w.Write([]byte(tc.body))
 			}))
 			defer server.Close()
-			err := httpProbe(server.URL, authorityFile(t, server), pki.Pair{})(t.Context())
+			err := askHTTP(t.Context(), server.URL, authorityFile(t, server), pki.Pair{})
 			got := ""
 			if err != nil {
 				_, got, _ = strings.Cut(err.Error(), " answers ")
@@ -77,7 +77,7 @@ func TestHTTPProbeDistrustsAForeignServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = httpProbe(server.URL, keys.ClusterCA, keys.Admin)(t.Context())
+	err = askHTTP(t.Context(), server.URL, keys.ClusterCA, keys.Admin)
 	if err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("got %v, want a complaint about the certificate", err)
 	}

@@ -8,30 +8,30 @@ import (
 
 // layoutStages lists the components that the options ask for, in the order in
 // which they start.
-func (c *Cluster) layoutStages() [][]*component {
-	first := []*component{c.etcd()}
-	if c.enclosed() {
-		first = append(first, c.registry(), c.containerd())
+func (l *layout) layoutStages() [][]*component {
+	first := []*component{l.etcd()}
+	if l.enclosed() {
+		first = append(first, l.registry(), l.containerd())
 	}
-	if !c.opts.WithoutEngine {
-		first = append(first, c.engine())
+	if !l.opts.WithoutEngine {
+		first = append(first, l.engine())
 	}
-	last := []*component{c.controllerManager()}
-	if !c.opts.WithoutScheduler {
-		last = append(last, c.scheduler())
+	last := []*component{l.controllerManager()}
+	if !l.opts.WithoutScheduler {
+		last = append(last, l.scheduler())
 	}
 	switch {
-	case c.enclosed():
-		last = append(last, c.kubelet(), c.kubeProxy(), c.coreDNS())
-	case !c.opts.WithoutNode:
-		last = append(last, c.node())
+	case l.enclosed():
+		last = append(last, l.kubelet(), l.kubeProxy(), l.coreDNS())
+	case !l.opts.WithoutNode:
+		last = append(last, l.node())
 	}
-	stages := [][]*component{first, {c.apiServer()}, last}
-	if c.enclosed() {
-		stages = append([][]*component{{c.namespaces()}}, stages...)
+	stages := [][]*component{first, {l.apiServer()}, last}
+	if l.enclosed() {
+		stages = append([][]*component{{l.namespaces()}}, stages...)
 	}
-	if !c.opts.WithoutExecutor {
-		stages = append(stages, []*component{c.executor()})
+	if !l.opts.WithoutExecutor {
+		stages = append(stages, []*component{l.executor()})
 	}
 	return stages
 }
@@ -60,10 +60,7 @@ func (l *layout) etcd() *component {
 		name:      Etcd,
 		listeners: []string{portEtcdClient, portEtcdPeer},
 		args:      l.etcdArgs,
-		ready: func(ctx context.Context) error {
-			url := "https://" + l.ports.address(portEtcdClient) + "/health"
-			return httpProbe(url, l.keys.EtcdCA, l.keys.EtcdClient)(ctx)
-		},
+		ready:     l.serverProbe(portEtcdClient, "/health", l.keys.EtcdCA, l.keys.EtcdClient),
 	}, "etcd")
 }
 
@@ -73,9 +70,7 @@ func (l *layout) apiServer() *component {
 		listeners: []string{portAPIServer},
 		prepare:   l.writeKubeconfigs,
 		args:      l.apiServerArgs,
-		ready: func(ctx context.Context) error {
-			return httpProbe(l.apiServerURL()+"/readyz?verbose", l.keys.ClusterCA, l.keys.Admin)(ctx)
-		},
+		ready:     l.serverProbe(portAPIServer, "/readyz?verbose", l.keys.ClusterCA, l.keys.Admin),
 		afterFirst: func(ctx context.Context) error {
 			client, err := l.client()
 			if err != nil {
@@ -91,7 +86,7 @@ func (l *layout) controllerManager() *component {
 		name:      ControllerManager,
 		listeners: []string{portControllerManager},
 		args:      l.controllerManagerArgs,
-		ready:     l.healthProbe(portControllerManager, "/healthz"),
+		ready:     l.serverProbe(portControllerManager, "/healthz", l.keys.ClusterCA, pki.Pair{}),
 	}, "kube-controller-manager")
 }
 
@@ -101,16 +96,8 @@ func (l *layout) scheduler() *component {
 		listeners: []string{portScheduler},
 		prepare:   l.writeSchedulerConfig,
 		args:      l.schedulerArgs,
-		ready:     l.healthProbe(portScheduler, "/readyz"),
+		ready:     l.serverProbe(portScheduler, "/readyz", l.keys.ClusterCA, pki.Pair{}),
 	}, "kube-scheduler")
-}
-
-// healthProbe asks a server whose health paths are open to anyone.
-func (l *layout) healthProbe(port, path string) probe {
-	return func(ctx context.Context) error {
-		url := "https://" + l.ports.address(port) + path
-		return httpProbe(url, l.keys.ClusterCA, pki.Pair{})(ctx)
-	}
 }
 
 func (l *layout) node() *component {
@@ -118,9 +105,7 @@ func (l *layout) node() *component {
 		name:      Node,
 		listeners: []string{portKubelet},
 		args:      l.nodeArgs,
-		ready: func(ctx context.Context) error {
-			return nodeProbe(l.client, l.ports.address(portKubelet), l.opts.NodeName)(ctx)
-		},
+		ready:     l.nodeProbe,
 	}, "node")
 }
 
@@ -130,9 +115,7 @@ func (l *layout) engine() *component {
 		path:      l.opts.EnginePath,
 		listeners: []string{portEngineGRPC, portEngineHTTP},
 		args:      l.engineArgs,
-		ready: func(ctx context.Context) error {
-			return httpProbe("http://"+l.ports.address(portEngineHTTP)+"/readyz", "", pki.Pair{})(ctx)
-		},
+		ready:     l.serverProbe(portEngineHTTP, "/readyz", "", pki.Pair{}),
 	})
 }
 
@@ -142,8 +125,6 @@ func (l *layout) executor() *component {
 		path:      l.opts.ExecutorPath,
 		listeners: []string{portExecutorHTTP},
 		args:      l.executorArgs,
-		ready: func(ctx context.Context) error {
-			return httpProbe("http://"+l.ports.address(portExecutorHTTP)+"/readyz", "", pki.Pair{})(ctx)
-		},
+		ready:     l.serverProbe(portExecutorHTTP, "/readyz", "", pki.Pair{}),
 	})
 }

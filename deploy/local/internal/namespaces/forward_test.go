@@ -35,28 +35,34 @@ func echo(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// TestForward forwards within the machine's own network namespace, so the listener and
-// the forwarder have different addresses.
-func TestForward(t *testing.T) {
+// dialForwarded opens a connection that is forwarded to an address. Both ends are in the
+// machine's own network namespace, so the listener and the forwarder have different
+// addresses.
+func dialForwarded(t *testing.T, to string) net.Conn {
+	t.Helper()
 	inside, err := supervise.StartThread(func() error { return nil })
 	if err != nil {
 		t.Skip(err)
 	}
-	defer inside.End()
+	t.Cleanup(inside.End)
 	f := NewForwarder(inside)
-	defer f.Close()
+	t.Cleanup(f.Close)
 	listener, err := net.Listen("tcp", "127.0.0.3:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	go f.serve(listener, echo(t))
-
+	t.Cleanup(func() { listener.Close() })
+	go f.serve(listener, to)
 	conn, err := net.DialTimeout("tcp", listener.Addr().String(), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+func TestForward(t *testing.T) {
+	conn := dialForwarded(t, echo(t))
 	if _, err := conn.Write([]byte("hello")); err != nil {
 		t.Fatal(err)
 	}
@@ -71,24 +77,7 @@ func TestForward(t *testing.T) {
 }
 
 func TestAConnectionToNobodyInsideEnds(t *testing.T) {
-	inside, err := supervise.StartThread(func() error { return nil })
-	if err != nil {
-		t.Skip(err)
-	}
-	defer inside.End()
-	f := NewForwarder(inside)
-	defer f.Close()
-	listener, err := net.Listen("tcp", "127.0.0.3:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	go f.serve(listener, "127.0.0.3:1")
-	conn, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := dialForwarded(t, "127.0.0.3:1")
 	if _, err := io.ReadAll(conn); err != nil {
 		t.Errorf("got %v, want an end", err)
 	}
