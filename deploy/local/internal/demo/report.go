@@ -6,6 +6,7 @@ import (
 	"io"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"jobpolicy.dev/deploy/local/cluster"
@@ -87,12 +88,9 @@ func showCommand(ctx context.Context, opts Options, c *cluster.Cluster, command,
 
 // wrap breaks text into lines of width characters.
 func wrap(text string, width int) string {
-	var b strings.Builder
-	for i, r := range []rune(strings.TrimSpace(text)) {
-		if i > 0 && i%width == 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteRune(r)
+	var lines []string
+	for line := range slices.Chunk([]rune(strings.TrimSpace(text)), width) {
+		lines = append(lines, string(line))
 	}
-	return b.String()
+	return strings.Join(lines, "\n")
 }

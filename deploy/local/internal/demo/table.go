@@ -100,12 +100,7 @@ func latestCondition(job *batchv1.Job) string {
 }
 
 func allEnded(rows []row) bool {
-	for _, r := range rows {
-		if !r.ended {
-			return false
-		}
-	}
-	return len(rows) > 0
+	return len(rows) > 0 && !slices.ContainsFunc(rows, func(r row) bool { return !r.ended })
 }
 
 // A table shows rows: redrawn in place on a terminal, and elsewhere one line

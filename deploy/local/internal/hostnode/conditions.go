@@ -110,16 +110,7 @@ func (f facts) podInitialized(s *corev1.PodStatus) corev1.PodCondition {
 		c.Reason = reasonPodCompleted
 		return c
 	}
-	if everStarted(f.containers) {
-		return c
-	}
-	var incomplete []string
-	for _, r := range f.containers {
-		if r.role == roleInit && !r.succeeded() || r.role == roleSidecar && !r.alive() {
-			incomplete = append(incomplete, r.spec.Name)
-		}
-	}
-	if len(incomplete) > 0 {
+	if incomplete := f.incomplete(); len(incomplete) > 0 {
 		c.Status, c.Reason = corev1.ConditionFalse, reasonContainersNotInitialized
 		c.Message = fmt.Sprintf("containers with incomplete status: %s", incomplete)
 	}

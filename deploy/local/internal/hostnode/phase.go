@@ -1,6 +1,10 @@
 package hostnode
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // tally counts a pod's containers the way the phase is decided.
 type tally struct {
@@ -71,12 +75,7 @@ func (t *tally) addMain(c *container, policy corev1.RestartPolicy) {
 
 // everStarted reports whether any main container was ever started: from then on the pod counts as initialized.
 func everStarted(containers []*container) bool {
-	for _, c := range containers {
-		if c.role == roleMain && c.current != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(containers, func(c *container) bool { return c.role == roleMain && c.current != nil })
 }
 
 // phase is what the kubelet's getPhase (v1.36) makes of the containers. When over is set nothing runs and nothing will be

@@ -132,10 +132,11 @@ func (r *podRun) log(t *testing.T, container string, attempt int32) string {
 	return readAll(t, r.worker.runner.layout.log(r.pod.UID, container, attempt), logQuery{tail: -1})
 }
 
-func (r *podRun) awaitLog(t *testing.T, container string) {
+// awaitLog waits until the container c has written a line.
+func (r *podRun) awaitLog(t *testing.T) {
 	t.Helper()
-	path := r.worker.runner.layout.log(r.pod.UID, container, 0)
-	eventually(t, "log of "+container, func() bool { _, err := os.Stat(path); return err == nil })
+	path := r.worker.runner.layout.log(r.pod.UID, "c", 0)
+	eventually(t, "log of c", func() bool { _, err := os.Stat(path); return err == nil })
 	waitForLog(t, path)
 }
 
@@ -294,7 +295,7 @@ func TestCrashLoopIsReported(t *testing.T) {
 
 func TestDeletionIsGraceful(t *testing.T) {
 	r := startPod(t, podOf(always, shell("c", untilTerm)))
-	r.awaitLog(t, "c")
+	r.awaitLog(t)
 	r.remove(30)
 	status := r.await(t, corev1.PodSucceeded)
 	if diff := cmp.Diff([]string{"c terminated Completed 0"}, summarize(status).Main); diff != "" {
@@ -319,7 +320,7 @@ func TestDeletionIsGraceful(t *testing.T) {
 // The API allows grace periods that no Duration holds.
 func TestALongGracePeriodIsNotOver(t *testing.T) {
 	r := startPod(t, podOf(always, shell("c", untilTerm)))
-	r.awaitLog(t, "c")
+	r.awaitLog(t)
 	r.remove(math.MaxInt64)
 	eventually(t, "the end of the pod", func() bool { return terminal(r.latest().status.Phase) })
 	if diff := cmp.Diff([]string{"c terminated Completed 0"}, summarize(r.latest().status).Main); diff != "" {
@@ -360,7 +361,7 @@ func TestDeletionEndsByForce(t *testing.T) {
 				tc.edit(pod)
 			}
 			r := startPod(t, pod)
-			r.awaitLog(t, "c")
+			r.awaitLog(t)
 			tc.delete(t, r)
 			c := r.await(t, corev1.PodFailed).ContainerStatuses[0].State.Terminated
 			if c.ExitCode != 137 || c.Signal != 9 || c.Reason != "Error" {
@@ -412,7 +413,7 @@ func TestUnsupportedPodIsRefused(t *testing.T) {
 
 func TestPhaseWrittenByAnotherStopsThePodAndStays(t *testing.T) {
 	r := startPod(t, podOf(always, shell("c", untilTerm)))
-	r.awaitLog(t, "c")
+	r.awaitLog(t)
 	r.change(func(p *corev1.Pod) { p.Status.Phase, p.Status.Reason = corev1.PodFailed, "NodeLost" })
 	eventually(t, "the container's end is reported", func() bool {
 		s := r.latest().status

@@ -74,15 +74,10 @@ func readAll(t *testing.T, path string, q logQuery) string {
 	return b.String()
 }
 
-// waitForLog returns the log when it has at least one whole line.
-func waitForLog(t *testing.T, path string) string {
+// waitForLog returns when the log has at least one whole line.
+func waitForLog(t *testing.T, path string) {
 	t.Helper()
-	var text string
-	eventually(t, "a line in "+path, func() bool {
-		text = readAll(t, path, logQuery{tail: -1})
-		return strings.Contains(text, "\n")
-	})
-	return text
+	eventually(t, "a line in "+path, func() bool { return strings.Contains(readAll(t, path, logQuery{tail: -1}), "\n") })
 }
 
 func TestExitCodesAndSignals(t *testing.T) {

@@ -113,7 +113,7 @@ func (f facts) settle(init, main []corev1.ContainerStatus) {
 	for i := range min(ran, len(init)) {
 		markUnknown(&init[i])
 	}
-	if !f.initialized() {
+	if len(f.incomplete()) > 0 {
 		return
 	}
 	for i := range main {
@@ -130,17 +130,18 @@ func markUnknown(s *corev1.ContainerStatus) {
 	}}
 }
 
-// initialized reports whether the main containers were free to start.
-func (f facts) initialized() bool {
+// incomplete names the init containers that keep the main ones from starting: none once a main one has started.
+func (f facts) incomplete() []string {
 	if everStarted(f.containers) {
-		return true
+		return nil
 	}
+	var names []string
 	for _, c := range f.containers {
 		if c.role == roleInit && !c.succeeded() || c.role == roleSidecar && !c.alive() {
-			return false
+			names = append(names, c.spec.Name)
 		}
 	}
-	return true
+	return names
 }
 
 func (c *container) status(unstarted string) corev1.ContainerStatus {
