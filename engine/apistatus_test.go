@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -54,12 +55,9 @@ const (
 )
 
 func hasCondition(s *jobpolicyv1.JobStatus, conditionType string, status jobpolicyv1.ConditionStatus) bool {
-	for _, c := range s.GetConditions() {
-		if c.GetType() == conditionType && c.GetStatus() == status {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.GetConditions(), func(c *jobpolicyv1.JobCondition) bool {
+		return c.GetType() == conditionType && c.GetStatus() == status
+	})
 }
 
 // is reports whether the condition is true.

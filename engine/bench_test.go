@@ -77,7 +77,7 @@ func steady(b testing.TB, n int32) *request {
 	s.req.Spec.Parallelism, s.req.Spec.Completions = n, proto.Int32(2*n)
 	s.req.Pods = &jobpolicyv1.PodSummary{
 		Active: n, Ready: n, TrackedActive: n,
-		ActiveIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 0, Last: n - 1}}},
+		ActiveIndexes: ranges(0, n-1),
 	}
 	s.req.Status.Active, s.req.Status.Ready, s.req.Status.Terminating = n, proto.Int32(n), proto.Int32(0)
 	return s.req

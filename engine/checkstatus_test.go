@@ -68,7 +68,7 @@ func TestCheckJobStatus(t *testing.T) {
 				r.Spec.CompletionMode, r.Spec.Completions = jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED, proto.Int32(5)
 				r.After.Failed = -1
 				r.Before = &jobpolicyv1.JobStatus{Failed: -1}
-				r.After.CompletedIndexes = &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 3, Last: 3}, {First: 1, Last: 1}}}
+				r.After.CompletedIndexes = ranges(3, 3, 1, 1)
 			},
 			want: []*jobpolicyv1.StatusViolation{
 				{Rule: "NegativeCount", Field: "status.failed", Description: "must not be negative, is -1"},
@@ -170,7 +170,7 @@ func FuzzCheckJobStatus(f *testing.F) {
 	bad.After = &jobpolicyv1.JobStatus{
 		Active: -1, Uncounted: &jobpolicyv1.UncountedTerminatedPods{Failed: [][]byte{nil, nil}},
 		Conditions:       []*jobpolicyv1.JobCondition{{Type: complete, Status: 1}, {Type: failed, Status: 1}, {Type: complete, Status: 2}},
-		CompletedIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 1<<31 - 1, Last: -1 << 31}}},
+		CompletedIndexes: ranges(1<<31-1, -1<<31),
 	}
 	f.Add(wireBytes(f, bad))
 	f.Fuzz(func(t *testing.T, data []byte) {

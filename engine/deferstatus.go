@@ -75,10 +75,8 @@ func mayWait(s *snapshot, v verdict, p plan, l ledger, pub publication) bool {
 // the Job at once, as queue controllers do, and a status write in between would make
 // its update conflict.
 func neverRan(s *snapshot) bool {
-	for _, c := range s.status.GetConditions() {
-		if ownCondition(c.GetType()) {
-			return false
-		}
+	if slices.ContainsFunc(s.status.GetConditions(), func(c *jobpolicyv1.JobCondition) bool { return ownCondition(c.GetType()) }) {
+		return false
 	}
 	none := s.pods.GetActive() == 0 && s.pods.GetTerminating() == 0 && s.creating() == 0 &&
 		len(s.req.GetUnaccountedPods()) == 0 && s.req.GetUnlistedPods() == nil

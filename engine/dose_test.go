@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 	"pgregory.net/rapid"
 
 	"jobpolicy.dev/engine"
@@ -34,9 +33,9 @@ func TestExplanationsComeInDoses(t *testing.T) {
 		}
 		waits += len(facts.GetExplanation().GetWaits())
 		full.Explanation.Rules = nil
-		clearTexts(full.GetExplanation().ProtoReflect(), "summary")
+		full.Explanation.Summary = ""
 		for _, w := range full.GetExplanation().GetWaits() {
-			clearTexts(w.ProtoReflect(), "detail")
+			w.Detail = ""
 		}
 		if !proto.Equal(full, facts) {
 			t.Fatalf("EXPLAIN_FACTS:\n%s\nwant:\n%s", render(facts), render(full))
@@ -49,10 +48,6 @@ func TestExplanationsComeInDoses(t *testing.T) {
 	if waits == 0 {
 		t.Error("no draw waited for anything")
 	}
-}
-
-func clearTexts(m protoreflect.Message, field protoreflect.Name) {
-	m.Clear(m.Descriptor().Fields().ByName(field))
 }
 
 // The verdict has the position of the policy rule by which a Job ends.

@@ -20,6 +20,7 @@ type invalidRequest struct {
 
 func long(n int) string { return strings.Repeat("x", n) }
 
+// ranges is an index set of the ranges from the first to the second bound, and so on.
 func ranges(bounds ...int32) *jobpolicyv1.IndexSet {
 	set := &jobpolicyv1.IndexSet{}
 	for i := 0; i < len(bounds); i += 2 {

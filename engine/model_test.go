@@ -69,7 +69,7 @@ func drawSpec(t *rapid.T) *jobpolicyv1.JobSpec {
 	}
 	if indexed && rapid.IntRange(0, 3).Draw(t, "successPolicy") == 0 {
 		spec.SuccessPolicy = &jobpolicyv1.SuccessPolicy{Rules: []*jobpolicyv1.SuccessPolicyRule{{
-			SucceededIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 0, Last: 1}}},
+			SucceededIndexes: ranges(0, 1),
 			SucceededCount:   proto.Int32(1),
 		}}}
 	}

@@ -136,9 +136,9 @@ func TestMatchSuccessPolicyIsWhatDecisionsDo(t *testing.T) {
 		undecided(req)
 		if req.GetSpec().GetCompletionMode() == jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED {
 			req.Spec.SuccessPolicy = &jobpolicyv1.SuccessPolicy{Rules: []*jobpolicyv1.SuccessPolicyRule{
-				{SucceededIndexes: indexRange(4, 5)},
+				{SucceededIndexes: ranges(4, 5)},
 				{SucceededCount: proto.Int32(2)},
-				{SucceededIndexes: indexRange(0, 2), SucceededCount: proto.Int32(1)},
+				{SucceededIndexes: ranges(0, 2), SucceededCount: proto.Int32(1)},
 			}}
 		}
 	}

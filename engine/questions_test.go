@@ -70,10 +70,6 @@ func exit(container string, code int32) *jobpolicyv1.PodFailure {
 	}
 }
 
-func indexRange(first, last int32) *jobpolicyv1.IndexSet {
-	return &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: first, Last: last}}}
-}
-
 func disruption() *jobpolicyv1.PodFailure {
 	return &jobpolicyv1.PodFailure{PodName: "pi-x", Conditions: []*jobpolicyv1.PodConditionPattern{pattern("DisruptionTarget")}}
 }
@@ -88,11 +84,11 @@ func validPolicyQuestion() *jobpolicyv1.MatchPodFailurePolicyRequest {
 func validSuccessQuestion() *jobpolicyv1.MatchSuccessPolicyRequest {
 	return &jobpolicyv1.MatchSuccessPolicyRequest{
 		Policy: &jobpolicyv1.SuccessPolicy{Rules: []*jobpolicyv1.SuccessPolicyRule{
-			{SucceededIndexes: indexRange(0, 1)},
-			{SucceededIndexes: indexRange(4, 9), SucceededCount: proto.Int32(2)},
+			{SucceededIndexes: ranges(0, 1)},
+			{SucceededIndexes: ranges(4, 9), SucceededCount: proto.Int32(2)},
 			{SucceededCount: proto.Int32(5)},
 		}},
-		Completions: 6, SucceededIndexes: indexRange(4, 5),
+		Completions: 6, SucceededIndexes: ranges(4, 5),
 	}
 }
 
@@ -130,9 +126,9 @@ func validDeletionQuestion() *jobpolicyv1.ChoosePodsToDeleteRequest {
 
 func validIndexQuestion() *jobpolicyv1.ComputeIndexesRequest {
 	return &jobpolicyv1.ComputeIndexesRequest{
-		Completions: 10, CompletedIndexes: indexRange(0, 2),
-		FailedIndexes:  &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 2, Last: 2}, {First: 4, Last: 4}}},
-		NewlySucceeded: indexRange(3, 5), NewlyFailed: indexRange(5, 6), BusyIndexes: indexRange(8, 12), MaxMissing: 1,
+		Completions: 10, CompletedIndexes: ranges(0, 2),
+		FailedIndexes:  ranges(2, 2, 4, 4),
+		NewlySucceeded: ranges(3, 5), NewlyFailed: ranges(5, 6), BusyIndexes: ranges(8, 12), MaxMissing: 1,
 	}
 }
 
@@ -203,9 +199,9 @@ func TestQuestionsAreAnswered(t *testing.T) {
 			{Uid: uid("d"), Reason: jobpolicyv1.DeleteReason_DELETE_REASON_TOO_MANY},
 		}},
 		"ComputeIndexes": &jobpolicyv1.ComputeIndexesResponse{
-			CompletedIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 0, Last: 3}, {First: 5, Last: 5}}},
-			FailedIndexes:    &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 4, Last: 4}, {First: 6, Last: 6}}},
-			MissingIndexes:   indexRange(7, 7), MissingCount: 1,
+			CompletedIndexes: ranges(0, 3, 5, 5),
+			FailedIndexes:    ranges(4, 4, 6, 6),
+			MissingIndexes:   ranges(7, 7), MissingCount: 1,
 		},
 		"ComputeDeadlines": &jobpolicyv1.ComputeDeadlinesResponse{Deadlines: []*jobpolicyv1.JobDeadlines{
 			{},
@@ -278,7 +274,7 @@ func TestBadQuestionsAboutIndexesAreRefusedByField(t *testing.T) {
 	refusesByField(t, engine.ComputeIndexes, validIndexQuestion, map[string]mistake[*question]{
 		"fewer than no indexes":           {spoil: func(r *question) { r.Completions = -1 }, field: "completions"},
 		"fewer than no indexes to list":   {spoil: func(r *question) { r.MaxMissing = -1 }, field: "max_missing"},
-		"busy indexes in the wrong order": {spoil: func(r *question) { r.BusyIndexes = indexRange(3, 2) }, field: "busy_indexes.ranges"},
+		"busy indexes in the wrong order": {spoil: func(r *question) { r.BusyIndexes = ranges(3, 2) }, field: "busy_indexes.ranges"},
 		"200001 ranges": {
 			spoil: func(r *question) {
 				r.NewlyFailed = &jobpolicyv1.IndexSet{Ranges: make([]*jobpolicyv1.IndexRange, 199_998)}
@@ -332,7 +328,7 @@ func TestBadSuccessPolicyQuestionsAreRefusedByField(t *testing.T) {
 			spoil: func(r *question) { r.Policy.Rules[2].SucceededCount = nil },
 			field: "policy.rules[2].succeeded_indexes",
 		},
-		"indexes in the wrong order": {spoil: func(r *question) { r.SucceededIndexes = indexRange(3, 2) }, field: "succeeded_indexes.ranges"},
+		"indexes in the wrong order": {spoil: func(r *question) { r.SucceededIndexes = ranges(3, 2) }, field: "succeeded_indexes.ranges"},
 	})
 }
 

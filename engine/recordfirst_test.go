@@ -73,7 +73,7 @@ func TestManyFinishedPodsAreRecordedBeforeManyAreCreated(t *testing.T) {
 			request: finishing(300, func(r *jobpolicyv1.DecideJobRequest) {
 				deferUntil(r, writeRoutineStatus, at(11*time.Second))
 				r.Spec.CompletionMode = jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED
-				r.Pods.ActiveIndexes = &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 300, Last: parallelism - 1}}}
+				r.Pods.ActiveIndexes = ranges(300, parallelism-1)
 				for n, pod := range r.GetUnaccountedPods() {
 					index := int32(n)
 					pod.Index = &index

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -76,12 +77,9 @@ func (f facts) unlistedMayFail() bool {
 
 // hasFailJobRule reports whether a single failed pod may fail the Job.
 func (s *snapshot) hasFailJobRule() bool {
-	for _, rule := range s.spec.GetPodFailurePolicy().GetRules() {
-		if rule.GetAction() == jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_FAIL_JOB {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.spec.GetPodFailurePolicy().GetRules(), func(rule *jobpolicyv1.PodFailurePolicyRule) bool {
+		return rule.GetAction() == jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_FAIL_JOB
+	})
 }
 
 // succeedIfSeen is success, unless unlisted failures have to be listed first.

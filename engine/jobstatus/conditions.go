@@ -1,6 +1,10 @@
 package jobstatus
 
-import jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+import (
+	"slices"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
 
 // The condition types that rules are about.
 const (
@@ -14,12 +18,9 @@ const (
 const conditionsField = "conditions"
 
 func has(s *jobpolicyv1.JobStatus, conditionType string, status jobpolicyv1.ConditionStatus) bool {
-	for _, c := range s.GetConditions() {
-		if c.GetType() == conditionType && c.GetStatus() == status {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.GetConditions(), func(c *jobpolicyv1.JobCondition) bool {
+		return c.GetType() == conditionType && c.GetStatus() == status
+	})
 }
 
 // is reports whether a condition is true. If there are several of one type, one that

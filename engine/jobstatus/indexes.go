@@ -2,6 +2,7 @@ package jobstatus
 
 import (
 	"fmt"
+	"slices"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -25,16 +26,9 @@ func (t Transition) limitedPerIndex() bool {
 
 // sameRanges compares sets as they are written.
 func sameRanges(a, b *jobpolicyv1.IndexSet) bool {
-	if len(a.GetRanges()) != len(b.GetRanges()) {
-		return false
-	}
-	for i, r := range a.GetRanges() {
-		other := b.GetRanges()[i]
-		if r.GetFirst() != other.GetFirst() || r.GetLast() != other.GetLast() {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(a.GetRanges(), b.GetRanges(), func(x, y *jobpolicyv1.IndexRange) bool {
+		return x.GetFirst() == y.GetFirst() && x.GetLast() == y.GetLast()
+	})
 }
 
 func (t Transition) completedIndexesChange() bool {

@@ -1,6 +1,7 @@
 package jobstatus_test
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -131,9 +132,7 @@ func ruleCases() map[string]testCase {
 		"a running Job":                      {after: []fact{start(5), active(2), ready(2), terminating(1)}},
 	}
 	for _, group := range []map[string]testCase{countCases(), conditionCases(), timeCases(), indexCases()} {
-		for name, tc := range group {
-			cases[name] = tc
-		}
+		maps.Copy(cases, group)
 	}
 	return cases
 }

@@ -75,9 +75,8 @@ func drawScenario(t *rapid.T) simulate.Scenario {
 		Runtime: simulate.Runtime{Mean: time.Minute, Spread: time.Minute}, Span: 24 * time.Hour, Moments: true,
 	}
 	if rapid.Bool().Draw(t, "suspend") {
-		suspend, resume := true, false
 		at := time.Duration(rapid.IntRange(1, 200).Draw(t, "at")) * time.Second
-		sc.Changes = []simulate.Change{{At: at, Suspend: &suspend}, {At: at + time.Minute, Suspend: &resume}}
+		sc.Changes = []simulate.Change{{At: at, Suspend: new(true)}, {At: at + time.Minute, Suspend: new(false)}}
 	}
 	return sc
 }

@@ -188,12 +188,11 @@ Complete CompletionsReached after 26s; pods 1
 }
 
 func TestStoriesOfChangesByTheUser(t *testing.T) {
-	suspend, resume := true, false
 	playEach(t, map[string]storyCase{
 		"suspended and resumed": {
 			scenario: simulate.Scenario{
 				Spec:    spec(1),
-				Changes: []simulate.Change{{At: 10 * time.Second, Suspend: &suspend}, {At: 20 * time.Second, Suspend: &resume}},
+				Changes: []simulate.Change{{At: 10 * time.Second, Suspend: new(true)}, {At: 20 * time.Second, Suspend: new(false)}},
 			},
 			want: `
 0s pod 0 created
