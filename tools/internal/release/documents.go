@@ -1,13 +1,12 @@
 package release
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"crypto/sha256"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -60,42 +59,17 @@ func (r Release) manifest(clone, mode string) error {
 
 // packChart packs a chart as helm package does, but gives every file the same time:
 // the same chart is the same archive.
-func packChart(dir, file string, when time.Time) (err error) {
-	out, err := os.Create(file)
+func packChart(dir, file string, when time.Time) error {
+	files, err := filesOf(dir, "jobpolicy")
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if closed := out.Close(); err == nil {
-			err = closed
-		}
-	}()
-	zipped := gzip.NewWriter(out)
-	w := tar.NewWriter(zipped)
-	names, err := filesIn(dir)
+	files = slices.DeleteFunc(files, func(f packedFile) bool { return f.name == "jobpolicy/.helmignore" })
+	packed, err := pack(files, when)
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		if name == ".helmignore" {
-			continue
-		}
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			return err
-		}
-		header := &tar.Header{Name: "jobpolicy/" + name, Mode: 0o644, Size: int64(len(data)), ModTime: when, Format: tar.FormatUSTAR}
-		if err := w.WriteHeader(header); err != nil {
-			return err
-		}
-		if _, err := w.Write(data); err != nil {
-			return err
-		}
-	}
-	if err := w.Close(); err != nil {
-		return err
-	}
-	return zipped.Close()
+	return os.WriteFile(file, packed, 0o644)
 }
 
 // filesIn lists the files below a folder by their paths in it, in order.

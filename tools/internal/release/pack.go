@@ -4,6 +4,8 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -12,6 +14,23 @@ type packedFile struct {
 	name string
 	mode int64
 	data []byte
+}
+
+// filesOf reads the files below a folder, to be packed as those of the folder into.
+func filesOf(dir, into string) ([]packedFile, error) {
+	names, err := filesIn(dir)
+	if err != nil {
+		return nil, err
+	}
+	var files []packedFile
+	for _, name := range names {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, packedFile{into + "/" + name, 0o644, data})
+	}
+	return files, nil
 }
 
 // pack makes a tar.gz archive. The same files are the same archive.

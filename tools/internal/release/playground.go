@@ -25,17 +25,9 @@ func (r Release) playground(ctx context.Context, source ociimage.Source) error {
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("tools/playground.sh: %w\n%s", err, out)
 	}
-	entries, err := os.ReadDir(built)
+	files, err := filesOf(built, "jobpolicy-playground")
 	if err != nil {
 		return err
-	}
-	var files []packedFile
-	for _, entry := range entries {
-		data, err := os.ReadFile(filepath.Join(built, entry.Name()))
-		if err != nil {
-			return err
-		}
-		files = append(files, packedFile{"jobpolicy-playground/" + entry.Name(), 0o644, data})
 	}
 	packed, err := pack(files, source.Time)
 	if err != nil {
