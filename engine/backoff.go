@@ -56,9 +56,10 @@ func (b backoff) delay(n int32) time.Duration {
 	return min(delay, b.limit)
 }
 
-// nextPod is when pods may be created again after failures; ok is false if they may be
-// created now. It is computed from facts in the cluster only, so a restart loses
-// nothing (invariant I10).
+// nextPod is when pods may be created again after failures. If a pod succeeded in the future,
+// because clocks differ, and that ends the delay earlier, it is the time of the success. ok is
+// false if pods may be created now. It is computed from facts in the cluster only, so a
+// restart loses nothing (invariant I10).
 func (b backoff) nextPod(now time.Time, r retryState) (at time.Time, ok bool) {
 	delay := b.delay(r.consecutive)
 	at = r.last.Add(delay)

@@ -46,7 +46,7 @@ func (c *checker) apiServer(req *jobpolicyv1.CheckJobStatusRequest) {
 		return
 	}
 	c.require(jobstatus.GateSettable(minor, req.GetJobManagedByGate()), "job_managed_by_gate",
-		"must not be %t in v1.%d: the gate cannot stand so", req.GetJobManagedByGate(), minor)
+		"must not be %t in v1.%d: the gate does not exist before v1.30, and is locked on from v1.35", req.GetJobManagedByGate(), minor)
 }
 
 // checkedSpec checks the fields that the rules read.

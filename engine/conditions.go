@@ -45,7 +45,7 @@ func ownCondition(conditionType string) bool {
 
 // withCondition returns conditions with the given one set, and whether that changed
 // anything. Other conditions keep their place, because readers depend on the order.
-// If there is no condition of that type, none with the status false is added.
+// A condition with status False is set only if there is one of its type.
 func withCondition(conditions []*jobpolicyv1.JobCondition, next *jobpolicyv1.JobCondition) ([]*jobpolicyv1.JobCondition, bool) {
 	for i, have := range conditions {
 		if have.GetType() != next.GetType() {

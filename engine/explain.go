@@ -59,9 +59,9 @@ func summarize(s *snapshot, v verdict, p plan, resp *jobpolicyv1.DecideJobRespon
 
 func gangText(g *jobpolicyv1.Gang) string {
 	if g.GetMayBegin() {
-		return fmt.Sprintf("schedule together: %d", g.GetMinCount())
+		return fmt.Sprintf("gang of at least %d", g.GetMinCount())
 	}
-	return fmt.Sprintf("schedule together, if they began so: %d", g.GetMinCount())
+	return fmt.Sprintf("gang of at least %d, if the Job already has one", g.GetMinCount())
 }
 
 func headline(s *snapshot, v verdict, p plan, resp *jobpolicyv1.DecideJobResponse) string {

@@ -29,7 +29,7 @@ type ledger struct {
 	release [][]byte
 	// actions counts the recorded failures by failure policy action.
 	actions map[jobpolicyv1.PodFailurePolicyAction]int32
-	// full is true when the decision recorded as many pods as it may.
+	// full is true if a pod was not recorded because the status lists as many as it may.
 	full bool
 	// newIndexes counts succeeded pods that need no UID in the status, because their
 	// index is recorded there.
@@ -145,8 +145,8 @@ func leavingRow(s *snapshot, pod *jobpolicyv1.ActivePod) podRow {
 	}
 }
 
-// enter records one pod, if it must be recorded, and releases it. A pod that is recorded
-// already is always released, because it is counted only after that.
+// enter records one pod, if it must be recorded, and releases it. A pod that the status
+// has recorded is always released, because it is counted only after that is confirmed.
 func (l *ledger) enter(s *snapshot, v verdict, r podRow, awaitsReplacement bool) {
 	if r.recorded {
 		l.release = append(l.release, r.pod.GetUid())

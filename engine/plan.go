@@ -195,7 +195,7 @@ func creationWait(s *snapshot, t tally) *jobpolicyv1.Wait {
 	}
 	// With limits per index, newIndexes leaves out the indexes of these.
 	if failed := s.uncertainFailures(); failed > 0 && !(s.perIndex() && s.knowsUnlistedIndexes()) {
-		return wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS, "finished %ss that have to be looked at first: %d", s.noun, failed)
+		return wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS, "finished %ss that the request does not list yet: %d", s.noun, failed)
 	}
 	if s.perIndex() {
 		return nil

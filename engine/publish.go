@@ -107,7 +107,7 @@ func terminalWait(s *snapshot, p plan, l ledger) *jobpolicyv1.Wait {
 		return wait(jobpolicyv1.WaitReason_WAIT_REASON_PODS_REMAINING, "%d active, %d terminating, %d being created",
 			p.active, p.terminating, s.creating())
 	case unlisted > 0:
-		return wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS, "finished %ss that have to be looked at first: %d", s.noun, unlisted)
+		return wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS, "finished %ss that the request does not list yet: %d", s.noun, unlisted)
 	case held > 0:
 		return wait(jobpolicyv1.WaitReason_WAIT_REASON_FINALIZERS, "%ss that still hold the tracking finalizer: %d", s.noun, held)
 	case !l.empty():

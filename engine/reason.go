@@ -9,8 +9,8 @@ const (
 	conditionFailed             = "Failed"
 )
 
-// Reasons of conditions and events. They and the messages beside their uses
-// are upstream's, so that dashboards and clients keep working.
+// Reasons of conditions and events. All but InvalidAnnotation, and their messages, are
+// upstream's, so that dashboards and clients keep working.
 const (
 	// More pods failed, or containers restarted, than spec.backoffLimit allows.
 	reasonBackoffLimitExceeded = "BackoffLimitExceeded"

@@ -108,9 +108,10 @@ func (s *snapshot) readSets() {
 // perIndex reports whether failures are limited per index.
 func (s *snapshot) perIndex() bool { return s.spec.BackoffLimitPerIndex != nil }
 
-// replaceFailedOnly reports whether a pod that is being deleted counts as failed and
-// may be replaced only after it has ended. A pod failure policy implies this, because
-// the policy looks at how a pod ended (upstream onlyReplaceFailedPods, v1.36).
+// replaceFailedOnly reports whether the Job waits until a pod that is being deleted has
+// ended: only then the pod counts as failed, and only then it is replaced. A pod failure
+// policy implies this, because the policy looks at how a pod ended (upstream
+// onlyReplaceFailedPods, v1.36).
 func (s *snapshot) replaceFailedOnly() bool {
 	return s.spec.GetPodReplacementPolicy() == jobpolicyv1.PodReplacementPolicy_POD_REPLACEMENT_POLICY_FAILED ||
 		s.spec.GetPodFailurePolicy() != nil

@@ -85,7 +85,7 @@ func (s *snapshot) hasFailJobRule() bool {
 // succeedIfSeen is success, unless unlisted failures have to be listed first.
 func succeedIfSeen(f facts, reason, message, detail string) answer {
 	if f.unlistedMayFail() {
-		return no(fmt.Sprintf("%s, failed %ss that have to be looked at first: %d", detail, f.noun, f.uncertainFailures()))
+		return no(fmt.Sprintf("%s, failed %ss that the request does not list yet: %d", detail, f.noun, f.uncertainFailures()))
 	}
 	return success(reason, message, detail)
 }

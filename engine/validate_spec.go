@@ -136,7 +136,7 @@ func (c *checker) uncounted(u *jobpolicyv1.UncountedTerminatedPods) {
 	seen := map[string]bool{}
 	once := func(uid []byte) {
 		c.uid("", uid)
-		c.require(!seen[string(uid)], "", "is a duplicate: each UID may stand once in status.uncounted")
+		c.require(!seen[string(uid)], "", "is a duplicate: status.uncounted may list a UID only once")
 		seen[string(uid)] = true
 	}
 	each(c, "status.uncounted.succeeded", maxRows, u.GetSucceeded(), once)

@@ -86,9 +86,9 @@ func assemble(f facts, answers []asked, h history) *jobpolicyv1.DecideCronJobRes
 	return resp
 }
 
-// onlyJobsKnow reports whether the Jobs to be replaced are the only record of when
-// the last run was scheduled. Then the status must be written before they are
-// deleted.
+// onlyJobsKnow reports whether the decision deletes Jobs to replace them while the status
+// lacks the scheduled time of the last run. The status is then written first, because these
+// Jobs may be the only record of that time.
 func onlyJobsKnow(f facts, last answer) bool {
 	return len(last.replaces) > 0 && !proto.Equal(f.runs.lastScheduled, f.status.GetLastScheduleTime())
 }

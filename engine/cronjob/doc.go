@@ -45,8 +45,8 @@
 //
 // Types, reasons and messages are those of the built-in controller (v1.36). Some events
 // are not repeated with every decision, although what they report stays true:
-// JobAlreadyActive, MissSchedule and UnexpectedJob are reported for one minute;
-// TooManyMissedTimes, and UnsupportedSchedule for a schedule that can be read, are
+// JobAlreadyActive and MissSchedule are reported for one minute; UnexpectedJob until the
+// Job has been running for one minute; TooManyMissedTimes, and UnsupportedSchedule for a schedule that can be read, are
 // reported when a Job is created. Our own reasons are FailedCreate for a name that is
 // taken, InvalidSpec, InvalidAnnotation and SuspendedAfterFailures.
 //

@@ -57,7 +57,7 @@ func uncountedUIDDuplicate(t Transition, r *report) {
 	seen := map[string]bool{}
 	t.eachUncounted(func(list string, position int, uid []byte) {
 		if len(uid) > 0 && seen[string(uid)] {
-			r.add(uncountedEntry(list, position), "stands in %s before: a UID may stand in one of its lists, once", uncountedField)
+			r.add(uncountedEntry(list, position), "is a duplicate: %s may list a UID only once", uncountedField)
 		}
 		seen[string(uid)] = true
 	})

@@ -102,7 +102,7 @@ func indexCompletedAndFailed(t Transition, r *report) {
 	b := t.rightRanges(t.After.GetFailedIndexes())
 	for len(a) > 0 && len(b) > 0 {
 		if a[0].GetFirst() <= b[0].GetLast() && b[0].GetFirst() <= a[0].GetLast() {
-			r.add(failedField, "index %d stands in completedIndexes, too", max(a[0].GetFirst(), b[0].GetFirst()))
+			r.add(failedField, "index %d is also in completedIndexes", max(a[0].GetFirst(), b[0].GetFirst()))
 			return
 		}
 		if a[0].GetFirst() <= b[0].GetFirst() {

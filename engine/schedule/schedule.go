@@ -26,15 +26,15 @@ import (
 
 // A Schedule says when runs are due. Times are whole seconds in UTC.
 type Schedule interface {
-	// Next is the first time after after; ok is false if there is none within five
+	// Next is the first time later than t; ok is false if there is none within five
 	// years.
-	Next(after time.Time) (next time.Time, ok bool)
-	// Last is the last time after after and not later than until; ok is false if there
-	// is none. The times of an interval (@every) are counted from after.
-	Last(after, until time.Time) (last time.Time, ok bool)
-	// Count is how many times there are after after and not later than until. It is
-	// exact up to CountLimit and an estimate above.
-	Count(after, until time.Time) int64
+	Next(t time.Time) (next time.Time, ok bool)
+	// Last is the last time in (from, until]; ok is false if there is none. The times of
+	// an interval (@every) are counted from from.
+	Last(from, until time.Time) (last time.Time, ok bool)
+	// Count is how many times are in (from, until]. It is exact up to CountLimit and an
+	// estimate above.
+	Count(from, until time.Time) int64
 }
 
 // CountLimit is the number up to which Count is exact.

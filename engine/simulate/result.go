@@ -107,7 +107,7 @@ type Entry struct {
 	Detail string
 	// Text is the line for people.
 	Text string
-	// Indexed says what Pods are.
+	// indexed: Pods are indexes, not numbers.
 	indexed bool
 }
 

@@ -36,7 +36,7 @@ type Scenario struct {
 	Spec *jobpolicyv1.JobSpec
 	// Settings of the caller. Absent: the engine's defaults.
 	Settings *jobpolicyv1.Settings
-	// Start is the time of day at which the play begins. Zero: 2026-01-01, 00:00 UTC.
+	// Start is the wall time at which the play begins. Zero: 2026-01-01, 00:00 UTC.
 	Start time.Time
 	// Container is the name of the container that fails. Empty: main.
 	Container string

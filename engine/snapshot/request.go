@@ -23,11 +23,10 @@ type Options struct {
 	// ActivePods asks for rows of active pods. Set it in answer to
 	// REQUIREMENT_ACTIVE_PODS.
 	ActivePods bool
-	// MaxUnaccounted is how many unaccounted pods are listed at most. Pods whose UID is
-	// in the status are always listed. With limits per index, if one unaccounted pod of
-	// an index is listed, all of them are, and none where that would be more rows than a
-	// request may have. The other pods are only counted, and a later
-	// request lists them. 0: 99000.
+	// MaxUnaccounted bounds the rows of unaccounted pods. 0: 99000. Pods whose UID is in
+	// the status always have a row. With backoff_limit_per_index, an index has rows for
+	// all of its unaccounted pods or for none; that may exceed MaxUnaccounted, but not the
+	// contract's 100000. The other pods are only counted, and a later request lists them.
 	MaxUnaccounted int
 }
 
