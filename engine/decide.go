@@ -21,7 +21,7 @@ func DecideJob(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobRespons
 	s := newSnapshot(req)
 	resp := decide(s)
 	resp.RequestId = req.GetRequestId()
-	resp.Explanation = dose(resp.GetExplanation(), req.GetSettings().GetExplain())
+	resp.Explanation = trimExplanation(resp.GetExplanation(), req.GetSettings().GetExplain())
 	return resp, nil
 }
 
@@ -34,12 +34,12 @@ func decide(s *snapshot) *jobpolicyv1.DecideJobResponse {
 	}
 	t := takeTally(s)
 	v, answers := askRules(facts{s, t})
-	removals := planRemovals(s, t, v)
-	if len(removals.needs) > 0 {
-		return incomplete(s.noun, explain(s, t, v, answers, removals), removals.needs)
+	deletions := planDeletions(s, t, v)
+	if len(deletions.needs) > 0 {
+		return incomplete(s.noun, explain(s, t, v, answers, deletions), deletions.needs)
 	}
-	l := keepLedger(s, t, v, removals)
-	p := planCreations(s, t, removals, l)
+	l := keepLedger(s, t, v, deletions)
+	p := planCreations(s, t, deletions, l)
 	pub := publish(s, t, v, p, l)
 	d := deliver(s, v, p, l, pub)
 	return assemble(s, v, p, l, d, explain(s, t, v, answers, p))
@@ -53,7 +53,7 @@ func assemble(s *snapshot, v verdict, p plan, l ledger, d delivery, e *jobpolicy
 		Disposition:       jobpolicyv1.Disposition_DISPOSITION_SETTLED,
 		Gang:              planGang(s, v, p),
 		Create:            p.create,
-		Delete:            deletions(p),
+		Delete:            deletePods(p),
 		Release:           d.release,
 		Events:            d.events,
 		Explanation:       e,
@@ -94,10 +94,10 @@ func furtherWaits(s *snapshot, v verdict, l ledger) []*jobpolicyv1.Wait {
 	return waits
 }
 
-func deletions(p plan) []*jobpolicyv1.DeletePod {
+func deletePods(p plan) []*jobpolicyv1.DeletePod {
 	var deletes []*jobpolicyv1.DeletePod
-	for _, r := range p.removals {
-		deletes = append(deletes, r.message(p.releaseFirst))
+	for _, d := range p.deletions {
+		deletes = append(deletes, d.message(p.releaseFirst))
 	}
 	return deletes
 }

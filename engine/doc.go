@@ -62,11 +62,11 @@
 //
 // # How a decision is made
 //
-//	validate → tally → verdict → removals → ledger → creations → publish → deliver → explain
+//	validate → tally → verdict → deletions → ledger → creations → publish → deliver → explain
 //
 // Each step takes values and returns values, and none is repeated. The tally counts
 // the pods by how they ended. For the verdict, the rules are asked in order (see
-// RuleNames); the first verdict wins. Removals are the pods to delete. The ledger
+// RuleNames); the first verdict wins. Deletions are the pods to delete. The ledger
 // records finished pods, releases their finalizers and counts those whose release is
 // confirmed. Creations are the pods to create; if there are many to create and many to
 // record, a later decision creates them. Publish builds the next status, with as much

@@ -82,8 +82,8 @@ func headline(s *snapshot, v verdict, p plan, resp *jobpolicyv1.DecideJobRespons
 	return fmt.Sprintf("active: %d of %d wanted", p.active, *p.wanted)
 }
 
-// dose reduces an explanation to what the caller asked for.
-func dose(e *jobpolicyv1.Explanation, explain jobpolicyv1.Explain) *jobpolicyv1.Explanation {
+// trimExplanation removes what the caller did not ask for.
+func trimExplanation(e *jobpolicyv1.Explanation, explain jobpolicyv1.Explain) *jobpolicyv1.Explanation {
 	switch explain {
 	case jobpolicyv1.Explain_EXPLAIN_NONE:
 		return nil

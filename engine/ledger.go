@@ -122,8 +122,8 @@ func leaving(s *snapshot, v verdict, p plan) []*jobpolicyv1.ActivePod {
 	case s.deleting():
 		pods = slices.Clone(s.req.GetActivePods().GetPods())
 	case v.reached():
-		for _, r := range p.removals {
-			pods = append(pods, r.pod)
+		for _, d := range p.deletions {
+			pods = append(pods, d.pod)
 		}
 	}
 	tracked := pods[:0]

@@ -11,8 +11,8 @@ import (
 // A plan is what to do with the pods, and the counts that result if all of it
 // is done.
 type plan struct {
-	create   *jobpolicyv1.CreatePods
-	removals []removal
+	create    *jobpolicyv1.CreatePods
+	deletions []deletion
 	// releaseFirst says whether removed pods lose their finalizer before they
 	// are deleted, so that they are not counted as failed.
 	releaseFirst bool
@@ -28,8 +28,8 @@ type plan struct {
 	mayCreate bool
 }
 
-// planRemovals plans which pods to delete.
-func planRemovals(s *snapshot, t tally, v verdict) plan {
+// planDeletions plans which pods to delete.
+func planDeletions(s *snapshot, t tally, v verdict) plan {
 	if v.reached() {
 		return planEnding(s, v)
 	}
@@ -88,35 +88,35 @@ func (p plan) needRowsOf(s *snapshot, n int32) plan {
 // remove plans the deletion of excess pods, and of those with a bad index.
 func (p plan) remove(s *snapshot, excess int, reason jobpolicyv1.DeleteReason) plan {
 	p = p.needRowsOf(s, s.pods.GetActive())
-	p.removals = s.chooseRemovals(excess)
+	p.deletions = s.choosePodsToDelete(excess)
 	p.releaseFirst = true
 	if reason == jobpolicyv1.DeleteReason_DELETE_REASON_SUSPENDED {
-		for i := range p.removals {
-			p.removals[i].reason = reason
+		for i := range p.deletions {
+			p.deletions[i].reason = reason
 		}
 	}
 	return p.limited(s)
 }
 
-// limited reduces the removals to what one decision may delete, or to none while the
+// limited reduces the deletions to what one decision may delete, or to none while the
 // caller defers deletions, and adjusts the counts.
 func (p plan) limited(s *snapshot) plan {
 	if later := s.deferred(jobpolicyv1.Step_STEP_DELETE_PODS, "to be deleted: %d; %ss could not be deleted, the caller tries again later",
-		len(p.removals), s.noun); len(p.removals) > 0 && later != nil {
+		len(p.deletions), s.noun); len(p.deletions) > 0 && later != nil {
 		p.waits = append(p.waits, later)
-		p.removals = nil
+		p.deletions = nil
 		return p
 	}
-	if left := len(p.removals) - s.maxPodChanges; left > 0 {
-		p.removals = p.removals[:s.maxPodChanges]
+	if left := len(p.deletions) - s.maxPodChanges; left > 0 {
+		p.deletions = p.deletions[:s.maxPodChanges]
 		p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_CHANGE_LIMIT,
 			"still to be deleted: %d; one decision deletes at most %d", left, s.maxPodChanges))
 	}
-	n := int32(len(p.removals))
+	n := int32(len(p.deletions))
 	p.active -= n
 	p.terminating = clamp32(int64(p.terminating) + int64(n))
-	for _, r := range p.removals {
-		if r.pod.GetReady() {
+	for _, d := range p.deletions {
+		if d.pod.GetReady() {
 			p.ready--
 		}
 	}
@@ -224,9 +224,9 @@ func planEnding(s *snapshot, v verdict) plan {
 		return p.needRowsOf(s, s.pods.GetTrackedActive())
 	}
 	p = p.needRowsOf(s, s.pods.GetActive())
-	p.removals = s.chooseRemovals(int(s.pods.GetActive()))
-	for i := range p.removals {
-		p.removals[i].reason = jobpolicyv1.DeleteReason_DELETE_REASON_JOB_FINISHED
+	p.deletions = s.choosePodsToDelete(int(s.pods.GetActive()))
+	for i := range p.deletions {
+		p.deletions[i].reason = jobpolicyv1.DeleteReason_DELETE_REASON_JOB_FINISHED
 	}
 	return p.limited(s)
 }

@@ -101,7 +101,7 @@ func ChoosePodsToDelete(req *jobpolicyv1.ChoosePodsToDeleteRequest) (*jobpolicyv
 		return nil, err
 	}
 	resp := &jobpolicyv1.ChoosePodsToDeleteResponse{}
-	for _, r := range chooseRemovals(req.GetPods(), int(req.GetExcess()), req.Completions) {
+	for _, r := range choosePodsToDelete(req.GetPods(), int(req.GetExcess()), req.Completions) {
 		resp.Delete = append(resp.Delete, r.message(true))
 	}
 	return resp, nil

@@ -10,13 +10,13 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// compareForRemoval orders active pods so that those whose deletion loses the least
+// compareForDeletion orders active pods so that those whose deletion loses the least
 // work come first: unassigned, pending, not ready, ready for a shorter time,
 // restarted more often, newer (upstream ActivePods, v1.36). Of pods that are equal in all
 // that, those with the lowest indexes come first: upstream sorts by index before (up to 12
 // pods; above, its sort leaves them in no particular order). UIDs settle what is left, so
 // that the order of rows does not matter (invariant I7).
-func compareForRemoval(a, b *jobpolicyv1.ActivePod) int {
+func compareForDeletion(a, b *jobpolicyv1.ActivePod) int {
 	return cmp.Or(
 		falseFirst(a.GetScheduled(), b.GetScheduled()),
 		cmp.Compare(phaseRank(a.GetPhase()), phaseRank(b.GetPhase())),
@@ -67,23 +67,23 @@ func phaseRank(phase jobpolicyv1.PodPhase) int {
 	}
 }
 
-// A removal is a pod to delete and why.
-type removal struct {
+// A deletion is a pod to delete and why.
+type deletion struct {
 	pod    *jobpolicyv1.ActivePod
 	reason jobpolicyv1.DeleteReason
 }
 
-func (r removal) message(releaseFirst bool) *jobpolicyv1.DeletePod {
-	return &jobpolicyv1.DeletePod{Uid: r.pod.GetUid(), ReleaseFirst: releaseFirst && r.pod.GetTracked(), Reason: r.reason}
+func (d deletion) message(releaseFirst bool) *jobpolicyv1.DeletePod {
+	return &jobpolicyv1.DeletePod{Uid: d.pod.GetUid(), ReleaseFirst: releaseFirst && d.pod.GetTracked(), Reason: d.reason}
 }
 
-// chooseRemovals picks pods to delete: every pod of an INDEXED Job whose index is not
+// choosePodsToDelete picks pods to delete: every pod of an INDEXED Job whose index is not
 // below completions, all pods that share an index except the one that would be
 // deleted last, and then enough of the rest to delete excess pods in all. completions
 // is nil for pods without indexes.
-func chooseRemovals(pods []*jobpolicyv1.ActivePod, excess int, completions *int32) []removal {
-	rest := slices.SortedFunc(slices.Values(pods), compareForRemoval)
-	var chosen []removal
+func choosePodsToDelete(pods []*jobpolicyv1.ActivePod, excess int, completions *int32) []deletion {
+	rest := slices.SortedFunc(slices.Values(pods), compareForDeletion)
+	var chosen []deletion
 	if completions != nil {
 		chosen, rest = chooseBadIndexes(rest, *completions)
 	}
@@ -91,14 +91,14 @@ func chooseRemovals(pods []*jobpolicyv1.ActivePod, excess int, completions *int3
 		if len(chosen) >= excess {
 			break
 		}
-		chosen = append(chosen, removal{pod, jobpolicyv1.DeleteReason_DELETE_REASON_TOO_MANY})
+		chosen = append(chosen, deletion{pod, jobpolicyv1.DeleteReason_DELETE_REASON_TOO_MANY})
 	}
 	return chosen
 }
 
-// chooseBadIndexes splits pods, which are in order of removal, into those with a bad
+// chooseBadIndexes splits pods, which are in order of deletion, into those with a bad
 // or duplicate index and the one pod that each index keeps.
-func chooseBadIndexes(pods []*jobpolicyv1.ActivePod, completions int32) (bad []removal, rest []*jobpolicyv1.ActivePod) {
+func chooseBadIndexes(pods []*jobpolicyv1.ActivePod, completions int32) (bad []deletion, rest []*jobpolicyv1.ActivePod) {
 	keeper := map[int32]int{}
 	for i, pod := range pods {
 		if hasIndexBelow(pod.Index, completions) {
@@ -110,16 +110,16 @@ func chooseBadIndexes(pods []*jobpolicyv1.ActivePod, completions int32) (bad []r
 			rest = append(rest, pod)
 			continue
 		}
-		bad = append(bad, removal{pod, jobpolicyv1.DeleteReason_DELETE_REASON_BAD_INDEX})
+		bad = append(bad, deletion{pod, jobpolicyv1.DeleteReason_DELETE_REASON_BAD_INDEX})
 	}
 	return bad, rest
 }
 
-// chooseRemovals chooses among the active pods of the request.
-func (s *snapshot) chooseRemovals(excess int) []removal {
+// choosePodsToDelete chooses among the active pods of the request.
+func (s *snapshot) choosePodsToDelete(excess int) []deletion {
 	var completions *int32
 	if s.indexed {
 		completions = s.spec.Completions
 	}
-	return chooseRemovals(s.req.GetActivePods().GetPods(), excess, completions)
+	return choosePodsToDelete(s.req.GetActivePods().GetPods(), excess, completions)
 }

@@ -88,7 +88,7 @@ func TestUnknownValuesAreUnsupported(t *testing.T) {
 			change: func(r *request) { r.UnaccountedPods[1].Phase = 6 },
 			field:  "unaccounted_pods[1].phase", says: "the unknown value 6",
 		},
-		"a dose of the explanation": {
+		"how much of the explanation": {
 			change: func(r *request) { r.Settings.Explain = 99 },
 			field:  "settings.explain", says: "the unknown value 99",
 		},

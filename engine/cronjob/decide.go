@@ -27,7 +27,7 @@ func Decide(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobRe
 	resp := decide(newSnapshot(req))
 	resp.RequestId = req.GetRequestId()
 	resp.Explanation.Generation = req.GetCronJob().GetGeneration()
-	resp.Explanation = dose(resp.GetExplanation(), req.GetExplain())
+	resp.Explanation = trimExplanation(resp.GetExplanation(), req.GetExplain())
 	return resp, nil
 }
 

@@ -120,8 +120,8 @@ func summarize(last answer, resp *jobpolicyv1.DecideCronJobResponse) string {
 	return strings.Join(parts, "; ")
 }
 
-// dose reduces an explanation to what the caller asked for.
-func dose(e *jobpolicyv1.CronJobExplanation, explain jobpolicyv1.Explain) *jobpolicyv1.CronJobExplanation {
+// trimExplanation removes what the caller did not ask for.
+func trimExplanation(e *jobpolicyv1.CronJobExplanation, explain jobpolicyv1.Explain) *jobpolicyv1.CronJobExplanation {
 	switch explain {
 	case jobpolicyv1.Explain_EXPLAIN_NONE:
 		return nil
