@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -18,7 +19,12 @@ import (
 // situation finds the state and writes the headline, by the rule of the engine that
 // decided whether a run starts.
 func (w *cronWork) situation() {
-	switch e := w.resp.GetExplanation(); e.GetDecidingRule() {
+	e := w.resp.GetExplanation()
+	rule := e.GetDecidingRule()
+	if !w.applies(rule) {
+		rule = jobpolicyv1.Rule_RULE_UNSPECIFIED
+	}
+	switch rule {
 	case jobpolicyv1.Rule_RULE_DELETING:
 		w.advise("It is gone when its finalizers are removed: %s.", strings.Join(w.CronJob.Finalizers, ", "))
 		w.say(Deleting, "The CronJob is being deleted since %s: no run starts any more.", w.when(w.CronJob.DeletionTimestamp.Time))
@@ -55,9 +61,26 @@ func (w *cronWork) situation() {
 		w.forbidden()
 	case jobpolicyv1.Rule_RULE_RUN_DUE:
 		w.runDue()
-	default:
+	case jobpolicyv1.Rule_RULE_NOTHING_DUE, jobpolicyv1.Rule_RULE_ALREADY_STARTED, jobpolicyv1.Rule_RULE_CREATION_DEFERRED:
 		w.scheduled()
+	default:
+		w.say(Waiting, "The engine does not say why no run starts: its rule (%s) does not apply to this CronJob, or is not known here.",
+			cmp.Or(e.GetDecidingRule().Name(), "none"))
 	}
+}
+
+// applies reports whether the CronJob and the decision have what a rule is about. They may
+// lack it if the answer is that of another engine.
+func (w *cronWork) applies(rule jobpolicyv1.Rule) bool {
+	switch rule {
+	case jobpolicyv1.Rule_RULE_DELETING:
+		return w.CronJob.DeletionTimestamp != nil
+	case jobpolicyv1.Rule_RULE_STARTING_DEADLINE_PASSED:
+		return w.CronJob.Spec.StartingDeadlineSeconds != nil
+	case jobpolicyv1.Rule_RULE_RUN_DUE:
+		return w.resp.GetCreate() != nil
+	}
+	return true
 }
 
 func (w *cronWork) say(s State, format string, args ...any) {

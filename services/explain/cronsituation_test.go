@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/engine/cronjob"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 func TestTheZoneOfASchedule(t *testing.T) {
@@ -33,6 +35,30 @@ func TestTheZoneOfASchedule(t *testing.T) {
 		}
 		if got := report.Settings[0]; got.Name != "schedule" || got.Meaning != tc.want {
 			t.Errorf("%s: %v, want a schedule %s", tc.schedule, got, tc.want)
+		}
+	}
+}
+
+// Another engine may answer with a rule that does not apply to the CronJob, with one that is not
+// known here, or with none.
+func TestARuleThatSaysNothing(t *testing.T) {
+	for rule, want := range map[jobpolicyv1.Rule]string{
+		jobpolicyv1.Rule_RULE_DELETING: "(deleting)", jobpolicyv1.Rule_RULE_STARTING_DEADLINE_PASSED: "(startingDeadlinePassed)",
+		jobpolicyv1.Rule_RULE_RUN_DUE: "(runDue)", 9999: "(unknown)", jobpolicyv1.Rule_RULE_UNSPECIFIED: "(none)",
+	} {
+		cron := &batchv1.CronJob{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cron", UID: "00000000-0000-0000-0000-000000000001"},
+			Spec:       batchv1.CronJobSpec{Schedule: "0 6 * * *"},
+		}
+		report, err := ExplainCronJob(CronFacts{CronJob: cron, Now: time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)},
+			func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+				return &jobpolicyv1.DecideCronJobResponse{Explanation: &jobpolicyv1.CronJobExplanation{DecidingRule: rule}}, nil
+			})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report.State != Waiting || !strings.Contains(report.Headline, want) {
+			t.Errorf("rule %s: %s: %s, want %s", rule, report.State, report.Headline, want)
 		}
 	}
 }
