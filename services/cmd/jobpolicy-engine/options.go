@@ -69,37 +69,18 @@ func (o *options) AddFlags(s *flaggroup.Set) {
 
 // Validate implements program.Options.
 func (o *options) Validate() error {
-	var errs []error
-	if o.grpcAddress == "" {
-		errs = append(errs, errors.New("--grpc-address must not be empty"))
-	}
-	if o.maxConcurrentCalls < 1 {
-		errs = append(errs, fmt.Errorf("--max-concurrent-calls must be at least 1, is %d", o.maxConcurrentCalls))
-	}
-	if o.maxOpenCalls < 2 {
-		errs = append(errs, fmt.Errorf("--max-open-calls must be at least 2, is %d", o.maxOpenCalls))
-	}
-	if o.maxConnectionsPerCaller < 1 {
-		errs = append(errs, fmt.Errorf("--max-connections-per-caller must be at least 1, is %d", o.maxConnectionsPerCaller))
-	}
-	if o.maxConnections < 1 {
-		errs = append(errs, fmt.Errorf("--max-connections must be at least 1, is %d", o.maxConnections))
-	}
-	if _, err := o.memoryBytes(); err != nil {
-		errs = append(errs, err)
-	}
-	if o.authorizedCallers != "" && o.tls.ClientCAFile == "" {
-		errs = append(errs, errors.New("--authorized-callers-file needs --client-ca-file: callers are known by their certificates"))
-	}
-	if o.maxConnectionAge < time.Second {
-		errs = append(errs, fmt.Errorf("--max-connection-age must be at least 1s, is %s", o.maxConnectionAge))
-	}
-	if o.shutdownDelay < 0 {
-		errs = append(errs, fmt.Errorf("--shutdown-delay-duration must not be negative, is %s", o.shutdownDelay))
-	}
-	if o.shutdownTimeout < 0 {
-		errs = append(errs, fmt.Errorf("--shutdown-timeout must not be negative, is %s", o.shutdownTimeout))
-	}
+	var errs flaggroup.Problems
+	errs.Require(o.grpcAddress != "", "--grpc-address must not be empty")
+	errs.Require(o.maxConcurrentCalls >= 1, "--max-concurrent-calls must be at least 1, is %d", o.maxConcurrentCalls)
+	errs.Require(o.maxOpenCalls >= 2, "--max-open-calls must be at least 2, is %d", o.maxOpenCalls)
+	errs.Require(o.maxConnectionsPerCaller >= 1, "--max-connections-per-caller must be at least 1, is %d", o.maxConnectionsPerCaller)
+	errs.Require(o.maxConnections >= 1, "--max-connections must be at least 1, is %d", o.maxConnections)
+	_, err := o.memoryBytes()
+	errs = append(errs, err)
+	errs.Require(o.authorizedCallers == "" || o.tls.ClientCAFile != "", "--authorized-callers-file needs --client-ca-file: callers are known by their certificates")
+	errs.Require(o.maxConnectionAge >= time.Second, "--max-connection-age must be at least 1s, is %s", o.maxConnectionAge)
+	errs.Require(o.shutdownDelay >= 0, "--shutdown-delay-duration must not be negative, is %s", o.shutdownDelay)
+	errs.Require(o.shutdownTimeout >= 0, "--shutdown-timeout must not be negative, is %s", o.shutdownTimeout)
 	return errors.Join(append(errs, o.tls.Validate())...)
 }
 

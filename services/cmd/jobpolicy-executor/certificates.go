@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes"
 
+	"jobpolicy.dev/services/internal/flaggroup"
 	"jobpolicy.dev/services/internal/issuer"
 )
 
@@ -48,33 +49,26 @@ func (o *certificateOptions) validate() error {
 	}
 	authority, err := parseSecret("--certificate-authority-secret", o.authority)
 	leaves, leavesErr := o.leaves()
-	errs := []error{err, leavesErr}
+	errs := flaggroup.Problems{err, leavesErr}
 	if err == nil && leavesErr == nil {
 		errs = append(errs, distinct(authority, leaves))
 	}
-	if leavesErr == nil && len(leaves) == 0 {
-		errs = append(errs, errors.New("--certificate-authority-secret needs --issue-server-certificate or --issue-client-certificate"))
-	}
-	if o.propagation <= 0 {
-		errs = append(errs, fmt.Errorf("--certificate-propagation must be above 0s, is %s", o.propagation))
-	}
-	if o.leafDuration/3 < o.propagation {
-		errs = append(errs, fmt.Errorf("--certificate-duration must be at least three times --certificate-propagation (%s), is %s", o.propagation, o.leafDuration))
-	}
-	if o.authorityDuration/3 < o.leafDuration {
-		errs = append(errs, fmt.Errorf("--certificate-authority-duration must be at least three times --certificate-duration (%s), is %s", o.leafDuration, o.authorityDuration))
-	}
+	errs.Require(leavesErr != nil || len(leaves) != 0, "--certificate-authority-secret needs --issue-server-certificate or --issue-client-certificate")
+	errs.Require(o.propagation > 0, "--certificate-propagation must be above 0s, is %s", o.propagation)
+	errs.Require(o.leafDuration/3 >= o.propagation,
+		"--certificate-duration must be at least three times --certificate-propagation (%s), is %s", o.propagation, o.leafDuration)
+	errs.Require(o.authorityDuration/3 >= o.leafDuration,
+		"--certificate-authority-duration must be at least three times --certificate-duration (%s), is %s", o.leafDuration, o.authorityDuration)
 	return errors.Join(errs...)
 }
 
 // distinct checks that each Secret has one use.
 func distinct(authority types.NamespacedName, leaves []issuer.Leaf) error {
-	var errs []error
+	var errs flaggroup.Problems
 	used := map[types.NamespacedName]bool{authority: true}
 	for _, leaf := range leaves {
-		if used[leaf.Secret] {
-			errs = append(errs, fmt.Errorf("--certificate-authority-secret, --issue-server-certificate and --issue-client-certificate must name different Secrets, %s is named twice", leaf.Secret))
-		}
+		errs.Require(!used[leaf.Secret],
+			"--certificate-authority-secret, --issue-server-certificate and --issue-client-certificate must name different Secrets, %s is named twice", leaf.Secret)
 		used[leaf.Secret] = true
 	}
 	return errors.Join(errs...)

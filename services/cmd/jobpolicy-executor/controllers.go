@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"jobpolicy.dev/executor/ttl"
 	"jobpolicy.dev/services/internal/debugpages"
 	"jobpolicy.dev/services/internal/decider"
+	"jobpolicy.dev/services/internal/flaggroup"
 	"jobpolicy.dev/services/internal/page"
 	"jobpolicy.dev/services/internal/probes"
 )
@@ -52,31 +52,22 @@ func (o *controllerOptions) addFlags(fs *pflag.FlagSet) {
 }
 
 func (o *controllerOptions) validate() error {
-	var errs []error
+	var errs flaggroup.Problems
 	for _, name := range o.names {
 		plain := strings.TrimPrefix(name, "-")
-		if name != everyController && !slices.Contains(knownControllers, plain) {
-			errs = append(errs, fmt.Errorf("--controllers: no controller is called %q; there are %s", plain, strings.Join(knownControllers, ", ")))
-		}
+		errs.Require(name == everyController || slices.Contains(knownControllers, plain),
+			"--controllers: no controller is called %q; there are %s", plain, strings.Join(knownControllers, ", "))
 	}
-	if !o.enabled(jobController) {
-		errs = append(errs, fmt.Errorf("--controllers: %s cannot be left out", jobController))
-	}
+	errs.Require(o.enabled(jobController), "--controllers: %s cannot be left out", jobController)
 	for _, namespace := range o.namespaces {
-		if wrong := validation.IsDNS1123Label(namespace); len(wrong) > 0 {
-			errs = append(errs, fmt.Errorf("--namespaces must be names of namespaces, has %q: %s", namespace, strings.Join(wrong, "; ")))
-		}
+		wrong := validation.IsDNS1123Label(namespace)
+		errs.Require(len(wrong) == 0, "--namespaces must be names of namespaces, has %q: %s", namespace, strings.Join(wrong, "; "))
 	}
-	if o.cronWorkers < 1 {
-		errs = append(errs, fmt.Errorf("--concurrent-cron-job-syncs must be at least 1, is %d", o.cronWorkers))
-	}
-	if o.ttlWorkers < 1 {
-		errs = append(errs, fmt.Errorf("--concurrent-ttl-after-finished-syncs must be at least 1, is %d", o.ttlWorkers))
-	}
+	errs.Require(o.cronWorkers >= 1, "--concurrent-cron-job-syncs must be at least 1, is %d", o.cronWorkers)
+	errs.Require(o.ttlWorkers >= 1, "--concurrent-ttl-after-finished-syncs must be at least 1, is %d", o.ttlWorkers)
 	// The engine reads the name, so it must be in the engine's database.
-	if _, err := zone.Load(o.timeZone); err != nil || o.timeZone == "" {
-		errs = append(errs, fmt.Errorf("--cron-job-time-zone must be an IANA name such as Europe/Berlin, is %q", o.timeZone))
-	}
+	_, err := zone.Load(o.timeZone)
+	errs.Require(err == nil && o.timeZone != "", "--cron-job-time-zone must be an IANA name such as Europe/Berlin, is %q", o.timeZone)
 	return errors.Join(errs...)
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"jobpolicy.dev/executor/leaderelection"
+	"jobpolicy.dev/services/internal/flaggroup"
 	"jobpolicy.dev/services/internal/kubeclient"
 )
 
@@ -47,22 +47,15 @@ func (o *electionOptions) validate() error {
 		}
 		return nil
 	}
-	var errs []error
-	if o.leaseDuration < time.Second {
-		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration must be at least 1s, is %s", o.leaseDuration))
-	}
-	if lease := o.leaseDuration.Truncate(time.Second); lease <= o.renewDeadline { // A lease has whole seconds.
-		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration (%s, in whole seconds) must be longer than --leader-elect-renew-deadline (%s)", lease, o.renewDeadline))
-	}
-	if o.retryPeriod <= 0 {
-		errs = append(errs, fmt.Errorf("--leader-elect-retry-period must be longer than 0s, is %s", o.retryPeriod))
-	}
-	if float64(o.renewDeadline) <= leaderelection.JitterFactor*float64(o.retryPeriod) {
-		errs = append(errs, fmt.Errorf("--leader-elect-renew-deadline (%s) must be longer than %g times --leader-elect-retry-period (%s)", o.renewDeadline, leaderelection.JitterFactor, o.retryPeriod))
-	}
-	if o.namespace == "" || o.name == "" {
-		errs = append(errs, errors.New("--leader-elect-resource-namespace and --leader-elect-resource-name must not be empty"))
-	}
+	var errs flaggroup.Problems
+	errs.Require(o.leaseDuration >= time.Second, "--leader-elect-lease-duration must be at least 1s, is %s", o.leaseDuration)
+	lease := o.leaseDuration.Truncate(time.Second) // A lease has whole seconds.
+	errs.Require(lease > o.renewDeadline,
+		"--leader-elect-lease-duration (%s, in whole seconds) must be longer than --leader-elect-renew-deadline (%s)", lease, o.renewDeadline)
+	errs.Require(o.retryPeriod > 0, "--leader-elect-retry-period must be longer than 0s, is %s", o.retryPeriod)
+	errs.Require(float64(o.renewDeadline) > leaderelection.JitterFactor*float64(o.retryPeriod),
+		"--leader-elect-renew-deadline (%s) must be longer than %g times --leader-elect-retry-period (%s)", o.renewDeadline, leaderelection.JitterFactor, o.retryPeriod)
+	errs.Require(o.namespace != "" && o.name != "", "--leader-elect-resource-namespace and --leader-elect-resource-name must not be empty")
 	return errors.Join(errs...)
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -10,6 +9,7 @@ import (
 
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/shadow"
+	"jobpolicy.dev/services/internal/flaggroup"
 )
 
 // Values of --mode.
@@ -33,25 +33,15 @@ func (o *modeOptions) shadow() bool { return o.mode == shadowMode }
 
 // validate checks the flags, and that the others go together with --mode=shadow.
 func (o *modeOptions) validate(all *options) error {
-	var errs []error
-	if o.mode != manageMode && o.mode != shadowMode {
-		errs = append(errs, fmt.Errorf("--mode must be %s or %s, is %q", manageMode, shadowMode, o.mode))
-	}
-	if o.rest <= 0 {
-		errs = append(errs, fmt.Errorf("--shadow-rest must be above 0s, is %s", o.rest))
-	}
+	var errs flaggroup.Problems
+	errs.Require(o.mode == manageMode || o.mode == shadowMode, "--mode must be %s or %s, is %q", manageMode, shadowMode, o.mode)
+	errs.Require(o.rest > 0, "--shadow-rest must be above 0s, is %s", o.rest)
 	if !o.shadow() {
 		return errors.Join(errs...)
 	}
-	if all.jobs.replaceBuiltin {
-		errs = append(errs, errors.New("--mode=shadow excludes --replace-builtin: the built-in controllers must run to be compared with"))
-	}
-	if all.certs.enabled() {
-		errs = append(errs, errors.New("--mode=shadow excludes --certificate-authority-secret: nothing is written"))
-	}
-	if all.jobs.gates.workloadWithJob {
-		errs = append(errs, errors.New("--mode=shadow excludes the feature gate WorkloadWithJob: gangs are not compared"))
-	}
+	errs.Require(!all.jobs.replaceBuiltin, "--mode=shadow excludes --replace-builtin: the built-in controllers must run to be compared with")
+	errs.Require(!all.certs.enabled(), "--mode=shadow excludes --certificate-authority-secret: nothing is written")
+	errs.Require(!all.jobs.gates.workloadWithJob, "--mode=shadow excludes the feature gate WorkloadWithJob: gangs are not compared")
 	return errors.Join(errs...)
 }
 

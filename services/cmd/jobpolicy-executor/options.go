@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -120,53 +119,39 @@ func (o *jobOptions) addFlags(fs *pflag.FlagSet) {
 
 // Validate implements program.Options.
 func (o *options) Validate() error {
-	errs := []error{o.kube.Validate(), o.engine.validate(), o.certs.validate(), o.controllers.validate(), o.jobs.validate(), o.election.validate(), o.log.Validate(), o.mode.validate(o)}
-	if o.shutdownTimeout <= 0 {
-		errs = append(errs, fmt.Errorf("--shutdown-timeout must be above 0s, is %s", o.shutdownTimeout))
-	}
+	errs := flaggroup.Problems{o.kube.Validate(), o.engine.validate(), o.certs.validate(), o.controllers.validate(), o.jobs.validate(), o.election.validate(), o.log.Validate(), o.mode.validate(o)}
+	errs.Require(o.shutdownTimeout > 0, "--shutdown-timeout must be above 0s, is %s", o.shutdownTimeout)
 	return errors.Join(errs...)
 }
 
 func (o *engineOptions) validate() error {
-	var errs []error
-	if o.target == "" {
-		errs = append(errs, errors.New("--engine is required: the policy engine's address, or embedded"))
-	}
-	if o.target == embedded && o.tls.IsSet() {
-		errs = append(errs, errors.New("--engine=embedded excludes --engine-ca-file, --engine-cert-file, --engine-key-file, --engine-tls-secret, --engine-server-name and --engine-insecure"))
-	}
+	var errs flaggroup.Problems
+	errs.Require(o.target != "", "--engine is required: the policy engine's address, or embedded")
+	errs.Require(o.target != embedded || !o.tls.IsSet(),
+		"--engine=embedded excludes --engine-ca-file, --engine-cert-file, --engine-key-file, --engine-tls-secret, --engine-server-name and --engine-insecure")
 	if o.tls.Secret != "" {
 		_, err := parseSecret("--engine-tls-secret", o.tls.Secret)
 		errs = append(errs, err)
 	}
-	if o.fallback != noFallback && o.fallback != embedded {
-		errs = append(errs, fmt.Errorf("--engine-fallback must be none or embedded, is %q", o.fallback))
-	}
-	if o.timeout <= 0 {
-		errs = append(errs, fmt.Errorf("--engine-timeout must be above 0s, is %s", o.timeout))
-	}
+	errs.Require(o.fallback == noFallback || o.fallback == embedded, "--engine-fallback must be none or embedded, is %q", o.fallback)
+	errs.Require(o.timeout > 0, "--engine-timeout must be above 0s, is %s", o.timeout)
 	return errors.Join(append(errs, o.tls.Validate())...)
 }
 
 func (o *jobOptions) validate() error {
-	var errs []error
-	require := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	require(o.managedBy != "", "--managed-by must not be empty")
-	require(o.onSecondController == secondReport || o.onSecondController == secondStandDown,
+	var errs flaggroup.Problems
+	errs.Require(o.managedBy != "", "--managed-by must not be empty")
+	errs.Require(o.onSecondController == secondReport || o.onSecondController == secondStandDown,
 		"--on-second-controller must be report or stand-down, is %q", o.onSecondController)
-	require(o.concurrentSyncs >= 1, "--concurrent-job-syncs must be at least 1, is %d", o.concurrentSyncs)
-	require(o.podFailureBackoff >= minBackoff && o.podFailureBackoff <= maxBackoff,
+	errs.Require(o.concurrentSyncs >= 1, "--concurrent-job-syncs must be at least 1, is %d", o.concurrentSyncs)
+	errs.Require(o.podFailureBackoff >= minBackoff && o.podFailureBackoff <= maxBackoff,
 		"--pod-failure-backoff must be between %s and %s, is %s", minBackoff, maxBackoff, o.podFailureBackoff)
-	require(o.maxPodFailureBackoff >= o.podFailureBackoff && o.maxPodFailureBackoff <= maxBackoff,
+	errs.Require(o.maxPodFailureBackoff >= o.podFailureBackoff && o.maxPodFailureBackoff <= maxBackoff,
 		"--max-pod-failure-backoff must be between --pod-failure-backoff (%s) and %s, is %s", o.podFailureBackoff, maxBackoff, o.maxPodFailureBackoff)
-	require(o.syncBatchPeriod > 0, "--sync-batch-period must be above 0s, is %s", o.syncBatchPeriod)
-	require(o.maxPodChanges >= 1 && o.maxPodChanges <= maxPods,
+	errs.Require(o.syncBatchPeriod > 0, "--sync-batch-period must be above 0s, is %s", o.syncBatchPeriod)
+	errs.Require(o.maxPodChanges >= 1 && o.maxPodChanges <= maxPods,
 		"--max-pod-changes-per-sync must be between 1 and %d, is %d", maxPods, o.maxPodChanges)
-	require(o.maxUncountedPods >= 1 && o.maxUncountedPods <= maxPods,
+	errs.Require(o.maxUncountedPods >= 1 && o.maxUncountedPods <= maxPods,
 		"--max-uncounted-pods must be between 1 and %d, is %d", maxPods, o.maxUncountedPods)
 	return errors.Join(errs...)
 }

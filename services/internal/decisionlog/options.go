@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"gopkg.in/natefinch/lumberjack.v2"
 
+	"jobpolicy.dev/services/internal/flaggroup"
 	"jobpolicy.dev/services/internal/telemetry"
 )
 
@@ -51,19 +52,11 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 
 // Validate returns an error for each flag that cannot be used.
 func (o *Options) Validate() error {
-	var errs []error
-	if o.Format != formatJSON && o.Format != formatBinary {
-		errs = append(errs, fmt.Errorf("--decision-log-format must be json or protobuf, is %q", o.Format))
-	}
-	if !(o.Sample > 0 && o.Sample <= 1) {
-		errs = append(errs, fmt.Errorf("--decision-log-sample must be above 0 and at most 1, is %v", o.Sample))
-	}
-	if o.MaxSize < 1 {
-		errs = append(errs, fmt.Errorf("--decision-log-max-size must be at least 1, is %d", o.MaxSize))
-	}
-	if o.MaxFiles < 0 {
-		errs = append(errs, fmt.Errorf("--decision-log-max-files must be at least 0, is %d", o.MaxFiles))
-	}
+	var errs flaggroup.Problems
+	errs.Require(o.Format == formatJSON || o.Format == formatBinary, "--decision-log-format must be json or protobuf, is %q", o.Format)
+	errs.Require(o.Sample > 0 && o.Sample <= 1, "--decision-log-sample must be above 0 and at most 1, is %v", o.Sample)
+	errs.Require(o.MaxSize >= 1, "--decision-log-max-size must be at least 1, is %d", o.MaxSize)
+	errs.Require(o.MaxFiles >= 0, "--decision-log-max-files must be at least 0, is %d", o.MaxFiles)
 	return errors.Join(errs...)
 }
 

@@ -14,6 +14,16 @@ import (
 // ErrHelp is returned by Parse when help was asked for.
 var ErrHelp = pflag.ErrHelp
 
+// Problems are what is wrong with the values of a program's flags.
+type Problems []error
+
+// Require adds an error unless ok. The format says what the flag must be, and names it.
+func (p *Problems) Require(ok bool, format string, args ...any) {
+	if !ok {
+		*p = append(*p, fmt.Errorf(format, args...))
+	}
+}
+
 // helpColumns is where the lines of the help are wrapped.
 const helpColumns = 110
 

@@ -25,6 +25,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/services/internal/flaggroup"
 )
 
 // Options say how to reach the API server. Names and defaults of the flags are
@@ -44,13 +45,9 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 
 // Validate checks the values. Errors name flags.
 func (o *Options) Validate() error {
-	var errs []error
-	if qps := float64(o.QPS); math.IsNaN(qps) || math.IsInf(qps, 0) || qps <= 0 {
-		errs = append(errs, fmt.Errorf("--kube-api-qps must be a number above 0, is %g", o.QPS))
-	}
-	if o.Burst < 1 {
-		errs = append(errs, fmt.Errorf("--kube-api-burst must be at least 1, is %d", o.Burst))
-	}
+	var errs flaggroup.Problems
+	errs.Require(o.QPS > 0 && !math.IsInf(float64(o.QPS), 0), "--kube-api-qps must be a number above 0, is %g", o.QPS)
+	errs.Require(o.Burst >= 1, "--kube-api-burst must be at least 1, is %d", o.Burst)
 	return errors.Join(errs...)
 }
 

@@ -3,12 +3,13 @@ package telemetry
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 
 	"github.com/spf13/pflag"
 	"go.opentelemetry.io/otel/trace"
+
+	"jobpolicy.dev/services/internal/flaggroup"
 )
 
 // Log formats.
@@ -37,13 +38,10 @@ var levels = map[string]slog.Level{
 
 // Validate checks the values. Errors name flags.
 func (o *LogOptions) Validate() error {
-	var errs []error
-	if o.Format != formatText && o.Format != formatJSON {
-		errs = append(errs, fmt.Errorf("--log-format must be text or json, is %q", o.Format))
-	}
-	if _, ok := levels[o.Level]; !ok {
-		errs = append(errs, fmt.Errorf("--log-level must be debug, info, warn or error, is %q", o.Level))
-	}
+	var errs flaggroup.Problems
+	errs.Require(o.Format == formatText || o.Format == formatJSON, "--log-format must be text or json, is %q", o.Format)
+	_, ok := levels[o.Level]
+	errs.Require(ok, "--log-level must be debug, info, warn or error, is %q", o.Level)
 	return errors.Join(errs...)
 }
 
