@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/cli"
 )
 
@@ -70,7 +71,7 @@ func (f *Flags) AddFlags(fs *pflag.FlagSet, short bool) {
 }
 
 // Connect returns a reader. It connects at the first call.
-func (f *Flags) Connect(userAgent string) (*Reader, error) {
+func (f *Flags) Connect() (*Reader, error) {
 	if err := f.validate(); err != nil {
 		return nil, err
 	}
@@ -79,7 +80,7 @@ func (f *Flags) Connect(userAgent string) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no cluster (--kubeconfig, or the variable KUBECONFIG): %w", err)
 	}
-	cfg.UserAgent = userAgent
+	cfg.UserAgent = "kubectl-jobpolicy/" + buildinfo.Version()
 	cfg.QPS, cfg.Burst = 50, 100 // as kubectl
 	namespace, _, err := loader.Namespace()
 	if err != nil {

@@ -81,7 +81,7 @@ func (c *checkCommand) run(ctx context.Context) error {
 	case "none":
 	case "server":
 		var err error
-		if c.reader, err = c.cluster.Connect("kubectl-jobpolicy/" + buildinfo.Version()); err != nil {
+		if c.reader, err = c.cluster.Connect(); err != nil {
 			return err
 		}
 	default:

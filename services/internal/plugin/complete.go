@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/cluster"
 )
 
@@ -22,7 +21,7 @@ func complete(flags *cluster.Flags, jobs, cronJobs bool) cobra.CompletionFunc {
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
 		defer cancel()
-		reader, err := flags.Connect("kubectl-jobpolicy/" + buildinfo.Version())
+		reader, err := flags.Connect()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

@@ -16,7 +16,6 @@ import (
 	"jobpolicy.dev/engine/zone"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/explain"
-	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/cluster"
 	"jobpolicy.dev/services/internal/jobcheck"
@@ -72,7 +71,7 @@ func (c *explainCommand) run(ctx context.Context, args []string) error {
 	if err := c.engine.validate(); err != nil {
 		return err
 	}
-	reader, err := c.cluster.Connect("kubectl-jobpolicy/" + buildinfo.Version())
+	reader, err := c.cluster.Connect()
 	if err != nil {
 		return err
 	}

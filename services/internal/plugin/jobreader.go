@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/pflag"
 	batchv1 "k8s.io/api/batch/v1"
 
-	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/cluster"
 )
 
@@ -28,7 +27,7 @@ func (r *jobReader) Job(ctx context.Context, arg string) (*batchv1.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader, err := r.cluster.Connect("kubectl-jobpolicy/" + buildinfo.Version())
+	reader, err := r.cluster.Connect()
 	if err != nil {
 		return nil, err
 	}

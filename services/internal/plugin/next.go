@@ -15,7 +15,6 @@ import (
 
 	"jobpolicy.dev/engine/zone"
 	"jobpolicy.dev/executor/wire"
-	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/cluster"
 	"jobpolicy.dev/services/internal/cronruns"
@@ -131,7 +130,7 @@ func (c *nextCommand) crons(ctx context.Context, args []string) ([]namedCronJob,
 		return cronsOf(c.file, c.In)
 	}
 	if name, ok := resourceName(args[0], cronKinds...); ok {
-		reader, err := c.cluster.Connect("kubectl-jobpolicy/" + buildinfo.Version())
+		reader, err := c.cluster.Connect()
 		if err != nil {
 			return nil, err
 		}

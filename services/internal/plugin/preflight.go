@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/cluster"
 	"jobpolicy.dev/services/internal/preflight"
@@ -64,7 +63,7 @@ func noArgument(_ *cobra.Command, args []string) error {
 }
 
 func (c *preflightCommand) run(ctx context.Context, oneNamespace bool) error {
-	reader, err := c.cluster.Connect("kubectl-jobpolicy/" + buildinfo.Version())
+	reader, err := c.cluster.Connect()
 	if err != nil {
 		return err
 	}

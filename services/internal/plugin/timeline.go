@@ -10,7 +10,6 @@ import (
 	"jobpolicy.dev/engine"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/explain"
-	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/cluster"
 	"jobpolicy.dev/services/internal/jobcheck"
@@ -50,7 +49,7 @@ func (c *timelineCommand) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	reader, err := c.cluster.Connect("kubectl-jobpolicy/" + buildinfo.Version())
+	reader, err := c.cluster.Connect()
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,6 @@ import (
 	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/explain"
-	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/cluster"
 )
@@ -63,7 +62,7 @@ func (c *waitCommand) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	reader, err := c.cluster.Connect("kubectl-jobpolicy/" + buildinfo.Version())
+	reader, err := c.cluster.Connect()
 	if err != nil {
 		return err
 	}
