@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -96,24 +97,14 @@ func (w *work) failedBy(reason string) bool {
 }
 
 func (w *work) ignores() bool {
-	if w.Job.Spec.PodFailurePolicy == nil {
-		return false
-	}
-	for _, rule := range w.Job.Spec.PodFailurePolicy.Rules {
-		if rule.Action == batchv1.PodFailurePolicyActionIgnore {
-			return true
-		}
-	}
-	return false
+	policy := w.Job.Spec.PodFailurePolicy
+	return policy != nil && slices.ContainsFunc(policy.Rules, func(r batchv1.PodFailurePolicyRule) bool {
+		return r.Action == batchv1.PodFailurePolicyActionIgnore
+	})
 }
 
 func wasSuspended(job *batchv1.Job) bool {
-	for _, c := range job.Status.Conditions {
-		if c.Type == batchv1.JobSuspended {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool { return c.Type == batchv1.JobSuspended })
 }
 
 func (w *work) oneOpenSidecar() string {

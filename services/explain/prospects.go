@@ -73,7 +73,7 @@ func (w *work) retries() {
 // restarts is the number of restarts that count towards backoffLimit: those of the
 // containers of pods that have not ended, if the restartPolicy is OnFailure.
 func (w *work) restarts() int32 {
-	if w.Job.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyOnFailure {
+	if !w.onFailure() {
 		return 0
 	}
 	n := int32(0)
@@ -117,7 +117,7 @@ func (w *work) successEnding() []ending {
 	}
 	left := max(*n-w.Counts.Succeeded, 0)
 	one, many := "pod has", "pods have"
-	if indexed(w.Job) {
+	if wire.Indexed(w.Job) {
 		one, many = "index has", "indexes have"
 	}
 	out := []ending{{share(left, *n), fmt.Sprintf("Complete when %s succeeded", more(left, one, many))}}
@@ -149,7 +149,7 @@ func (w *work) backoffEnding() []ending {
 	}
 	left := w.resp.GetExplanation().GetFacts().GetRetriesLeft()
 	text := "Failed (BackoffLimitExceeded) when " + more(left+1, "pod fails", "pods fail")
-	if w.Job.Spec.Template.Spec.RestartPolicy == corev1.RestartPolicyOnFailure && limit > 0 {
+	if w.onFailure() && limit > 0 {
 		text += fmt.Sprintf(", or containers have been restarted %d times in all", limit)
 	}
 	return []ending{{share(left+1, limit+1), text}}

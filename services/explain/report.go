@@ -9,7 +9,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/engine/simulate"
-	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -210,5 +209,3 @@ func jobCondition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobC
 	}
 	return nil
 }
-
-func indexed(job *batchv1.Job) bool { return wire.Indexed(job) }

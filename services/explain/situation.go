@@ -218,7 +218,7 @@ func (w *work) backingOff() bool {
 		if wait.GetReason() != jobpolicyv1.WaitReason_WAIT_REASON_POD_FAILURE_BACKOFF {
 			continue
 		}
-		if w.Counts.Active > 0 && indexed(w.Job) && w.Job.Spec.BackoffLimitPerIndex != nil {
+		if w.Counts.Active > 0 && wire.Indexed(w.Job) && w.Job.Spec.BackoffLimitPerIndex != nil {
 			return false // other indexes run
 		}
 		w.advise("You need not do anything: the Job tries again by itself. The delay starts at 10 s and doubles with each failure in a row, up to 10 min. Meanwhile you can mend the cause of the failures.")

@@ -6,6 +6,7 @@ package preflight
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,12 +124,12 @@ var differences = []difference{
 	{
 		what:    "a Job in status.active that the CronJob does not control",
 		builtIn: "counts for the concurrency policy, and Replace deletes it", here: "does not count, and is left alone",
-		cron: func(c *batchv1.CronJob, all *Cluster) bool { return lists(c, all) },
+		cron: lists,
 	},
 	{
 		what:    "a Job whose controller has the CronJob's name, and is another object",
 		builtIn: "counts for the history limits and lastSuccessfulTime", here: "is not the CronJob's",
-		cron: func(c *batchv1.CronJob, all *Cluster) bool { return namesake(c, all) },
+		cron: namesake,
 	},
 }
 
@@ -169,32 +170,16 @@ func theirs(j *batchv1.Job) bool {
 // ignores reports whether a rule of the pod failure policy ignores failures, or
 // disruptions.
 func ignores(j *batchv1.Job, disruptions bool) bool {
-	if j.Spec.PodFailurePolicy == nil {
-		return false
-	}
-	for _, rule := range j.Spec.PodFailurePolicy.Rules {
-		if rule.Action != batchv1.PodFailurePolicyActionIgnore {
-			continue
-		}
-		if !disruptions {
-			return true
-		}
-		for _, p := range rule.OnPodConditions {
-			if p.Type == corev1.DisruptionTarget {
-				return true
-			}
-		}
-	}
-	return false
+	disruption := func(p batchv1.PodFailurePolicyOnPodConditionsPattern) bool { return p.Type == corev1.DisruptionTarget }
+	policy := j.Spec.PodFailurePolicy
+	return policy != nil && slices.ContainsFunc(policy.Rules, func(r batchv1.PodFailurePolicyRule) bool {
+		return r.Action == batchv1.PodFailurePolicyActionIgnore && (!disruptions || slices.ContainsFunc(r.OnPodConditions, disruption))
+	})
 }
 
 func clockChanges(c *batchv1.CronJob) bool {
-	for _, f := range jobcheck.Check(&manifest.Object{Kind: "CronJob", CronJob: c}) {
-		if f.Check == "clock-changes" {
-			return true
-		}
-	}
-	return false
+	findings := jobcheck.Check(&manifest.Object{Kind: "CronJob", CronJob: c})
+	return slices.ContainsFunc(findings, func(f jobcheck.Finding) bool { return f.Check == "clock-changes" })
 }
 
 // interval is the length of an @every schedule.
