@@ -146,18 +146,11 @@ func (c *replayCommand) readSettings() (*replay.Settings, error) {
 	return settings, nil
 }
 
-// replayReport is the output for programs.
-type replayReport struct {
-	Same        int                 `json:"same"`
-	Skipped     int                 `json:"skipped"`
-	Differences []replay.Difference `json:"differences"`
-}
-
 func (c *replayCommand) print(r replay.Result) error {
 	if r.Differences == nil {
-		r.Differences = []replay.Difference{}
+		r.Differences = []replay.Difference{} // [] in JSON, not null
 	}
-	done, err := c.output.Machine(c.Out, replayReport(r))
+	done, err := c.output.Machine(c.Out, r)
 	if !done && err == nil {
 		err = c.printText(r)
 	}

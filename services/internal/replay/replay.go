@@ -7,8 +7,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -45,8 +45,9 @@ type Result struct {
 	// Same is how many answers are the same. Skipped is how many records were not decided
 	// again, because they have no answer of an engine or hide a name that the decision
 	// depends on.
-	Same, Skipped int
-	Differences   []Difference
+	Same        int          `json:"same"`
+	Skipped     int          `json:"skipped"`
+	Differences []Difference `json:"differences"`
 }
 
 // chunk is how many records are decided concurrently.
@@ -106,20 +107,15 @@ func (r *Result) add(first int, outcomes []outcome) error {
 // compare decides records concurrently.
 func (e Engine) compare(first int, records []*jobpolicyv1.DecisionRecord) []outcome {
 	outcomes := make([]outcome, len(records))
-	var workers sync.WaitGroup
-	next := make(chan int)
-	for range 4 * runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			for i := range next {
-				outcomes[i] = e.again(first+i, records[i])
-			}
+	var workers errgroup.Group
+	workers.SetLimit(4 * runtime.GOMAXPROCS(0))
+	for i, record := range records {
+		workers.Go(func() error {
+			outcomes[i] = e.again(first+i, record)
+			return nil
 		})
 	}
-	for i := range records {
-		next <- i
-	}
-	close(next)
-	workers.Wait()
+	_ = workers.Wait() // The errors are in the outcomes.
 	return outcomes
 }
 
