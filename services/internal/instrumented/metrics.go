@@ -45,11 +45,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Buckets: prometheus.ExponentialBuckets(10e-6, 4, 10),
 		}),
 	}
-	var errs []error
-	for _, c := range []prometheus.Collector{m.decisions, m.waits, m.refusals, m.panics, m.duration} {
-		errs = append(errs, r.Register(c))
-	}
-	return m, errors.Join(errs...)
+	return m, errors.Join(r.Register(m.decisions), r.Register(m.waits), r.Register(m.refusals), r.Register(m.panics), r.Register(m.duration))
 }
 
 func (m *metrics) decided(ctx context.Context, d telemetry.Decision, took time.Duration) {

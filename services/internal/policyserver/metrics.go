@@ -89,11 +89,7 @@ func newCallMetrics(r prometheus.Registerer, log *slog.Logger) (*callMetrics, er
 		m.connections.WithLabelValues(reason)
 		m.limit(reason, log)
 	}
-	var errs []error
-	for _, c := range []prometheus.Collector{m.handled, m.duration, m.bytes, m.callers, m.refusals, m.connections} {
-		errs = append(errs, r.Register(c))
-	}
-	return m, errors.Join(errs...)
+	return m, errors.Join(r.Register(m.handled), r.Register(m.duration), r.Register(m.bytes), r.Register(m.callers), r.Register(m.refusals), r.Register(m.connections))
 }
 
 // limit makes the logger of a reason. Each reason is limited by itself, so that the first
