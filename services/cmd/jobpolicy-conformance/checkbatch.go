@@ -13,30 +13,21 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// A batch is a method that answers many requests of another method. All of them have
-// the requests in one field, and the results in another.
-type batch struct{ name string }
-
-// batchOf is the batch method for a method; nil if there is none.
-func batchOf(method string) *batch {
-	name, found := map[string]string{
-		"DecideJob": "DecideJobs", "DecideCronJob": "DecideCronJobs", "CheckJobStatus": "CheckJobStatuses",
-		"MatchSuccessPolicy": "BatchMatchSuccessPolicy",
-		"ChoosePodsToDelete": "BatchChoosePodsToDelete",
-		"ComputeIndexes":     "BatchComputeIndexes",
-	}[method]
-	if !found {
-		return nil
-	}
-	return &batch{name: name}
+// batches are the methods that answer many requests of another method, by its name. All of
+// them have the requests in one field, and the results in another.
+var batches = map[string]string{
+	"DecideJob": "DecideJobs", "DecideCronJob": "DecideCronJobs", "CheckJobStatus": "CheckJobStatuses",
+	"MatchSuccessPolicy": "BatchMatchSuccessPolicy",
+	"ChoosePodsToDelete": "BatchChoosePodsToDelete",
+	"ComputeIndexes":     "BatchComputeIndexes",
 }
 
-// ask asks all cases in one call. The results must be in the order of the cases, and each
-// must be the same as that of a single call.
-func (b *batch) ask(ctx context.Context, engine grpc.ClientConnInterface, cases []question, timeout time.Duration) error {
+// askAll asks all cases in one call of a batch method. The results must be in the order of
+// the cases, and each must be the same as that of a single call.
+func askAll(ctx context.Context, engine grpc.ClientConnInterface, batch string, cases []question, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	q, err := newQuestion(b.name)
+	q, err := newQuestion(batch)
 	if err != nil {
 		return err
 	}
@@ -45,7 +36,7 @@ func (b *batch) ask(ctx context.Context, engine grpc.ClientConnInterface, cases 
 	for _, c := range cases {
 		requests.Append(protoreflect.ValueOfMessage(c.request.ProtoReflect()))
 	}
-	if err := put(ctx, engine, b.name, q.request, q.response); err != nil {
+	if err := put(ctx, engine, batch, q.request, q.response); err != nil {
 		return fmt.Errorf("got the error %w, want an answer for each item", err)
 	}
 	response := q.response.ProtoReflect()
