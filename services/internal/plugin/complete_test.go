@@ -1,9 +1,7 @@
 package plugin
 
 import (
-	"bytes"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -33,10 +31,8 @@ func TestNamesAreCompleted(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", api.Kubeconfig)
-			var out, ignored bytes.Buffer
-			args := append([]string{"__complete"}, tc.args...)
-			if code := Run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: &out, Err: &ignored}); code != cli.ExitOK || out.String() != tc.want {
-				t.Errorf("exit code %d, completions %q, want %q", code, out.String(), tc.want)
+			if code, out, _ := runApart(t, append([]string{"__complete"}, tc.args...)...); code != cli.ExitOK || out != tc.want {
+				t.Errorf("exit code %d, completions %q, want %q", code, out, tc.want)
 			}
 		})
 	}

@@ -1,7 +1,6 @@
-package plugin_test
+package plugin
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -9,7 +8,6 @@ import (
 	"testing"
 
 	"jobpolicy.dev/services/internal/cli"
-	"jobpolicy.dev/services/internal/plugin"
 )
 
 // decisionsOf serves a list of two decisions, and others from the second request on.
@@ -57,10 +55,9 @@ func TestDecisionsOfManyJobs(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var out, errors bytes.Buffer
-			code := plugin.Run(t.Context(), append([]string{"decisions", "--url", server.URL}, tc.args...), cli.IO{In: strings.NewReader(""), Out: &out, Err: &errors})
-			if lines := strings.Count(out.String(), "\n"); code != cli.ExitOK || lines != tc.lines || !strings.Contains(out.String(), tc.wantOut) || errors.String() != tc.wantErr {
-				t.Errorf("exit code %d, %d lines, want %d with %q; standard error %q, want %q", code, lines, tc.lines, tc.wantOut, errors.String(), tc.wantErr)
+			code, out, errors := runApart(t, append([]string{"decisions", "--url", server.URL}, tc.args...)...)
+			if lines := strings.Count(out, "\n"); code != cli.ExitOK || lines != tc.lines || !strings.Contains(out, tc.wantOut) || errors != tc.wantErr {
+				t.Errorf("exit code %d, %d lines, want %d with %q; standard error %q, want %q", code, lines, tc.lines, tc.wantOut, errors, tc.wantErr)
 			}
 		})
 	}
@@ -71,20 +68,18 @@ func TestDecisionsTellWhatHindersPods(t *testing.T) {
 	const job = `[{"namespace":"a","name":"one","uid":"1","time":"2026-05-04T12:00:02Z","reason":"active: 2 of 3 wanted"%s}]`
 	url := decisionsOf(t, fmt.Sprintf(job, ""), fmt.Sprintf(job, ""),
 		fmt.Sprintf(job, `,"notCreated":"exceeded quota: small","hindered":{"pods":2,"reason":"ImagePullBackOff"}`))
-	var out, errors bytes.Buffer
-	plugin.Run(t.Context(), []string{"decisions", "-w", "--url", url + "/"}, cli.IO{In: strings.NewReader(""), Out: &out, Err: &errors})
+	_, out, errors := runApart(t, "decisions", "-w", "--url", url+"/")
 	const line = "12:00:02.000  a/one  active: 2 of 3 wanted"
-	if want := line + "\n" + line + "; pods that cannot start: 2 (ImagePullBackOff); the API server refuses pods: exceeded quota: small\n"; out.String() != want {
-		t.Errorf("output\n%s%swant\n%s", &out, &errors, want)
+	if want := line + "\n" + line + "; pods that cannot start: 2 (ImagePullBackOff); the API server refuses pods: exceeded quota: small\n"; out != want {
+		t.Errorf("output\n%s%swant\n%s", out, errors, want)
 	}
 }
 
 func TestDecisionsOfNoAddress(t *testing.T) {
 	for _, address := range []string{"localhost:8082", "127.0.0.1", "ftp://a"} {
-		var out, errors bytes.Buffer
-		code := plugin.Run(t.Context(), []string{"decisions", "--url", address}, cli.IO{In: strings.NewReader(""), Out: &out, Err: &errors})
-		if code != cli.ExitUsage || !strings.Contains(errors.String(), "--url: expected an address such as http://127.0.0.1:8082, got") {
-			t.Errorf("%s: exit code %d: %s", address, code, &errors)
+		code, _, errors := runApart(t, "decisions", "--url", address)
+		if code != cli.ExitUsage || !strings.Contains(errors, "--url: expected an address such as http://127.0.0.1:8082, got") {
+			t.Errorf("%s: exit code %d: %s", address, code, errors)
 		}
 	}
 }
@@ -104,11 +99,10 @@ func TestDecisions(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var out, errors bytes.Buffer
 			args := append([]string{"decisions", "--url", decisionsOf(t, firstDecisions, secondDecisions)}, tc.args...)
-			code := plugin.Run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: &out, Err: &errors})
-			if code != tc.wantCode || out.String() != tc.want {
-				t.Errorf("exit code %d, output\n%s%swant %d and\n%s", code, &out, &errors, tc.wantCode, tc.want)
+			code, out, errors := runApart(t, args...)
+			if code != tc.wantCode || out != tc.want {
+				t.Errorf("exit code %d, output\n%s%swant %d and\n%s", code, out, errors, tc.wantCode, tc.want)
 			}
 		})
 	}

@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -50,10 +49,9 @@ func TestKubectlIsReadWhileDecisionsAreRead(t *testing.T) {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	t.Setenv("SERVED", at.Port())
 	t.Setenv("PRINTED", printed)
-	var out, errors bytes.Buffer
-	code := Run(t.Context(), []string{"decisions", "--pod=mine"}, cli.IO{In: strings.NewReader(""), Out: &out, Err: &errors})
-	if want := "12:00:02.000  a/one  nothing to do\n"; code != cli.ExitOK || out.String() != want {
-		t.Errorf("exit code %d, output\n%s%swant\n%s", code, &out, &errors, want)
+	code, out, errors := runApart(t, "decisions", "--pod=mine")
+	if want := "12:00:02.000  a/one  nothing to do\n"; code != cli.ExitOK || out != want {
+		t.Errorf("exit code %d, output\n%s%swant\n%s", code, out, errors, want)
 	}
 }
 
@@ -90,10 +88,9 @@ func TestDecisionsOfAnExecutorThatStopsSending(t *testing.T) {
 				}
 			}))
 			t.Cleanup(server.Close)
-			var errors bytes.Buffer
-			code := Run(t.Context(), []string{"decisions", "--url", server.URL}, cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: &errors})
-			if code != tc.wantCode || !strings.Contains(errors.String(), tc.want) {
-				t.Errorf("exit code %d, want %d and %q: %s", code, tc.wantCode, tc.want, &errors)
+			code, _, errors := runApart(t, "decisions", "--url", server.URL)
+			if code != tc.wantCode || !strings.Contains(errors, tc.want) {
+				t.Errorf("exit code %d, want %d and %q: %s", code, tc.wantCode, tc.want, errors)
 			}
 		})
 	}

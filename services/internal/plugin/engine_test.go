@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -59,7 +58,7 @@ func serveObjects(t *testing.T) (address string) {
 // Explain asks the engine that --engine names, with the certificate of the flags, and
 // says what that engine answers.
 func TestExplainAsksAnotherEngine(t *testing.T) {
-	SetNow(t, cronNow) // in the first seconds of an hour, the run is not late yet
+	setNow(t, cronNow) // in the first seconds of an hour, the run is not late yet
 	ca := testenv.NewAuthority(t, "authority")
 	server, client := ca.Issue(t, "engine"), ca.Issue(t, "reader")
 	creds, err := (&tlsfiles.Server{CertFile: server.CertFile, KeyFile: server.KeyFile, ClientCAFile: ca.File}).Credentials(new(testenv.Log).Logger())
@@ -119,11 +118,10 @@ func TestExplainAsksAnotherEngine(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var out bytes.Buffer
 			args := append([]string{"explain", tc.object, "--server", api, "-n", "ns", "-o", "wide"}, tc.flags...)
-			code := Run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: &out, Err: &out})
-			if code != tc.code || !strings.Contains(out.String(), tc.want) {
-				t.Errorf("%s: exit code %d, want %d with %q:\n%s", fmt.Sprint(args), code, tc.code, tc.want, out.String())
+			code, out := run(t, args...)
+			if code != tc.code || !strings.Contains(out, tc.want) {
+				t.Errorf("%s: exit code %d, want %d with %q:\n%s", fmt.Sprint(args), code, tc.code, tc.want, out)
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package plugin_test
+package plugin
 
 import (
 	"bytes"
@@ -13,15 +13,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jobpolicy.dev/services/internal/cli"
-	"jobpolicy.dev/services/internal/plugin"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write what the commands print into testdata")
 
-// run runs a command line in the top folder of the repository, and returns what it
-// prints on either output, with its exit code if that is not 0. What follows < is read as
-// standard input.
-func run(t *testing.T, args []string) string {
+// setNow sets the clock of the commands for a test.
+func setNow(t *testing.T, at time.Time) {
+	now = func() time.Time { return at }
+	t.Cleanup(func() { now = time.Now })
+}
+
+// run runs a command line, and returns what it prints on either output. What follows < is
+// read as standard input.
+func run(t *testing.T, args ...string) (code int, printed string) {
 	t.Helper()
 	var out, in bytes.Buffer
 	if n := len(args); n > 2 && args[n-2] == "<" {
@@ -32,11 +36,44 @@ func run(t *testing.T, args []string) string {
 		in.Write(data)
 		args = args[:n-2]
 	}
-	code := plugin.Run(t.Context(), args, cli.IO{In: &in, Out: &out, Err: &out})
+	code = Run(t.Context(), args, cli.IO{In: &in, Out: &out, Err: &out})
+	return code, out.String()
+}
+
+// runApart runs a command line, and returns what it prints on each output.
+func runApart(t *testing.T, args ...string) (code int, printed, errors string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	code = Run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: &out, Err: &err})
+	return code, out.String(), err.String()
+}
+
+// transcript is what a command line prints on either output, with its exit code if that is
+// not 0.
+func transcript(t *testing.T, args ...string) string {
+	t.Helper()
+	code, printed := run(t, args...)
 	if code != cli.ExitOK {
-		fmt.Fprintf(&out, "(exit code %d)\n", code)
+		printed += fmt.Sprintf("(exit code %d)\n", code)
 	}
-	return out.String()
+	return printed
+}
+
+// golden compares with a golden file. With -rewrite it writes the file.
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *rewrite {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("output (-want +got):\n%s", diff)
+	}
 }
 
 // words cuts a command line as a shell does; only single quotes are known.
@@ -60,7 +97,7 @@ func TestGolden(t *testing.T) {
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no golden files: %v", err)
 	}
-	plugin.SetNow(t, time.Date(2026, time.October, 24, 12, 0, 0, 0, time.UTC))
+	setNow(t, time.Date(2026, time.October, 24, 12, 0, 0, 0, time.UTC))
 	here, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
@@ -75,18 +112,10 @@ func TestGolden(t *testing.T) {
 			var got strings.Builder
 			for _, line := range strings.Split(string(want), "\n") {
 				if command, ok := strings.CutPrefix(line, "$ kubectl jobpolicy "); ok {
-					fmt.Fprintf(&got, "%s\n%s\n", line, run(t, words(command)))
+					fmt.Fprintf(&got, "%s\n%s\n", line, transcript(t, words(command)...))
 				}
 			}
-			if *rewrite {
-				if err := os.WriteFile(filepath.Join(here, path), []byte(got.String()), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if diff := cmp.Diff(string(want), got.String()); diff != "" {
-				t.Errorf("output (-want +got):\n%s", diff)
-			}
+			golden(t, filepath.Join(here, path), got.String())
 		})
 	}
 }

@@ -106,17 +106,15 @@ func lookOften(t *testing.T) {
 }
 
 // told runs a command about the Job.
-func told(t *testing.T, api *testapi.Server, args ...string) (string, int) {
+func told(t *testing.T, api *testapi.Server, args ...string) (code int, out string) {
 	t.Helper()
-	var out bytes.Buffer
-	code := Run(t.Context(), append(args, "--kubeconfig", api.Kubeconfig, "-n", "ns"), cli.IO{In: strings.NewReader(""), Out: &out, Err: &out})
-	return out.String(), code
+	return run(t, append(args, "--kubeconfig", api.Kubeconfig, "-n", "ns")...)
 }
 
 // Wait tells programs how a Job ended, with the same exit codes.
 func TestWaitForPrograms(t *testing.T) {
 	for outcome, want := range map[batchv1.JobConditionType]int{batchv1.JobComplete: cli.ExitOK, batchv1.JobFailed: cli.ExitNo} {
-		out, code := told(t, testapi.Start(t, finishedJob(outcome)), "wait", "job/backup", "-o", "json")
+		code, out := told(t, testapi.Start(t, finishedJob(outcome)), "wait", "job/backup", "-o", "json")
 		var report struct {
 			Job, Reason string
 			Outcome     batchv1.JobConditionType
@@ -145,7 +143,7 @@ func TestWaitForAJobThatIsDeleted(t *testing.T) {
 			job.Status.Conditions = nil
 			api := testapi.Start(t, job)
 			api.AfterRead(then...)
-			out, code := told(t, api, "wait", "job/backup")
+			code, out := told(t, api, "wait", "job/backup")
 			if want := "job backup was deleted before it was seen to finish"; code != cli.ExitFailed || !strings.Contains(out, want) {
 				t.Errorf("exit code %d, want %d and %q:\n%s", code, cli.ExitFailed, want, out)
 			}
@@ -175,7 +173,7 @@ func TestWaitForAJobThatIsGoneAtItsEnd(t *testing.T) {
 				InvolvedObject: corev1.ObjectReference{UID: job.UID}, Reason: reason, Message: "it is over",
 				LastTimestamp: metav1.NewTime(job.CreationTimestamp.Add(time.Minute)),
 			}}
-			if out, code := told(t, api, "wait", "job/backup"); code != tc.code || !strings.Contains(out, tc.want) {
+			if code, out := told(t, api, "wait", "job/backup"); code != tc.code || !strings.Contains(out, tc.want) {
 				t.Errorf("exit code %d, want %d and %q:\n%s", code, tc.code, tc.want, out)
 			}
 		})
@@ -189,7 +187,7 @@ func TestAnEndWithoutATime(t *testing.T) {
 	job.Status.Conditions[0].LastTransitionTime = metav1.Time{}
 	api := testapi.Start(t, job)
 	for command, wantCode := range map[string]int{"explain": cli.ExitOK, "timeline": cli.ExitOK, "wait": cli.ExitNo} {
-		if out, code := told(t, api, command, "job/backup"); code != wantCode || !strings.Contains(out, "it is so") {
+		if code, out := told(t, api, command, "job/backup"); code != wantCode || !strings.Contains(out, "it is so") {
 			t.Errorf("%s: exit code %d, want %d:\n%s", command, code, wantCode, out)
 		}
 	}
@@ -202,14 +200,14 @@ func TestMessagesHoldNoControlCharacters(t *testing.T) {
 	job.Status.Conditions[0].Message = "it is \x1b[2Jso"
 	api := testapi.Start(t, job)
 	for _, command := range []string{"explain", "timeline", "wait"} {
-		if out, _ := told(t, api, command, "job/backup"); !strings.Contains(out, "it is ^[[2Jso") {
+		if _, out := told(t, api, command, "job/backup"); !strings.Contains(out, "it is ^[[2Jso") {
 			t.Errorf("%s: %q", command, out)
 		}
 	}
 }
 
 func TestTimelineForPrograms(t *testing.T) {
-	out, code := told(t, testapi.Start(t, finishedJob(batchv1.JobComplete)), "timeline", "job/backup", "-o", "json")
+	code, out := told(t, testapi.Start(t, finishedJob(batchv1.JobComplete)), "timeline", "job/backup", "-o", "json")
 	var chart struct {
 		Title  string
 		Pods   []any
@@ -299,9 +297,7 @@ func printCase(t *testing.T, record *jobpolicyv1.DecisionRecord) (code int, outp
 	if err := os.WriteFile(log, append(line, '\n'), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var out bytes.Buffer
-	code = Run(t.Context(), []string{"replay", log, "--case", "1"}, cli.IO{In: strings.NewReader(""), Out: &out, Err: &out})
-	return code, out.String()
+	return run(t, "replay", log, "--case", "1")
 }
 
 func printedCase(t *testing.T, record *jobpolicyv1.DecisionRecord) conformance.Case {

@@ -1,4 +1,4 @@
-package plugin_test
+package plugin
 
 import (
 	"encoding/json"
@@ -40,7 +40,7 @@ func TestAProbeSaysWhoWasFirst(t *testing.T) {
 		"nobody":                  {want: "Nobody: no controller wrote the status of a suspended Job within 1s."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out := run(t, []string{"preflight", "--probe", "--timeout=1s", "--kubeconfig", probedServer(t, tc.writers), "-n", "team"})
+			_, out := run(t, "preflight", "--probe", "--timeout=1s", "--kubeconfig", probedServer(t, tc.writers), "-n", "team")
 			if !strings.HasPrefix(out, tc.want) {
 				t.Errorf("output %q, want it to begin with %q", out, tc.want)
 			}

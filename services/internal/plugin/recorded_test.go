@@ -17,7 +17,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/manifest"
 	"jobpolicy.dev/services/internal/testapi"
 )
@@ -41,11 +40,10 @@ func TestRecordedJobs(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no recordings: %v", err)
 	}
-	t.Cleanup(func() { now = time.Now })
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
 			rec := read[recording](t, file)
-			now = func() time.Time { return rec.Now }
+			setNow(t, rec.Now)
 			golden(t, strings.TrimSuffix(file, ".json")+".txt", tellAll(t, &rec))
 		})
 	}
@@ -94,26 +92,17 @@ func tellAll(t *testing.T, rec *recording) string {
 	var out bytes.Buffer
 	for _, args := range [][]string{{"explain", "-o", "wide"}, {"timeline"}, {"wait", "--timeout", "1ms"}} {
 		fmt.Fprintf(&out, "$ kubectl jobpolicy %s job/%s\n", strings.Join(args, " "), rec.Job.Name)
-		tell(t, &out, append(args, "job/"+rec.Job.Name, "--kubeconfig", api.Kubeconfig, "-n", rec.Job.Namespace))
+		fmt.Fprintln(&out, transcript(t, append(args, "job/"+rec.Job.Name, "--kubeconfig", api.Kubeconfig, "-n", rec.Job.Namespace)...))
 	}
 	fmt.Fprintf(&out, "$ kubectl jobpolicy simulate --from job/%s\n", rec.Job.Name)
-	tell(t, &out, []string{"simulate", "--from", "job/" + rec.Job.Name, "--kubeconfig", api.Kubeconfig, "-n", rec.Job.Namespace})
+	fmt.Fprintln(&out, transcript(t, "simulate", "--from", "job/"+rec.Job.Name, "--kubeconfig", api.Kubeconfig, "-n", rec.Job.Namespace))
 	if rec.Decisions != nil {
 		executor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(rec.Decisions) }))
 		defer executor.Close()
 		fmt.Fprintln(&out, "$ kubectl jobpolicy decisions")
-		tell(t, &out, []string{"decisions", "--url", executor.URL})
+		fmt.Fprintln(&out, transcript(t, "decisions", "--url", executor.URL))
 	}
 	return out.String()
-}
-
-// tell runs a command.
-func tell(t *testing.T, out *bytes.Buffer, args []string) {
-	t.Helper()
-	if code := Run(t.Context(), args, cli.IO{In: strings.NewReader(""), Out: out, Err: out}); code != cli.ExitOK {
-		fmt.Fprintf(out, "(exit code %d)\n", code)
-	}
-	fmt.Fprintln(out)
 }
 
 // A clusterRecording is what API server and executor answered to commands that are about no
@@ -137,8 +126,7 @@ type answer struct {
 // the CronJob are here, too.
 func TestRecordedCluster(t *testing.T) {
 	rec := read[clusterRecording](t, "testdata/recorded/cluster.json")
-	t.Cleanup(func() { now = time.Now })
-	now = func() time.Time { return rec.Now }
+	setNow(t, rec.Now)
 	server := httptest.NewServer(replayed(t, rec.Answers))
 	defer server.Close()
 	t.Setenv("KUBECONFIG", os.DevNull)
@@ -149,7 +137,7 @@ func TestRecordedCluster(t *testing.T) {
 		if command[0] == "decisions" {
 			args = append(args, "--url", server.URL)
 		}
-		tell(t, &out, args)
+		fmt.Fprintln(&out, transcript(t, args...))
 	}
 	golden(t, "testdata/recorded/cluster.txt", out.String())
 }

@@ -18,9 +18,9 @@ Runs kubectl port-forward to the executor's pod that leads, prints the page's ad
 opens the browser, until Ctrl-C. The page is read-only. It needs the rights to get the Lease
 and pods, and to create pods/portforward, in the executor's namespace.`
 
-// PagePath is where the executor serves its page: page.Path. The plugin does not import that
+// pagePath is where the executor serves its page: page.Path. The plugin does not import that
 // package, which would make it larger by half.
-const PagePath = "/debug/page/"
+const pagePath = "/debug/page/"
 
 type uiCommand struct {
 	executorPod
@@ -45,9 +45,9 @@ func newUI(streams cli.IO) *cobra.Command {
 
 func (c *uiCommand) run(ctx context.Context) error {
 	return c.forward(ctx, c.port, func(base string) {
-		fmt.Fprintf(c.Out, "%s (pod %s; Ctrl-C ends it)\n", base+PagePath, c.pod)
+		fmt.Fprintf(c.Out, "%s (pod %s; Ctrl-C ends it)\n", base+pagePath, c.pod)
 		if !c.noBrowser {
-			c.open(base + PagePath)
+			c.open(base + pagePath)
 		}
 	})
 }

@@ -1,7 +1,6 @@
-package plugin_test
+package plugin
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,7 +8,6 @@ import (
 
 	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/page"
-	"jobpolicy.dev/services/internal/plugin"
 )
 
 // kubectl stands for the real one: it answers for the Lease, forwards nothing, and writes
@@ -34,13 +32,13 @@ func runUI(t *testing.T, holder string, args ...string) (code int, out, calls st
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	t.Setenv("CALLS", log)
 	t.Setenv("HOLDER", holder)
-	var printed, errors bytes.Buffer // kubectl writes to the latter by itself
-	code = plugin.Run(t.Context(), append([]string{"ui", "--no-browser"}, args...), cli.IO{In: strings.NewReader(""), Out: &printed, Err: &errors})
+	// kubectl writes to standard error by itself.
+	code, out, errors := runApart(t, append([]string{"ui", "--no-browser"}, args...)...)
 	text, err := os.ReadFile(log)
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
-	return code, printed.String() + errors.String(), string(text)
+	return code, out + errors, string(text)
 }
 
 func TestUIForwardsToTheLeader(t *testing.T) {
@@ -90,7 +88,7 @@ func TestUISaysWhatIsWrong(t *testing.T) {
 }
 
 func TestUIOpensWhereThePageIs(t *testing.T) {
-	if plugin.PagePath != page.Path {
-		t.Errorf("the plugin opens %s, the executor serves %s", plugin.PagePath, page.Path)
+	if pagePath != page.Path {
+		t.Errorf("the plugin opens %s, the executor serves %s", pagePath, page.Path)
 	}
 }
