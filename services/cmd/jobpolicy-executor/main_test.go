@@ -56,6 +56,7 @@ func TestCommandLine(t *testing.T) {
 			wantCode: program.ExitOK, want: []string{"Kubernetes API:", "Policy engine:", "Jobs:", "Leader election:", "--kube-api-burst", "(default 30)", "(default 10m0s)"},
 		},
 		"version": {args: []string{"--version"}, wantCode: program.ExitOK, want: []string{"jobpolicy-executor devel"}},
+		"nothing": {wantCode: program.ExitUsage, want: []string{"--engine is required"}},
 		"a kubeconfig that is not there": {
 			args:     []string{"--engine=embedded", "--kubeconfig", missing},
 			wantCode: program.ExitFailed, want: []string{"--kubeconfig", missing},
@@ -70,128 +71,79 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-func TestCommandLinesThatAreRefused(t *testing.T) {
-	cases := map[string]struct{ args, want []string }{
-		"nothing":               {want: []string{"--engine is required"}},
-		"an unknown flag":       {args: []string{"--engine=embedded", "--replace-build-in"}, want: []string{"--replace-build-in"}},
-		"a word as a number":    {args: []string{"--engine=embedded", "--concurrent-job-syncs=some"}, want: []string{"--concurrent-job-syncs"}},
-		"an unknown fallback":   {args: []string{"--engine=e:1", "--engine-fallback=luck"}, want: []string{"--engine-fallback"}},
-		"no time for an answer": {args: []string{"--engine=e:1", "--engine-timeout=0s"}, want: []string{"--engine-timeout"}},
-		"a longest delay below the first": {
-			args: []string{"--engine=e:1", "--max-pod-failure-backoff=1s"},
-			want: []string{"--max-pod-failure-backoff", "--pod-failure-backoff"},
-		},
-		"a delay above the contract's": {
-			args: []string{"--engine=e:1", "--max-pod-failure-backoff=25h"},
-			want: []string{"--max-pod-failure-backoff"},
-		},
-		"no delay at all": {args: []string{"--engine=e:1", "--pod-failure-backoff=0s"}, want: []string{"--pod-failure-backoff"}},
-		"numbers of pods out of range": {
-			args: []string{"--engine=e:1", "--max-pod-changes-per-sync=0", "--max-uncounted-pods=100001"},
-			want: []string{"--max-pod-changes-per-sync", "--max-uncounted-pods"},
-		},
-		"rates out of range": {
-			args: []string{"--engine=e:1", "--kube-api-qps=0", "--kube-api-burst=0"},
-			want: []string{"--kube-api-qps", "--kube-api-burst"},
-		},
-		"a rate that is no number": {
-			args: []string{"--engine=e:1", "--kube-api-qps=NaN"},
-			want: []string{"--kube-api-qps must be a number above 0, is NaN"},
-		},
-		"a rate without a limit": {
-			args: []string{"--engine=e:1", "--kube-api-qps=Inf"},
-			want: []string{"--kube-api-qps must be a number above 0, is +Inf"},
-		},
-		"a gate that nobody knows": {
-			args: []string{"--engine=e:1", "--feature-gates=WorkloadWithJobs=true"},
-			want: []string{"--feature-gates", "WorkloadWithJobs", "there are JobBackoffLimitPerIndex"},
-		},
-		"no manager": {args: []string{"--engine=e:1", "--managed-by="}, want: []string{"--managed-by"}},
-		"times of election that do not go": {
-			args: []string{"--engine=e:1", "--leader-elect-renew-deadline=20s"},
-			want: []string{"--leader-elect-renew-deadline"},
-		},
-		"a namespace that cannot be": {
-			args: []string{"--engine=e:1", "--namespaces=team-a,Team_B"},
-			want: []string{`--namespaces must be names of namespaces, has "Team_B"`},
-		},
-		"an unknown reaction": {
-			args: []string{"--engine=e:1", "--on-second-controller=ignore"},
-			want: []string{`--on-second-controller must be report or stand-down, is "ignore"`},
-		},
-		"an unknown mode": {
-			args: []string{"--engine=e:1", "--mode=watch", "--shadow-rest=0s"},
-			want: []string{`--mode must be manage or shadow, is "watch"`, "--shadow-rest must be above 0s, is 0s"},
-		},
-		"a shadow that would write": {
-			args: []string{"--engine=e:1", "--mode=shadow", "--replace-builtin", "--feature-gates=WorkloadWithJob=true", "--certificate-authority-secret=a/a", "--issue-client-certificate=a/b=c"},
-			want: []string{"--mode=shadow excludes --replace-builtin", "--mode=shadow excludes the feature gate WorkloadWithJob", "--mode=shadow excludes --certificate-authority-secret"},
-		},
-	}
+// refuses checks command lines that cannot be used. A case has arguments besides an
+// engine's address, and texts of what is printed.
+func refuses(t *testing.T, cases map[string][2][]string) {
+	t.Helper()
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) { start(t, tc.args, program.ExitUsage, tc.want) })
+		t.Run(name, func(t *testing.T) { start(t, append([]string{"--engine=e:1"}, tc[0]...), program.ExitUsage, tc[1]) })
 	}
 }
 
+func TestCommandLinesThatAreRefused(t *testing.T) {
+	refuses(t, map[string][2][]string{
+		"an unknown flag":                  {{"--engine=embedded", "--replace-build-in"}, {"--replace-build-in"}},
+		"a word as a number":               {{"--engine=embedded", "--concurrent-job-syncs=some"}, {"--concurrent-job-syncs"}},
+		"an unknown fallback":              {{"--engine-fallback=luck"}, {"--engine-fallback"}},
+		"no time for an answer":            {{"--engine-timeout=0s"}, {"--engine-timeout"}},
+		"a longest delay below the first":  {{"--max-pod-failure-backoff=1s"}, {"--max-pod-failure-backoff", "--pod-failure-backoff"}},
+		"a delay above the contract's":     {{"--max-pod-failure-backoff=25h"}, {"--max-pod-failure-backoff"}},
+		"no delay at all":                  {{"--pod-failure-backoff=0s"}, {"--pod-failure-backoff"}},
+		"numbers of pods out of range":     {{"--max-pod-changes-per-sync=0", "--max-uncounted-pods=100001"}, {"--max-pod-changes-per-sync", "--max-uncounted-pods"}},
+		"rates out of range":               {{"--kube-api-qps=0", "--kube-api-burst=0"}, {"--kube-api-qps", "--kube-api-burst"}},
+		"a rate that is no number":         {{"--kube-api-qps=NaN"}, {"--kube-api-qps must be a number above 0, is NaN"}},
+		"a rate without a limit":           {{"--kube-api-qps=Inf"}, {"--kube-api-qps must be a number above 0, is +Inf"}},
+		"a gate that nobody knows":         {{"--feature-gates=WorkloadWithJobs=true"}, {"--feature-gates", "WorkloadWithJobs", "there are JobBackoffLimitPerIndex"}},
+		"no manager":                       {{"--managed-by="}, {"--managed-by"}},
+		"times of election that do not go": {{"--leader-elect-renew-deadline=20s"}, {"--leader-elect-renew-deadline"}},
+		"a namespace that cannot be":       {{"--namespaces=team-a,Team_B"}, {`--namespaces must be names of namespaces, has "Team_B"`}},
+		"an unknown reaction":              {{"--on-second-controller=ignore"}, {`--on-second-controller must be report or stand-down, is "ignore"`}},
+		"an unknown mode":                  {{"--mode=watch", "--shadow-rest=0s"}, {`--mode must be manage or shadow, is "watch"`, "--shadow-rest must be above 0s, is 0s"}},
+		"a shadow that would write": {
+			{"--mode=shadow", "--replace-builtin", "--feature-gates=WorkloadWithJob=true", "--certificate-authority-secret=a/a", "--issue-client-certificate=a/b=c"},
+			{"--mode=shadow excludes --replace-builtin", "--mode=shadow excludes the feature gate WorkloadWithJob", "--mode=shadow excludes --certificate-authority-secret"},
+		},
+	})
+}
+
 func TestFlagsOfCertificatesThatAreRefused(t *testing.T) {
-	cases := map[string]struct{ args, want []string }{
-		"files for an engine in this process": {
-			args: []string{"--engine=embedded", "--engine-ca-file=x"},
-			want: []string{"--engine=embedded", "--engine-ca-file"},
-		},
-		"a certificate without a key": {args: []string{"--engine=e:1", "--engine-cert-file=x"}, want: []string{"--engine-key-file"}},
-		"a Secret and files": {
-			args: []string{"--engine=e:1", "--engine-tls-secret=a/b", "--engine-ca-file=x"},
-			want: []string{"--engine-tls-secret excludes --engine-ca-file"},
-		},
-		"a Secret without namespace": {
-			args: []string{"--engine=e:1", "--engine-tls-secret=b"},
-			want: []string{`--engine-tls-secret must name a Secret as namespace/name, is "b"`},
-		},
-		"certificates without authority": {
-			args: []string{"--engine=e:1", "--issue-client-certificate=a/b=c"},
-			want: []string{"need --certificate-authority-secret"},
-		},
+	refuses(t, map[string][2][]string{
+		"files for an engine in this process": {{"--engine=embedded", "--engine-ca-file=x"}, {"--engine=embedded", "--engine-ca-file"}},
+		"a certificate without a key":         {{"--engine-cert-file=x"}, {"--engine-key-file"}},
+		"a Secret and files":                  {{"--engine-tls-secret=a/b", "--engine-ca-file=x"}, {"--engine-tls-secret excludes --engine-ca-file"}},
+		"a Secret without namespace":          {{"--engine-tls-secret=b"}, {`--engine-tls-secret must name a Secret as namespace/name, is "b"`}},
+		"certificates without authority":      {{"--issue-client-certificate=a/b=c"}, {"need --certificate-authority-secret"}},
 		"a certificate for nobody": {
-			args: []string{"--engine=e:1", "--certificate-authority-secret=a/b", "--issue-client-certificate=a/b"},
-			want: []string{`--issue-client-certificate must be namespace/name=name, is "a/b"`},
+			{"--certificate-authority-secret=a/b", "--issue-client-certificate=a/b"},
+			{`--issue-client-certificate must be namespace/name=name, is "a/b"`},
 		},
-		"an authority without certificates": {
-			args: []string{"--engine=e:1", "--certificate-authority-secret=a/b"},
-			want: []string{"--certificate-authority-secret needs --issue-server-certificate"},
-		},
+		"an authority without certificates": {{"--certificate-authority-secret=a/b"}, {"--certificate-authority-secret needs --issue-server-certificate"}},
 		"one Secret for two certificates": {
-			args: []string{"--engine=e:1", "--certificate-authority-secret=a/b", "--issue-server-certificate=a/c=d", "--issue-client-certificate=a/c=d"},
-			want: []string{"--issue-client-certificate must name different Secrets, a/c is named twice"},
+			{"--certificate-authority-secret=a/b", "--issue-server-certificate=a/c=d", "--issue-client-certificate=a/c=d"},
+			{"--issue-client-certificate must name different Secrets, a/c is named twice"},
 		},
 		"one Secret for the authority and a certificate": {
-			args: []string{"--engine=e:1", "--certificate-authority-secret=a/b", "--issue-client-certificate=a/b=c"},
-			want: []string{"must name different Secrets, a/b is named twice"},
+			{"--certificate-authority-secret=a/b", "--issue-client-certificate=a/b=c"},
+			{"must name different Secrets, a/b is named twice"},
 		},
-		"an empty DNS name": {
-			args: []string{"--engine=e:1", "--certificate-authority-secret=a/b", "--issue-server-certificate=a/c=x,,y"},
-			want: []string{`--issue-server-certificate must have DNS names, has ""`},
-		},
+		"an empty DNS name": {{"--certificate-authority-secret=a/b", "--issue-server-certificate=a/c=x,,y"}, {`--issue-server-certificate must have DNS names, has ""`}},
 		"a DNS name with a space": {
-			args: []string{"--engine=e:1", "--certificate-authority-secret=a/b", "--issue-server-certificate=a/c=x, y"},
-			want: []string{`--issue-server-certificate must have DNS names, has " y"`},
+			{"--certificate-authority-secret=a/b", "--issue-server-certificate=a/c=x, y"},
+			{`--issue-server-certificate must have DNS names, has " y"`},
 		},
 		"an address as a DNS name": {
-			args: []string{"--engine=e:1", "--certificate-authority-secret=a/b", "--issue-server-certificate=a/c=10.0.0.1"},
-			want: []string{`--issue-server-certificate must have DNS names, has "10.0.0.1"`},
+			{"--certificate-authority-secret=a/b", "--issue-server-certificate=a/c=10.0.0.1"},
+			{`--issue-server-certificate must have DNS names, has "10.0.0.1"`},
 		},
 		"certificates that end too soon": {
-			args: []string{"--engine=e:1", "--certificate-authority-secret=a/a", "--issue-client-certificate=a/b=c", "--certificate-duration=20m"},
-			want: []string{"--certificate-duration must be at least three times --certificate-propagation (10m0s), is 20m0s"},
+			{"--certificate-authority-secret=a/a", "--issue-client-certificate=a/b=c", "--certificate-duration=20m"},
+			{"--certificate-duration must be at least three times --certificate-propagation (10m0s), is 20m0s"},
 		},
 		"an authority that ends before a certificate of a century": {
-			args: []string{"--engine=e:1", "--certificate-authority-secret=a/a", "--issue-client-certificate=a/b=c", "--certificate-duration=1000000h"},
-			want: []string{"--certificate-authority-duration must be at least three times --certificate-duration (1000000h0m0s)"},
+			{"--certificate-authority-secret=a/a", "--issue-client-certificate=a/b=c", "--certificate-duration=1000000h"},
+			{"--certificate-authority-duration must be at least three times --certificate-duration (1000000h0m0s)"},
 		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) { start(t, tc.args, program.ExitUsage, tc.want) })
-	}
+	})
 }
 
 func TestReadyOnlyWithCachesAndEngine(t *testing.T) {
