@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"jobpolicy.dev/services/internal/testenv"
 )
 
 func TestControllersAreChosenAsInTheControllerManager(t *testing.T) {
@@ -27,10 +29,7 @@ func TestControllersAreChosenAsInTheControllerManager(t *testing.T) {
 			if got := o.enabled(ttlController); got != tc.wantTTL {
 				t.Errorf("%s: %v, want %v", ttlController, got, tc.wantTTL)
 			}
-			err := o.validate()
-			if (err != nil) != (tc.wantErrAbout != "") || (err != nil && !strings.Contains(err.Error(), tc.wantErrAbout)) {
-				t.Errorf("validate() = %v, want %q in it", err, tc.wantErrAbout)
-			}
+			testenv.WantError(t, o.validate(), tc.wantErrAbout)
 		})
 	}
 }

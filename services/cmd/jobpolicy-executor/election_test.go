@@ -1,9 +1,10 @@
 package main
 
 import (
-	"strings"
 	"testing"
 	"time"
+
+	"jobpolicy.dev/services/internal/testenv"
 )
 
 func TestElectionOptionsAreCheckedByFlag(t *testing.T) {
@@ -53,13 +54,7 @@ func TestElectionOptionsAreCheckedByFlag(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := valid
 			tc.change(&o)
-			err := o.validate()
-			if tc.want == "" && err != nil {
-				t.Errorf("validate() = %v, want nil", err)
-			}
-			if tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
-				t.Errorf("validate() = %v, want an error that names %s", err, tc.want)
-			}
+			testenv.WantError(t, o.validate(), tc.want)
 		})
 	}
 }

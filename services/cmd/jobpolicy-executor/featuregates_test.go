@@ -1,11 +1,12 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+
+	"jobpolicy.dev/services/internal/testenv"
 )
 
 func TestFeatureGates(t *testing.T) {
@@ -73,10 +74,7 @@ func TestFeatureGatesThatAreRefused(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var g featureGates
-			err := g.Set(tc.value)
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("error = %v, want %q in it", err, tc.want)
-			}
+			testenv.WantError(t, g.Set(tc.value), tc.want)
 		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -82,9 +81,7 @@ func TestAnEngineThatLacksSomething(t *testing.T) {
 			s := newServerInfo(o.needs(), log.Logger())
 			s.read = func(context.Context) (*jobpolicyv1.GetServerInfoResponse, error) { return tc.info, tc.err }
 			for range 3 {
-				if err := s.check(t.Context()); (err == nil) != (tc.wantError == "") || (err != nil && !strings.Contains(err.Error(), tc.wantError)) {
-					t.Errorf("error %v, want %q", err, tc.wantError)
-				}
+				testenv.WantError(t, s.check(t.Context()), tc.wantError)
 			}
 			if tc.wantLog != "" && log.Count(tc.wantLog) != 1 {
 				t.Errorf("the log has %d lines with %q, want 1", log.Count(tc.wantLog), tc.wantLog)

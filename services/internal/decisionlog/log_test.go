@@ -28,6 +28,7 @@ import (
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/telemetry"
+	"jobpolicy.dev/services/internal/testenv"
 )
 
 // jobRecord is the nth record of a Job.
@@ -518,16 +519,12 @@ func TestOptionsNameWhatIsWrong(t *testing.T) {
 	o := Options{Format: "xml", Sample: 1.5, MaxSize: 0, MaxFiles: -1}
 	err := o.Validate()
 	for _, want := range []string{`--decision-log-format must be json or protobuf, is "xml"`, "--decision-log-sample must be above 0 and at most 1, is 1.5", "--decision-log-max-size", "--decision-log-max-files"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q in it", err, want)
-		}
+		testenv.WantError(t, err, want)
 	}
 	for to, want := range map[string]string{"/dev/null/x": "--decision-log: ", "otlp": "--decision-log: expected OTEL_EXPORTER_OTLP_ENDPOINT"} {
 		t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
 		_, err := options(to).Start(t.Context(), telemetry.Service{}, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v, want %q in it", to, err, want)
-		}
+		testenv.WantError(t, err, want)
 	}
 }
 

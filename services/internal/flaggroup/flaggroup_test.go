@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"jobpolicy.dev/services/internal/testenv"
 )
 
 func newSet() (*Set, *int) {
@@ -29,9 +31,7 @@ func TestParseNamesTheFlagThatIsWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, _ := newSet()
 			err := s.Parse(tc.args)
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("Parse(%q) = %v, want an error that names %s", tc.args, err, tc.want)
-			}
+			testenv.WantError(t, err, tc.want)
 			if errors.Is(err, ErrHelp) {
 				t.Errorf("Parse(%q) asks for help, want an error", tc.args)
 			}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"jobpolicy.dev/services/internal/testapi"
+	"jobpolicy.dev/services/internal/testenv"
 )
 
 func TestConfigTakesRateAndNameFromOptions(t *testing.T) {
@@ -25,9 +26,8 @@ func TestConfigTakesRateAndNameFromOptions(t *testing.T) {
 
 func TestOutsideAPodTheFlagIsNamed(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	if _, err := (&Options{}).Config("x"); err == nil || !strings.Contains(err.Error(), "--kubeconfig") {
-		t.Errorf("Config() = %v, want an error that names --kubeconfig", err)
-	}
+	_, err := (&Options{}).Config("x")
+	testenv.WantError(t, err, "--kubeconfig")
 }
 
 func TestLeaseClientLeavesTheSharedConfigAlone(t *testing.T) {

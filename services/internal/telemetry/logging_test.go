@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/trace"
+
+	"jobpolicy.dev/services/internal/testenv"
 )
 
 func TestLinesLoggedWithAContextCarryItsIDs(t *testing.T) {
@@ -55,13 +57,7 @@ func TestLogOptionsAreCheckedByFlag(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := tc.options.Validate()
-			if tc.want == "" && err != nil {
-				t.Errorf("Validate() = %v, want nil", err)
-			}
-			if tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
-				t.Errorf("Validate() = %v, want an error that names %s", err, tc.want)
-			}
+			testenv.WantError(t, tc.options.Validate(), tc.want)
 		})
 	}
 }

@@ -118,9 +118,7 @@ func TestUnknownSettingsAreNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			setenv(t, vars)
 			_, err := telemetry.StartTracing(t.Context(), service, (&testenv.Log{}).Logger())
-			if err == nil || !strings.Contains(err.Error(), name) {
-				t.Errorf("StartTracing() = %v, want an error that names %s", err, name)
-			}
+			testenv.WantError(t, err, name)
 		})
 	}
 }

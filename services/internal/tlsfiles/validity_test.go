@@ -12,6 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"jobpolicy.dev/services/internal/testenv"
 )
 
 func showing(from, until time.Duration) credentials.TransportCredentials {
@@ -51,9 +53,7 @@ func TestWatchTellsOfTheCertificateInUse(t *testing.T) {
 			if !tc.wantIdle {
 				err = check.Run(t.Context())
 			}
-			if (err == nil) != (tc.wantErr == "") || (err != nil && !strings.Contains(err.Error(), tc.wantErr)) {
-				t.Errorf("check = %v, want %q", err, tc.wantErr)
-			}
+			testenv.WantError(t, err, tc.wantErr)
 			if note := check.Note(); !strings.HasPrefix(note, tc.wantNote) {
 				t.Errorf("note = %q, want %q", note, tc.wantNote)
 			}
