@@ -72,6 +72,12 @@ func waitingFor(reason, message string) func(*corev1.Pod) {
 	}
 }
 
+func restarted(times int32) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", RestartCount: times}}
+	}
+}
+
 func podCondition(kind corev1.PodConditionType, status corev1.ConditionStatus, reason, message string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: kind, Status: status, Reason: reason, Message: message})
@@ -92,6 +98,11 @@ func refused(message string) []corev1.Event {
 
 func podEvents(events ...corev1.Event) map[string][]corev1.Event {
 	return map[string][]corev1.Event{"job-1": events}
+}
+
+// pending are the facts of a Job whose pod is Pending, with events on the pod.
+func pending(events ...corev1.Event) explain.Facts {
+	return explain.Facts{Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending)}, PodEvents: podEvents(events...)}
 }
 
 func kubeletEvent(reason, message string, ago time.Duration) corev1.Event {
@@ -182,10 +193,7 @@ func TestAPodThatCannotStart(t *testing.T) {
 			says:  []string{"it has scheduling gates: example.com/gate"},
 		},
 		"no sandbox": {
-			facts: explain.Facts{
-				Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending)},
-				PodEvents: podEvents(kubeletEvent("FailedCreatePodSandBox", `plugin type="bridge" failed`, time.Minute)),
-			},
+			facts: pending(kubeletEvent("FailedCreatePodSandBox", `plugin type="bridge" failed`, time.Minute)),
 			state: explain.Stuck,
 			says:  []string{`pod: job-1 sandbox`, `cannot start: its node cannot set up the pod's sandbox, such as its network (FailedCreatePodSandBox: plugin type="bridge" failed).`},
 		},
@@ -232,18 +240,12 @@ func TestAVolumeThatCannotBeMounted(t *testing.T) {
 			},
 		},
 		"a volume for another reason": {
-			facts: explain.Facts{
-				Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending)},
-				PodEvents: podEvents(kubeletEvent("FailedMount", `MountVolume.SetUp failed for volume "nfs" : mount failed: exit status 32`, time.Minute)),
-			},
+			facts: pending(kubeletEvent("FailedMount", `MountVolume.SetUp failed for volume "nfs" : mount failed: exit status 32`, time.Minute)),
 			state: explain.Stuck,
 			says:  []string{`cannot start: the volume "nfs" cannot be mounted (FailedMount: mount failed: exit status 32).`},
 		},
 		"a volume that is not attached": {
-			facts: explain.Facts{
-				Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending)},
-				PodEvents: podEvents(kubeletEvent("FailedAttachVolume", `Multi-Attach error for volume "pvc-1"`, time.Minute)),
-			},
+			facts: pending(kubeletEvent("FailedAttachVolume", `Multi-Attach error for volume "pvc-1"`, time.Minute)),
 			state: explain.Stuck,
 			says:  []string{`pod: job-1 volume`, `cannot start: a volume cannot be attached to its node (FailedAttachVolume: Multi-Attach error for volume "pvc-1").`},
 		},
@@ -253,21 +255,15 @@ func TestAVolumeThatCannotBeMounted(t *testing.T) {
 func TestTheEventThatSaysMostOfAVolume(t *testing.T) {
 	explainEach(t, map[string]reportCase{
 		"a volume, with a later event that names no cause": {
-			facts: explain.Facts{
-				Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending)},
-				PodEvents: podEvents(
-					kubeletEvent("FailedMount", `MountVolume.SetUp failed for volume "settings" : configmap "app" not found`, time.Minute),
-					kubeletEvent("FailedMount", `Unable to attach or mount volumes: unmounted volumes=[settings], unattached volumes=[], failed to process volumes=[]: timed out waiting for the condition`, time.Second),
-				),
-			},
+			facts: pending(
+				kubeletEvent("FailedMount", `MountVolume.SetUp failed for volume "settings" : configmap "app" not found`, time.Minute),
+				kubeletEvent("FailedMount", `Unable to attach or mount volumes: unmounted volumes=[settings], unattached volumes=[], failed to process volumes=[]: timed out waiting for the condition`, time.Second),
+			),
 			state: explain.Stuck,
 			says:  []string{`cannot start: the config map "app" does not exist, and the volume "settings" needs it (FailedMount).`},
 		},
 		"a volume, of which only an event without a cause is left": {
-			facts: explain.Facts{
-				Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending)},
-				PodEvents: podEvents(kubeletEvent("FailedMount", `Unable to attach or mount volumes: unmounted volumes=[settings], unattached volumes=[]: timed out`, time.Second)),
-			},
+			facts: pending(kubeletEvent("FailedMount", `Unable to attach or mount volumes: unmounted volumes=[settings], unattached volumes=[]: timed out`, time.Second)),
 			state: explain.Stuck,
 			says:  []string{`cannot start: the volume "settings" cannot be mounted (FailedMount: Unable to attach`, "change: kubectl describe pod job-1 -n ns"},
 		},
@@ -423,6 +419,16 @@ func TestAJobThatRuns(t *testing.T) {
 			state: explain.Running,
 			says:  []string{"pod: job-1 crash", "note: restarts", "container restarts count, too: 4 so far", "or containers have been restarted 6 times in all"},
 		},
+		"restarts of a pod that has ended do not count": {
+			facts: explain.Facts{
+				Job: job(func(j *batchv1.Job) {
+					j.Spec.Template.Spec.RestartPolicy, j.Spec.BackoffLimit = corev1.RestartPolicyOnFailure, ptr.To[int32](6)
+				}),
+				Pods: []corev1.Pod{pod(1, corev1.PodRunning, restarted(2)), pod(2, corev1.PodFailed, restarted(3))},
+			},
+			state: explain.Running,
+			says:  []string{"container restarts count, too: 2 so far"},
+		},
 		"a sidecar keeps the pod open": {
 			facts: explain.Facts{Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodRunning, func(p *corev1.Pod) {
 				p.Status.ContainerStatuses = []corev1.ContainerStatus{
@@ -487,10 +493,9 @@ func TestADeadlineInManyYears(t *testing.T) {
 // flat writes a report as lines of "field: text".
 func flat(r *explain.Report) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "headline: %s\nretries: %s\n", r.Headline, r.Retries)
-	if r.Retries == "" {
-		b.Reset()
-		fmt.Fprintf(&b, "headline: %s\n", r.Headline)
+	fmt.Fprintf(&b, "headline: %s\n", r.Headline)
+	if r.Retries != "" {
+		fmt.Fprintf(&b, "retries: %s\n", r.Retries)
 	}
 	for _, w := range r.Waits {
 		fmt.Fprintf(&b, "wait: %s\n", w.For)

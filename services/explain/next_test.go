@@ -10,7 +10,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/engine"
@@ -121,14 +120,18 @@ func nextText(n *explain.Next) string {
 	return at + " " + strings.Join(steps, ", ")
 }
 
+// cronJob was created an hour ago.
+func cronJob(schedule string, last metav1.Time) *batchv1.CronJob {
+	return &batchv1.CronJob{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cron", UID: uid(1), CreationTimestamp: before(time.Hour)},
+		Spec:       batchv1.CronJobSpec{Schedule: schedule, ConcurrencyPolicy: batchv1.AllowConcurrent},
+		Status:     batchv1.CronJobStatus{LastScheduleTime: &last},
+	}
+}
+
 // The times of an interval count from the last run, not from when somebody asks.
 func TestTheNextRunOfAnIntervalCountsFromTheLastOne(t *testing.T) {
-	started := metav1.NewTime(now.Add(-55 * time.Second))
-	cron := &batchv1.CronJob{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cron", UID: "00000000-0000-0000-0000-000000000001", CreationTimestamp: metav1.NewTime(now.Add(-time.Hour))},
-		Spec:       batchv1.CronJobSpec{Schedule: "@every 60s", ConcurrencyPolicy: batchv1.AllowConcurrent},
-		Status:     batchv1.CronJobStatus{LastScheduleTime: &started},
-	}
+	cron := cronJob("@every 60s", before(55*time.Second))
 	report, err := explain.ExplainCronJob(explain.CronFacts{CronJob: cron, Now: now}, cronjob.Decide)
 	if err != nil {
 		t.Fatal(err)
@@ -143,13 +146,8 @@ func TestTheNextRunOfAnIntervalCountsFromTheLastOne(t *testing.T) {
 // The API server takes times of the year 10000, and JSON does not.
 func TestTimesThatJSONCannotHold(t *testing.T) {
 	beyond := metav1.NewTime(time.Date(10000, time.January, 1, 0, 0, 0, 0, time.UTC))
-	uid := func(n int) types.UID { return types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", n)) }
-	created := metav1.NewTime(now.Add(-time.Hour))
-	cron := &batchv1.CronJob{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cron", UID: uid(1), CreationTimestamp: created},
-		Spec:       batchv1.CronJobSpec{Schedule: "@hourly", ConcurrencyPolicy: batchv1.AllowConcurrent},
-		Status:     batchv1.CronJobStatus{LastScheduleTime: &beyond},
-	}
+	created := before(time.Hour)
+	cron := cronJob("@hourly", beyond)
 	owned := func(n int, conditions ...batchv1.JobCondition) *batchv1.Job {
 		return &batchv1.Job{
 			ObjectMeta: metav1.ObjectMeta{
