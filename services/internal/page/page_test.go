@@ -118,6 +118,23 @@ func job(name string) *batchv1.Job {
 	}
 }
 
+// podOf is a pod of a Job in this phase, and so old.
+func podOf(name string, phase corev1.PodPhase, age time.Duration, change ...func(*corev1.Pod)) *podcache.Pod {
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", CreationTimestamp: metav1.NewTime(time.Now().Add(-age))},
+		Status:     corev1.PodStatus{Phase: phase},
+	}
+	for _, f := range change {
+		f(p)
+	}
+	return podcache.From(p)
+}
+
+// active is what is known of so many active pods and of those that are listed.
+func active(n int32, pods ...*podcache.Pod) tracker.Census {
+	return tracker.Census{Summary: &jobpolicyv1.PodSummary{Active: n}, Known: len(pods), Pods: pods}
+}
+
 // An event is what a page gets: one of the whole, or of one Job.
 type event struct {
 	All  bool
@@ -233,19 +250,11 @@ func TestWithoutReadersNothingIsDone(t *testing.T) {
 func TestALifeOfFewPodsHasABarForEach(t *testing.T) {
 	c := newCluster()
 	c.put(job("a"), &jobpolicyv1.Explanation{Facts: &jobpolicyv1.JobFacts{WantedActive: new(int32(2)), Failed: 1, RetriesLeft: 5}})
-	began := time.Now().Add(-time.Minute)
-	c.pods["uid-a"] = tracker.Census{Summary: &jobpolicyv1.PodSummary{Active: 1}, Known: 2, Pods: []*podcache.Pod{
-		podcache.From(&corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: "a-1", Namespace: "ns", CreationTimestamp: metav1.NewTime(began)},
-			Status: corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{{
-				Name: "main", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 42, FinishedAt: metav1.NewTime(began.Add(10 * time.Second))}},
-			}}},
-		}),
-		podcache.From(&corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: "a-2", Namespace: "ns", CreationTimestamp: metav1.NewTime(began.Add(20 * time.Second))},
-			Status:     corev1.PodStatus{Phase: corev1.PodRunning},
-		}),
-	}}
+	failed := podOf("a-1", corev1.PodFailed, time.Minute, func(p *corev1.Pod) {
+		ended := &corev1.ContainerStateTerminated{ExitCode: 42, FinishedAt: metav1.NewTime(time.Now().Add(-50 * time.Second))}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Terminated: ended}}}
+	})
+	c.pods["uid-a"] = active(1, failed, podOf("a-2", corev1.PodRunning, 40*time.Second))
 	watch(t, serve(t, c)+"job?uid=uid-a", func(e event) bool {
 		if e.Pods != 2 || len(e.Life.Bars) != 2 || e.Life.Bars[0].Text != "failed, exit code 42" || e.Life.Bars[1].Name != "a-2" {
 			t.Errorf("life %+v, want a bar of the failed pod and one of the active pod", e.Life)
@@ -279,10 +288,7 @@ func TestALifeSaysThatPodsDoNotStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster()
 			c.put(job("a"), &jobpolicyv1.Explanation{Facts: &jobpolicyv1.JobFacts{WantedActive: new(int32(1)), RetriesLeft: 6}})
-			c.pods["uid-a"] = tracker.Census{Summary: &jobpolicyv1.PodSummary{Active: 1}, Known: 1, Pods: []*podcache.Pod{podcache.From(&corev1.Pod{
-				ObjectMeta: metav1.ObjectMeta{Name: "a-1", Namespace: "ns", CreationTimestamp: metav1.NewTime(time.Now().Add(-tc.age))},
-				Status:     corev1.PodStatus{Phase: corev1.PodPending, Conditions: tc.conditions},
-			})}}
+			c.pods["uid-a"] = active(1, podOf("a-1", corev1.PodPending, tc.age, func(p *corev1.Pod) { p.Status.Conditions = tc.conditions }))
 			watch(t, serve(t, c)+"job?uid=uid-a", func(e event) bool {
 				if stuck := e.Report.State == "Stuck"; stuck != (tc.want != "") || !strings.HasPrefix(e.Report.Headline, tc.want) {
 					t.Errorf("report %+v, want %q", e.Report, tc.want)
@@ -295,42 +301,20 @@ func TestALifeSaysThatPodsDoNotStart(t *testing.T) {
 
 // The list says that a Job is stuck or blocked from the sums that the executor keeps.
 func TestTheListSaysWhatHindersAJob(t *testing.T) {
-	cases := map[string]struct {
-		hindered    tracker.Hindered
-		refused     string
-		wantState   string
-		wantReason  string
-		wantWaitFor string
-	}{
-		"image": {
-			hindered:  tracker.Hindered{Pods: 2, Reason: "ImagePullBackOff"},
-			wantState: "Stuck", wantReason: "the image cannot be pulled (ImagePullBackOff)", wantWaitFor: "ImagePullBackOff",
-		},
+	cases := map[string]struct{ pods, refused, wantState, wantReason string }{
+		"image":   {pods: "ImagePullBackOff", wantState: "Stuck", wantReason: "the image cannot be pulled (ImagePullBackOff)"},
+		"no node": {pods: "Unschedulable", wantState: "Stuck", wantReason: "no node takes it"},
+		"gates":   {pods: "SchedulingGated", wantState: "Stuck", wantReason: "it has scheduling gates"},
+		"other":   {pods: "SignatureValidationFailed", wantState: "Stuck", wantReason: "a container does not start (SignatureValidationFailed)"},
 		"secret": {
-			hindered:    tracker.Hindered{Pods: 2, Reason: "CreateContainerConfigError"},
-			wantState:   "Stuck",
-			wantReason:  "a container lacks something that it refers to, such as a config map or secret (CreateContainerConfigError)",
-			wantWaitFor: "CreateContainerConfigError",
-		},
-		"no node": {
-			hindered:  tracker.Hindered{Pods: 2, Reason: "Unschedulable"},
-			wantState: "Stuck", wantReason: "no node takes it", wantWaitFor: "Unschedulable",
-		},
-		"gates": {
-			hindered:  tracker.Hindered{Pods: 2, Reason: "SchedulingGated"},
-			wantState: "Stuck", wantReason: "it has scheduling gates", wantWaitFor: "SchedulingGated",
-		},
-		"other": {
-			hindered:  tracker.Hindered{Pods: 2, Reason: "SignatureValidationFailed"},
-			wantState: "Stuck", wantReason: "a container does not start (SignatureValidationFailed)",
-			wantWaitFor: "SignatureValidationFailed",
+			pods: "CreateContainerConfigError", wantState: "Stuck",
+			wantReason: "a container lacks something that it refers to, such as a config map or secret (CreateContainerConfigError)",
 		},
 		"quota": {
-			refused:   `pods "a-1" is forbidden: exceeded quota: small`,
-			wantState: "Blocked", wantReason: `the quota is used up: pods "a-1" is forbidden: exceeded quota: small`,
-			wantWaitFor: "",
+			refused: `pods "a-1" is forbidden: exceeded quota: small`, wantState: "Blocked",
+			wantReason: `the quota is used up: pods "a-1" is forbidden: exceeded quota: small`,
 		},
-		"nothing": {wantState: "Starting", wantReason: "", wantWaitFor: ""},
+		"nothing": {wantState: "Starting"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -338,7 +322,9 @@ func TestTheListSaysWhatHindersAJob(t *testing.T) {
 			c.put(job("a"), &jobpolicyv1.Explanation{Facts: &jobpolicyv1.JobFacts{WantedActive: new(int32(2))}})
 			url := serve(t, c)
 			c.change("uid-a", func(o *executor.Observation) {
-				o.Hindered = tc.hindered
+				if tc.pods != "" {
+					o.Hindered = tracker.Hindered{Pods: 2, Reason: tc.pods}
+				}
 				if tc.refused != "" {
 					o.Refusal = state.Refusal{At: time.Now(), Why: tc.refused}
 				}
@@ -348,7 +334,7 @@ func TestTheListSaysWhatHindersAJob(t *testing.T) {
 					return false
 				}
 				row := e.Jobs[0]
-				if row.State != tc.wantState || !strings.HasPrefix(row.Reason, tc.wantReason) || strings.Join(row.Waits, ",") != tc.wantWaitFor {
+				if row.State != tc.wantState || !strings.HasPrefix(row.Reason, tc.wantReason) || strings.Join(row.Waits, ",") != tc.pods {
 					t.Errorf("row %+v, want %s: %s", row, tc.wantState, tc.wantReason)
 				}
 				return true
@@ -375,10 +361,7 @@ func TestTheListSaysThatPodsAreLate(t *testing.T) {
 			j := job("a")
 			j.Status.Active, j.Status.Ready = 1, new(int32(0))
 			j.Status.StartTime = &metav1.Time{Time: time.Now().Add(-time.Hour)}
-			c.pods[j.UID] = tracker.Census{Summary: &jobpolicyv1.PodSummary{Active: 1}, Known: 1, Pods: []*podcache.Pod{podcache.From(&corev1.Pod{
-				ObjectMeta: metav1.ObjectMeta{Name: "a-1", Namespace: "ns", CreationTimestamp: metav1.NewTime(time.Now().Add(-tc.age))},
-				Status:     corev1.PodStatus{Phase: tc.phase},
-			})}}
+			c.pods[j.UID] = active(1, podOf("a-1", tc.phase, tc.age))
 			c.put(j, &jobpolicyv1.Explanation{Facts: &jobpolicyv1.JobFacts{WantedActive: new(int32(1))}})
 			watch(t, serve(t, c)+"events", func(e event) bool {
 				if len(e.Jobs) != 1 {
@@ -418,14 +401,11 @@ func TestManyPodsThatDoNotStart(t *testing.T) {
 			j.Spec.Parallelism, j.Spec.Completions = new(int32(n)), new(int32(n))
 			j.Status.Active, j.Status.Ready = n, new(int32(0))
 			j.Status.StartTime = &metav1.Time{Time: time.Now().Add(-time.Hour)}
-			pods := tracker.Census{Summary: &jobpolicyv1.PodSummary{Active: n}, Known: n}
+			var pods []*podcache.Pod
 			for i := range n {
-				pods.Pods = append(pods.Pods, podcache.From(&corev1.Pod{
-					ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("big-%d", i), Namespace: "ns", CreationTimestamp: metav1.NewTime(time.Now().Add(-time.Hour))},
-					Status:     corev1.PodStatus{Phase: tc.phase},
-				}))
+				pods = append(pods, podOf(fmt.Sprintf("big-%d", i), tc.phase, time.Hour))
 			}
-			c.pods[j.UID] = pods
+			c.pods[j.UID] = active(n, pods...)
 			c.put(j, &jobpolicyv1.Explanation{Facts: &jobpolicyv1.JobFacts{WantedActive: new(int32(n))}})
 			c.change(j.UID, func(o *executor.Observation) { o.Hindered = tc.hindered })
 			url, state := serve(t, c), "Running"
