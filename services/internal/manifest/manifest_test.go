@@ -126,45 +126,26 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
+const numberForText = "expected a text, in quotes if it looks like something else, got a number"
+
 // A value of another type is a problem at its field, and the objects after it are read, too.
 func TestReadNamesAValueOfAnotherType(t *testing.T) {
-	cases := map[string]struct {
-		spec string
-		want manifest.Problem
-	}{
-		"a text for a number": {"{parallelism: many}", manifest.Problem{Path: "spec.parallelism", Line: 1, Text: "expected a whole number, got a text"}},
-		"a text for a switch": {"{suspend: 'no'}", manifest.Problem{Path: "spec.suspend", Line: 1, Text: "expected true or false, got a text"}},
-		"a number for a text": {"{managedBy: 3}", manifest.Problem{Path: "spec.managedBy", Line: 1, Text: "expected a text, in quotes if it looks like something else, got a number"}},
-		"fields for a list":   {"{template: {spec: {containers: {}}}}", manifest.Problem{Path: "spec.template.spec.containers", Line: 1, Text: "expected a list, got fields"}},
-		"an item of a list": {
-			"{template: {spec: {containers: [{env: [{value: a}, {value: 1}]}]}}}",
-			manifest.Problem{Path: "spec.template.spec.containers[0].env[1].value", Line: 1, Text: "expected a text, in quotes if it looks like something else, got a number"},
-		},
-		"a text in a list": {"{template: {spec: {containers: [{args: [a, 1]}]}}}", manifest.Problem{Path: "spec.template.spec.containers[0].args[1]", Line: 1, Text: "expected a text, in quotes if it looks like something else, got a number"}},
-		"a field of a volume": {
-			"{template: {spec: {volumes: [{configMap: x}]}}}",
-			manifest.Problem{Path: "spec.template.spec.volumes[0].configMap", Line: 1, Text: "expected fields, got a text"},
-		},
-		"a field of a probe": {
-			"{template: {spec: {containers: [{livenessProbe: {httpGet: {port: true}}}]}}}",
-			manifest.Problem{Path: "spec.template.spec.containers[0].livenessProbe.httpGet.port", Line: 1, Text: "expected a whole number or a text, got true or false"},
-		},
-		"a label":            {"{template: {metadata: {labels: {app.k8s.io/version: 1.5}}}}", manifest.Problem{Path: "spec.template.metadata.labels[app.k8s.io/version]", Line: 1, Text: "expected a text, in quotes if it looks like something else, got a number"}},
-		"a number too large": {"{backoffLimit: 2147483648}", manifest.Problem{Path: "spec.backoffLimit", Line: 1, Text: "2147483648: expected a whole number from -2147483648 to 2147483647"}},
-		"a fraction":         {"{completions: 1.5}", manifest.Problem{Path: "spec.completions", Line: 1, Text: "1.5: expected a whole number"}},
-		"no time":            {"{template: {metadata: {creationTimestamp: now}}}", manifest.Problem{Path: "spec.template.metadata.creationTimestamp", Line: 1, Text: `"now": expected a time such as 2026-03-28T00:00:00Z`}},
-		"a list for a quantity": {
-			"{template: {spec: {containers: [{resources: {limits: {cpu: [1]}}}]}}}",
-			manifest.Problem{Path: "spec.template.spec.containers[0].resources.limits.cpu", Line: 1, Text: "expected a quantity such as 500m or 1Gi, got a list"},
-		},
-		"no quantity of a volume": {
-			"{template: {spec: {volumes: [{emptyDir: {sizeLimit: much}}]}}}",
-			manifest.Problem{Path: "spec.template.spec.volumes[0].emptyDir.sizeLimit", Line: 1, Text: `"much": expected a quantity such as 500m or 1Gi`},
-		},
-		"no quantity": {
-			"{template: {spec: {containers: [{resources: {limits: {cpu: two}}}]}}}",
-			manifest.Problem{Path: "spec.template.spec.containers[0].resources.limits.cpu", Line: 1, Text: `"two": expected a quantity such as 500m or 1Gi`},
-		},
+	cases := map[string]struct{ spec, path, text string }{
+		"a text for a number":     {"{parallelism: many}", "spec.parallelism", "expected a whole number, got a text"},
+		"a text for a switch":     {"{suspend: 'no'}", "spec.suspend", "expected true or false, got a text"},
+		"a number for a text":     {"{managedBy: 3}", "spec.managedBy", numberForText},
+		"fields for a list":       {"{template: {spec: {containers: {}}}}", "spec.template.spec.containers", "expected a list, got fields"},
+		"an item of a list":       {"{template: {spec: {containers: [{env: [{value: a}, {value: 1}]}]}}}", "spec.template.spec.containers[0].env[1].value", numberForText},
+		"a text in a list":        {"{template: {spec: {containers: [{args: [a, 1]}]}}}", "spec.template.spec.containers[0].args[1]", numberForText},
+		"a field of a volume":     {"{template: {spec: {volumes: [{configMap: x}]}}}", "spec.template.spec.volumes[0].configMap", "expected fields, got a text"},
+		"a field of a probe":      {"{template: {spec: {containers: [{livenessProbe: {httpGet: {port: true}}}]}}}", "spec.template.spec.containers[0].livenessProbe.httpGet.port", "expected a whole number or a text, got true or false"},
+		"a label":                 {"{template: {metadata: {labels: {app.k8s.io/version: 1.5}}}}", "spec.template.metadata.labels[app.k8s.io/version]", numberForText},
+		"a number too large":      {"{backoffLimit: 2147483648}", "spec.backoffLimit", "2147483648: expected a whole number from -2147483648 to 2147483647"},
+		"a fraction":              {"{completions: 1.5}", "spec.completions", "1.5: expected a whole number"},
+		"no time":                 {"{template: {metadata: {creationTimestamp: now}}}", "spec.template.metadata.creationTimestamp", `"now": expected a time such as 2026-03-28T00:00:00Z`},
+		"a list for a quantity":   {"{template: {spec: {containers: [{resources: {limits: {cpu: [1]}}}]}}}", "spec.template.spec.containers[0].resources.limits.cpu", "expected a quantity such as 500m or 1Gi, got a list"},
+		"no quantity of a volume": {"{template: {spec: {volumes: [{emptyDir: {sizeLimit: much}}]}}}", "spec.template.spec.volumes[0].emptyDir.sizeLimit", `"much": expected a quantity such as 500m or 1Gi`},
+		"no quantity":             {"{template: {spec: {containers: [{resources: {limits: {cpu: two}}}]}}}", "spec.template.spec.containers[0].resources.limits.cpu", `"two": expected a quantity such as 500m or 1Gi`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -172,8 +153,8 @@ func TestReadNamesAValueOfAnotherType(t *testing.T) {
 			if err != nil || len(objects) != 2 {
 				t.Fatalf("%d objects, error %v", len(objects), err)
 			}
-			o := objects[0]
-			if diff := cmp.Diff([]manifest.Problem{tc.want}, o.Problems); diff != "" || !o.Incomplete || o.Name() != "j" {
+			o, want := objects[0], []manifest.Problem{{Path: tc.path, Line: 1, Text: tc.text}}
+			if diff := cmp.Diff(want, o.Problems); diff != "" || !o.Incomplete || o.Name() != "j" {
 				t.Errorf("incomplete %t, name %q, problems (-want +got):\n%s", o.Incomplete, o.Name(), diff)
 			}
 			if len(objects[1].Problems) > 0 || objects[1].Incomplete {
@@ -207,10 +188,9 @@ spec:
 	if err != nil || len(objects) != 1 {
 		t.Fatalf("%d objects, error %v", len(objects), err)
 	}
-	const want = "expected a text, in quotes if it looks like something else, got a number"
 	if diff := cmp.Diff([]manifest.Problem{
-		{Path: "metadata.labels[app.kubernetes.io/version]", Line: 6, Text: want},
-		{Path: "spec.template.spec.containers[1].env[1].value", Line: 17, Text: want},
+		{Path: "metadata.labels[app.kubernetes.io/version]", Line: 6, Text: numberForText},
+		{Path: "spec.template.spec.containers[1].env[1].value", Line: 17, Text: numberForText},
 	}, objects[0].Problems); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
