@@ -30,24 +30,38 @@ type fixture struct {
 	log      *testenv.Log
 }
 
-func newFixture(t *testing.T, decide func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)) *fixture {
+// newFixture takes the functions that decide from the Config.
+func newFixture(t *testing.T, cfg Config) *fixture {
 	t.Helper()
 	b := &fixture{registry: prometheus.NewRegistry(), spans: tracetest.NewSpanRecorder(), log: &testenv.Log{}}
+	cfg.TracerProvider = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(b.spans))
+	cfg.Registerer, cfg.Logger = b.registry, b.log.Logger()
 	var err error
-	b.Engine, err = New(Config{
-		TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(b.spans)),
-		Registerer:     b.registry,
-		Logger:         b.log.Logger(),
-		Decide:         decide,
-	})
-	if err != nil {
+	if b.Engine, err = New(cfg); err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
 
-func failing(err error) func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-	return func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) { return nil, err }
+// decision returns the only span, and checks its name and attributes.
+func (b *fixture) decision(t *testing.T, want map[string]any) sdktrace.ReadOnlySpan {
+	t.Helper()
+	spans := b.spans.Ended()
+	if len(spans) != 1 || spans[0].Name() != telemetry.SpanDecisionMade {
+		t.Fatalf("spans = %v, want one %s", spans, telemetry.SpanDecisionMade)
+	}
+	attrs := map[string]any{}
+	for _, a := range spans[0].Attributes() {
+		attrs[string(a.Key)] = a.Value.AsInterface()
+	}
+	if diff := cmp.Diff(want, attrs); diff != "" {
+		t.Errorf("attributes (-want +got):\n%s", diff)
+	}
+	return spans[0]
+}
+
+func failing(err error) Config {
+	return Config{Decide: func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) { return nil, err }}
 }
 
 func TestEngineErrorsBecomeTheCodesOfTheContract(t *testing.T) {
@@ -93,9 +107,9 @@ func TestEngineErrorsBecomeTheCodesOfTheContract(t *testing.T) {
 }
 
 func TestPanicFailsOneRequestAndLeaksNothing(t *testing.T) {
-	b := newFixture(t, func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	b := newFixture(t, Config{Decide: func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		panic("secret of the house")
-	})
+	}})
 	_, err := b.DecideJob(t.Context(), testenv.Snapshot())
 	if status.Code(err) != codes.Internal || strings.Contains(err.Error(), "secret") {
 		t.Errorf("error = %v, want INTERNAL without the panic's text", err)
@@ -123,10 +137,10 @@ func TestEngineIsNotAskedWhenTheCallerIsGone(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			asked := false
-			b := newFixture(t, func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+			b := newFixture(t, Config{Decide: func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 				asked = true
 				return &jobpolicyv1.DecideJobResponse{}, nil
-			})
+			}})
 			_, err := b.DecideJob(tc.ctx, testenv.Snapshot())
 			if status.Code(err) != tc.want || asked {
 				t.Errorf("error = %v, asked = %v; want %s, not asked", err, asked, tc.want)
@@ -152,31 +166,20 @@ func deadlineAnswer() *jobpolicyv1.DecideJobResponse {
 }
 
 func TestDecisionIsReportedInSpanAndMetrics(t *testing.T) {
-	b := newFixture(t, func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	b := newFixture(t, Config{Decide: func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		return deadlineAnswer(), nil
-	})
+	}})
 	if _, err := b.DecideJob(t.Context(), testenv.Snapshot()); err != nil {
 		t.Fatal(err)
 	}
-	spans := b.spans.Ended()
-	if len(spans) != 1 || spans[0].Name() != telemetry.SpanDecisionMade {
-		t.Fatalf("spans = %v, want one %s", spans, telemetry.SpanDecisionMade)
-	}
-	attrs := map[string]any{}
-	for _, a := range spans[0].Attributes() {
-		attrs[string(a.Key)] = a.Value.AsInterface()
-	}
-	want := map[string]any{
+	span := b.decision(t, map[string]any{
 		"k8s.namespace.name": "default", "k8s.job.name": "pi", "k8s.job.uid": "01010101-0101-0101-0101-010101010101",
 		"jobpolicy.disposition": "apply", "jobpolicy.deciding_rule": "deadlinePassed", "jobpolicy.creates": int64(0),
 		"jobpolicy.deletes": int64(2), "jobpolicy.releases": int64(0), "jobpolicy.writes_status": true,
 		"jobpolicy.deletes_job": false,
-	}
-	if diff := cmp.Diff(want, attrs); diff != "" {
-		t.Errorf("attributes (-want +got):\n%s", diff)
-	}
+	})
 	var events []string
-	for _, e := range spans[0].Events() {
+	for _, e := range span.Events() {
 		events = append(events, e.Name+" "+e.Attributes[0].Value.AsString())
 	}
 	if diff := cmp.Diff([]string{"rule.answered backoffLimitExceeded", "rule.answered deadlinePassed", "decision.held pods_remaining"}, events); diff != "" {
@@ -204,7 +207,7 @@ func TestRefusalMarksTheSpan(t *testing.T) {
 }
 
 func TestMetricsAreRegisteredOnce(t *testing.T) {
-	b := newFixture(t, nil)
+	b := newFixture(t, Config{})
 	_, err := New(Config{
 		TracerProvider: sdktrace.NewTracerProvider(), Registerer: b.registry, Logger: b.log.Logger(),
 	})
@@ -214,28 +217,17 @@ func TestMetricsAreRegisteredOnce(t *testing.T) {
 }
 
 func TestCronJobDecisionIsReportedInSpanAndMetrics(t *testing.T) {
-	b := newFixture(t, nil)
+	b := newFixture(t, Config{})
 	resp, err := b.DecideCronJob(t.Context(), testenv.CronJobSnapshot())
 	if err != nil || resp.GetCreate().GetName() != "report-29539440" {
 		t.Fatalf("DecideCronJob() = %v, %v, want the run of noon", resp, err)
 	}
-	spans := b.spans.Ended()
-	if len(spans) != 1 || spans[0].Name() != telemetry.SpanDecisionMade {
-		t.Fatalf("spans = %v, want one %s", spans, telemetry.SpanDecisionMade)
-	}
-	attrs := map[string]any{}
-	for _, a := range spans[0].Attributes() {
-		attrs[string(a.Key)] = a.Value.AsInterface()
-	}
-	want := map[string]any{
+	span := b.decision(t, map[string]any{
 		"k8s.namespace.name": "default", "k8s.cronjob.name": "report", "k8s.cronjob.uid": "03030303-0303-0303-0303-030303030303",
 		"jobpolicy.disposition": "apply", "jobpolicy.deciding_rule": "runDue", "jobpolicy.creates": int64(1),
 		"jobpolicy.deletes": int64(0), "jobpolicy.writes_status": false, "jobpolicy.edits": false,
-	}
-	if diff := cmp.Diff(want, attrs); diff != "" {
-		t.Errorf("attributes (-want +got):\n%s", diff)
-	}
-	if n := len(spans[0].Events()); n < len(resp.GetExplanation().GetRules()) {
+	})
+	if n := len(span.Events()); n < len(resp.GetExplanation().GetRules()) {
 		t.Errorf("%d events on the span, want one for each of %d rules", n, len(resp.GetExplanation().GetRules()))
 	}
 	if got := testutil.ToFloat64(b.metrics.decisions.WithLabelValues("apply", "runDue")); got != 1 {
@@ -244,28 +236,21 @@ func TestCronJobDecisionIsReportedInSpanAndMetrics(t *testing.T) {
 }
 
 func TestCronJobPanicFailsOneRequest(t *testing.T) {
-	var log testenv.Log
-	e, err := New(Config{
-		TracerProvider: sdktrace.NewTracerProvider(), Registerer: prometheus.NewRegistry(), Logger: log.Logger(),
-		DecideCron: func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
-			panic("secret of the house")
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = e.DecideCronJob(t.Context(), testenv.CronJobSnapshot())
+	b := newFixture(t, Config{DecideCron: func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+		panic("secret of the house")
+	}})
+	_, err := b.DecideCronJob(t.Context(), testenv.CronJobSnapshot())
 	if status.Code(err) != codes.Internal || strings.Contains(err.Error(), "secret") {
 		t.Errorf("error = %v, want INTERNAL without the panic's text", err)
 	}
-	if text := log.String(); !strings.Contains(text, "secret of the house") || !strings.Contains(text, "default/report") {
+	if text := b.log.String(); !strings.Contains(text, "secret of the house") || !strings.Contains(text, "default/report") {
 		t.Errorf("log lacks the panic or the CronJob:\n%s", text)
 	}
 }
 
 // A slow decision in the histogram leads to its trace.
 func TestDurationsHaveExemplars(t *testing.T) {
-	b := newFixture(t, nil)
+	b := newFixture(t, Config{})
 	if _, err := b.DecideJob(t.Context(), testenv.Snapshot()); err != nil {
 		t.Fatal(err)
 	}
