@@ -5,11 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -25,6 +22,7 @@ import (
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/testapi"
 	"jobpolicy.dev/services/internal/testenv"
 )
 
@@ -337,11 +335,7 @@ func (p *clusterPlayer) call(method, path string, in, out any) error {
 func TestTheFrontIsForThisMachine(t *testing.T) {
 	real := httptest.NewServer(newStore())
 	defer real.Close()
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	text := fmt.Sprintf("{clusters: [{name: a, cluster: {server: %q}}], contexts: [{name: a, context: {cluster: a}}], current-context: a}", real.URL)
-	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	kubeconfig := testapi.Kubeconfig(t, real.URL)
 	address, err := startFront(t.Context(), kubeconfig, "localhost:0", newClusterWatcher())
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -46,9 +45,7 @@ func newTarget(t *testing.T, program, attack string) *target {
 	server := authority.Issue(t, "engine")
 	list := filepath.Join(t.TempDir(), "callers.yaml")
 	callers := "callers:\n- {identity: 'cn:good', methods: ['*']}\n- {identity: 'cn:noisy', methods: ['*']}\n"
-	if err := os.WriteFile(list, []byte(callers), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.WriteFile(t, list, callers)
 	p := testprocess.StartProgram(t, program, nil, "--grpc-address=127.0.0.1:0", "--http-address=127.0.0.1:0",
 		"--tls-cert-file", server.CertFile, "--tls-private-key-file", server.KeyFile, "--client-ca-file", authority.File,
 		"--authorized-callers-file", list, "--memory-limit", strconv.Itoa(memoryLimit))
@@ -87,10 +84,7 @@ func machineCPU(t *testing.T) time.Duration {
 // /proc. They are in hundredths of a second.
 func cpuTime(t *testing.T, file, mark string, from, to int) time.Duration {
 	t.Helper()
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testenv.ReadFile(t, file)
 	line, _, _ := strings.Cut(string(b), "\n")
 	_, rest, _ := strings.Cut(line, mark)
 	fields := strings.Fields(rest)
@@ -111,10 +105,7 @@ func cpuTime(t *testing.T, file, mark string, from, to int) time.Duration {
 // peakMemory is the most that the process has ever had resident, in bytes.
 func (e *target) peakMemory(t *testing.T) int64 {
 	t.Helper()
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", e.process.ID()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testenv.ReadFile(t, fmt.Sprintf("/proc/%d/status", e.process.ID()))
 	match := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(b)
 	if match == nil {
 		t.Fatalf("no VmHWM in %s", b)

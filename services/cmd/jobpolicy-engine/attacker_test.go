@@ -94,10 +94,7 @@ func clientTLS(t *testing.T, authority string, files testenv.Pair) *tls.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ca, err := os.ReadFile(authority)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ca := testenv.ReadFile(t, authority)
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(ca)
 	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool, ServerName: "engine", NextProtos: []string{"h2"}}

@@ -110,9 +110,7 @@ func TestEngineServesOverMutualTLSAndDrains(t *testing.T) {
 	authority := testenv.NewAuthority(t, "authority")
 	server, client := authority.Issue(t, "engine"), authority.Issue(t, "executor")
 	callers := filepath.Join(t.TempDir(), "callers.yaml")
-	if err := os.WriteFile(callers, []byte("callers: [{identity: 'cn:executor', methods: ['*']}]"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.WriteFile(t, callers, "callers: [{identity: 'cn:executor', methods: ['*']}]")
 	for _, sig := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(sig.String(), func(t *testing.T) {
 			p := testprocess.Start(t, nil, "--grpc-address=127.0.0.1:0", "--http-address=127.0.0.1:0",

@@ -151,9 +151,7 @@ func TestALeaderWhoseClockJumpsOverTheLeaseWritesNothing(t *testing.T) {
 			writes(t, door, len(jobs))
 			api.RefuseRenewals.Store(true)
 			// Whole, by renaming: the process reads it at any time.
-			if err := os.WriteFile(clock+".new", []byte(jump.String()), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testenv.WriteFile(t, clock+".new", jump.String())
 			if err := os.Rename(clock+".new", clock); err != nil {
 				t.Fatal(err)
 			}

@@ -61,10 +61,7 @@ func newEmbedded(t *testing.T, decide func(*jobpolicyv1.DecideJobRequest) (*jobp
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lis := testenv.Listen(t)
 	defer lis.Close()
 	return lis.Addr().String()
 }
@@ -147,10 +144,7 @@ func TestRemoteAndEmbeddedAnswerAlikeOnCronJobs(t *testing.T) {
 }
 
 func TestRemoteWaitsForAnEngineThatStarts(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := testenv.Listen(t)
 	refused := make(chan struct{}, 100)
 	go func() {
 		for {

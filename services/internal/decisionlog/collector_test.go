@@ -2,7 +2,6 @@ package decisionlog
 
 import (
 	"context"
-	"net"
 	"sync"
 	"testing"
 	"time"
@@ -18,6 +17,7 @@ import (
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/telemetry"
+	"jobpolicy.dev/services/internal/testenv"
 )
 
 // collector keeps what it is sent.
@@ -43,10 +43,7 @@ func (c *collector) Export(_ context.Context, req *logsv1.ExportLogsServiceReque
 // serve starts the collector, and makes logs go to it.
 func (c *collector) serve(t *testing.T) {
 	t.Helper()
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lis := testenv.Listen(t)
 	server := grpc.NewServer()
 	logsv1.RegisterLogsServiceServer(server, c)
 	go func() { _ = server.Serve(lis) }() // Stop ends it.

@@ -113,10 +113,8 @@ func TestATruncatedLogIsReadUpToItsEnd(t *testing.T) {
 			log.Record(t.Context(), jobRecord(1, 1))
 			log.Record(t.Context(), jobRecord(1, 2))
 			end()
-			whole, err := os.ReadFile(o.To)
-			if err != nil {
-				t.Fatal(err)
-			}
+			whole := testenv.ReadFile(t, o.To)
+			var err error
 			read := 0
 			for _, err = range Read(strings.NewReader(string(whole[:len(whole)-5]))) {
 				if err == nil {
@@ -183,13 +181,8 @@ func TestALogThatIsAppendedToIsRead(t *testing.T) {
 			log.Record(t.Context(), jobRecord(1, 1))
 			log.Record(t.Context(), jobRecord(1, 2))
 			end()
-			written, err := os.ReadFile(o.To)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(o.To, tc.change(written), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			written := testenv.ReadFile(t, o.To)
+			testenv.WriteFile(t, o.To, tc.change(written))
 			o.Format = tc.formats[1]
 			log, end = open(t, o)
 			log.Record(t.Context(), jobRecord(1, 3))
@@ -216,9 +209,7 @@ func TestADamagedFileIsLeft(t *testing.T) {
 		"a length that is too big": binary.AppendUvarint(nil, maxRecord+1),
 		"a record that is cut":     {9, 1},
 	} {
-		if err := os.WriteFile(name, slices.Concat(whole.Bytes(), content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.WriteFile(t, name, slices.Concat(whole.Bytes(), content))
 		if goesOn, err := canGoOn(name, formatBinary); goesOn || err != nil {
 			t.Errorf("%s: goes on %v, error %v", damage, goesOn, err)
 		}
@@ -444,10 +435,7 @@ func TestARedactedLogHoldsNoName(t *testing.T) {
 	if !proto.Equal(record, before) {
 		t.Errorf("the record was changed: %v", record)
 	}
-	text, err := os.ReadFile(o.To)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testenv.ReadFile(t, o.To)
 	if strings.Contains(string(text), "secret") {
 		t.Errorf("names stand in the log: %s", text)
 	}

@@ -1,7 +1,6 @@
 package playground
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"jobpolicy.dev/engine/schedule"
+	"jobpolicy.dev/services/internal/testenv"
 )
 
 const job = `apiVersion: batch/v1
@@ -48,18 +48,12 @@ func TestDocumentsManifests(t *testing.T) {
 	if err != nil || len(files) < 20 {
 		t.Fatalf("%d manifests, error %v", len(files), err)
 	}
-	presets, err := os.ReadFile("../../cmd/jobpolicy-playground/web/presets.js")
-	if err != nil {
-		t.Fatal(err)
-	}
+	presets := testenv.ReadFile(t, "../../cmd/jobpolicy-playground/web/presets.js")
 	for _, file := range files {
 		if !strings.Contains(string(presets), "file: '"+filepath.Base(file)+"'") {
 			t.Errorf("no example of the page has %s", filepath.Base(file))
 		}
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := testenv.ReadFile(t, file)
 		var p Playground
 		a := p.Open(State{Manifest: string(data), Now: "2026-01-01"})
 		if a.Problem != nil || a.Play == nil {

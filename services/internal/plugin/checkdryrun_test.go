@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"jobpolicy.dev/services/internal/cli"
+	"jobpolicy.dev/services/internal/testapi"
+	"jobpolicy.dev/services/internal/testenv"
 )
 
 // dryRunServer answers each creation by the object's name, and notes down what it is asked.
@@ -45,18 +46,7 @@ func dryRunServer(t *testing.T, answers map[string]error) (kubeconfig string, as
 		_, _ = w.Write(body)
 	}))
 	t.Cleanup(web.Close)
-	return kubeconfigFor(t, web.URL), asked
-}
-
-// kubeconfigFor returns a kubeconfig file for the API server at the address.
-func kubeconfigFor(t *testing.T, address string) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	text := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: x, clusters: [{name: x, cluster: {server: %q}}], contexts: [{name: x, context: {cluster: x}}]}`, address)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
+	return testapi.Kubeconfig(t, web.URL), asked
 }
 
 // dryRunJob is a Job without a finding of its own but those of its kind.
@@ -100,9 +90,7 @@ func TestCheckAsksTheAPIServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			*asked = nil
 			file := filepath.Join(t.TempDir(), "job.yaml")
-			if err := os.WriteFile(file, []byte(strings.NewReplacer("NAME", name, "COMPLETIONS", tc.completions).Replace(dryRunJob)), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testenv.WriteFile(t, file, strings.NewReplacer("NAME", name, "COMPLETIONS", tc.completions).Replace(dryRunJob))
 			code, out := run(t, "check", "-q", "-f", file, "--dry-run=server", "--kubeconfig", kubeconfig, "-n", "team")
 			if want := []string{"POST /apis/batch/v1/namespaces/team/jobs dryRun=All " + name}; !cmp.Equal(want, *asked) {
 				t.Errorf("the API server was asked %q, want %q", *asked, want)

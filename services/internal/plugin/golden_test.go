@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jobpolicy.dev/services/internal/cli"
+	"jobpolicy.dev/services/internal/testenv"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write what the commands print into testdata")
@@ -29,10 +30,7 @@ func run(t *testing.T, args ...string) (code int, printed string) {
 	t.Helper()
 	var out, in bytes.Buffer
 	if n := len(args); n > 2 && args[n-2] == "<" {
-		data, err := os.ReadFile(args[n-1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := testenv.ReadFile(t, args[n-1])
 		in.Write(data)
 		args = args[:n-2]
 	}
@@ -67,10 +65,7 @@ func golden(t *testing.T, path, got string) {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testenv.ReadFile(t, path)
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
 		t.Errorf("output (-want +got):\n%s", diff)
 	}
@@ -104,10 +99,7 @@ func TestGolden(t *testing.T) {
 	}
 	for _, path := range paths {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := testenv.ReadFile(t, path)
 			t.Chdir("../../..")
 			var got strings.Builder
 			for _, line := range strings.Split(string(want), "\n") {
@@ -122,10 +114,7 @@ func TestGolden(t *testing.T) {
 
 // Each example of the documents is played in a golden file.
 func TestEveryExampleIsPlayed(t *testing.T) {
-	golden, err := os.ReadFile("testdata/simulate-examples.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden := testenv.ReadFile(t, "testdata/simulate-examples.txt")
 	examples, err := filepath.Glob("../../../deploy/examples/*.yaml")
 	if err != nil || len(examples) == 0 {
 		t.Fatalf("no examples: %v", err)

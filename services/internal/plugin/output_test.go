@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,6 +27,7 @@ import (
 	"jobpolicy.dev/services/internal/jobcheck"
 	"jobpolicy.dev/services/internal/refusal"
 	"jobpolicy.dev/services/internal/testapi"
+	"jobpolicy.dev/services/internal/testenv"
 )
 
 // Every command that tells something has json, yaml and wide. ui only opens a page.
@@ -54,10 +54,7 @@ func TestEveryCommandHasFormats(t *testing.T) {
 
 // The page of the command names, of what people misread, only checks that there are.
 func TestThePageNamesChecks(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/kubectl.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testenv.ReadFile(t, "../../../docs/kubectl.md")
 	_, section, _ := strings.Cut(string(page), "### What people misread")
 	section, _, _ = strings.Cut(section, "\n## ")
 	known := map[string]bool{}
@@ -294,9 +291,7 @@ func printCase(t *testing.T, record *jobpolicyv1.DecisionRecord) (code int, outp
 		t.Fatal(err)
 	}
 	log := filepath.Join(t.TempDir(), "decisions.log")
-	if err := os.WriteFile(log, append(line, '\n'), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.WriteFile(t, log, append(line, '\n'))
 	return run(t, "replay", log, "--case", "1")
 }
 

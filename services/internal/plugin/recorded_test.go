@@ -19,6 +19,7 @@ import (
 
 	"jobpolicy.dev/services/internal/manifest"
 	"jobpolicy.dev/services/internal/testapi"
+	"jobpolicy.dev/services/internal/testenv"
 )
 
 // A recording is what a real API server showed of a Job at a moment:
@@ -72,10 +73,7 @@ func TestEachExampleIsRecorded(t *testing.T) {
 // read reads a recording.
 func read[T any](t *testing.T, file string) T {
 	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testenv.ReadFile(t, file)
 	var rec T
 	if err := json.Unmarshal(data, &rec); err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package policyserver
 import (
 	"crypto/x509"
 	"encoding/pem"
-	"os"
 	"strings"
 	"testing"
 
@@ -34,7 +33,7 @@ func TestListOfCallersThatCannotBeUsed(t *testing.T) {
 }
 
 func TestIdentitiesOfACertificate(t *testing.T) {
-	block, _ := pem.Decode(readFile(t, testenv.NewAuthority(t, "authority").Issue(t, "a.example", "spiffe://cluster.local/ns/a/sa/b", "cn:c", "urn:d", "//e/f").CertFile))
+	block, _ := pem.Decode(testenv.ReadFile(t, testenv.NewAuthority(t, "authority").Issue(t, "a.example", "spiffe://cluster.local/ns/a/sa/b", "cn:c", "urn:d", "//e/f").CertFile))
 	cert, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
 		t.Fatal(err)
@@ -43,15 +42,6 @@ func TestIdentitiesOfACertificate(t *testing.T) {
 	if diff := cmp.Diff(want, certificateIdentities(cert)); diff != "" {
 		t.Errorf("identities (-want +got):\n%s", diff)
 	}
-}
-
-func readFile(t *testing.T, name string) []byte {
-	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
 }
 
 func TestShownIdentitiesAreShortAndPrintable(t *testing.T) {

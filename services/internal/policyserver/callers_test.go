@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -60,9 +59,7 @@ func newSecured(t *testing.T, cfg testengine.Config, callers string) *secured {
 // allow replaces the list.
 func (s *secured) allow(t *testing.T, callers string) {
 	t.Helper()
-	if err := os.WriteFile(s.list, []byte(callers), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.WriteFile(t, s.list, callers)
 }
 
 // as returns a connection of the caller with that name.
@@ -78,10 +75,7 @@ func (s *secured) with(t *testing.T, files testenv.Pair, opts ...grpc.DialOption
 	if err != nil {
 		t.Fatal(err)
 	}
-	ca, err := os.ReadFile(s.authority.File)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ca := testenv.ReadFile(t, s.authority.File)
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(ca)
 	creds := credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool, ServerName: "engine"})

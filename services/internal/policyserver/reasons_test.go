@@ -3,7 +3,6 @@ package policyserver_test
 import (
 	"context"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -148,10 +147,7 @@ func TestTheContractsTableOfErrorsIsWhatTheServiceReturns(t *testing.T) {
 			t.Errorf("%s: RetryInfo is there: %t", reason, has)
 		}
 	}
-	source, err := os.ReadFile("../../../proto/jobpolicy/v1/policy_service.proto")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := testenv.ReadFile(t, "../../../proto/jobpolicy/v1/policy_service.proto")
 	want := map[string]bool{}
 	for _, row := range regexp.MustCompile(`(?m)^//  ([A-Z_]+) +([A-Z_]+)  `).FindAllStringSubmatch(string(source), -1) {
 		want[row[1]+" "+row[2]] = true

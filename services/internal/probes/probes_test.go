@@ -26,10 +26,7 @@ func serve(t *testing.T, cfg probes.Config) (server *probes.Server, base string)
 	if cfg.Gatherer == nil {
 		cfg.Gatherer = prometheus.NewRegistry()
 	}
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lis := testenv.Listen(t)
 	server = probes.New(cfg)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(lis) }()

@@ -2,7 +2,6 @@ package probes
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -50,10 +49,7 @@ func TestAnswersHaveADeadline(t *testing.T) {
 // A header is held in memory before anything else is known of a request.
 func TestLongHeadersAreRefused(t *testing.T) {
 	server := New(Config{Gatherer: prometheus.NewRegistry(), Logger: (&testenv.Log{}).Logger()})
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lis := testenv.Listen(t)
 	go func() { _ = server.Serve(lis) }() // It ends with Close.
 	t.Cleanup(server.Close)
 	for lines, want := range map[int]int{100: http.StatusOK, 10_000: http.StatusRequestHeaderFieldsTooLarge} {

@@ -157,11 +157,5 @@ func redirect(t *testing.T, stream **os.File) (read func() string) {
 	before := *stream
 	*stream = file
 	t.Cleanup(func() { *stream = before; _ = file.Close() })
-	return func() string {
-		text, err := os.ReadFile(file.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
-	}
+	return func() string { return string(testenv.ReadFile(t, file.Name())) }
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +13,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/services/internal/testenv"
 )
 
 const kubeconfig = `apiVersion: v1
@@ -22,6 +23,14 @@ clusters: [{name: test, cluster: {server: %q}}]
 contexts: [{name: test, context: {cluster: test}}]
 current-context: test
 `
+
+// Kubeconfig makes a kubeconfig file for the API server at an address.
+func Kubeconfig(t testing.TB, address string) (file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "kubeconfig")
+	testenv.WriteFile(t, file, fmt.Sprintf(kubeconfig, address))
+	return file
+}
 
 // A Door is an address of a Server. By the Door a test knows who has sent a request. It
 // ends with the test.
@@ -40,15 +49,13 @@ type Door struct {
 // Door opens another Door.
 func (s *Server) Door(t testing.TB) *Door {
 	t.Helper()
-	d := &Door{handler: s.handler, Kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"), release: make(chan struct{})}
+	d := &Door{handler: s.handler, release: make(chan struct{})}
 	web := httptest.NewServer(d)
 	t.Cleanup(func() {
 		web.CloseClientConnections()
 		web.Close()
 	})
-	if err := os.WriteFile(d.Kubeconfig, fmt.Appendf(nil, kubeconfig, web.URL), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	d.Kubeconfig = Kubeconfig(t, web.URL)
 	return d
 }
 

@@ -2,7 +2,6 @@ package testenv
 
 import (
 	"context"
-	"net"
 	"sync"
 	"testing"
 
@@ -30,10 +29,7 @@ type Span struct {
 // NewCollector serves until the test ends.
 func NewCollector(t testing.TB) *Collector {
 	t.Helper()
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lis := Listen(t)
 	c := &Collector{Endpoint: "http://" + lis.Addr().String()}
 	server := grpc.NewServer()
 	collectorv1.RegisterTraceServiceServer(server, c)

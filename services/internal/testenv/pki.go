@@ -12,7 +12,6 @@ import (
 	"math/big"
 	"net"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -113,7 +112,5 @@ func sign(t testing.TB, template, parent *x509.Certificate, public *ecdsa.Public
 
 func writePEM(t testing.TB, file, kind string, der []byte) {
 	t.Helper()
-	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	WriteFile(t, file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }

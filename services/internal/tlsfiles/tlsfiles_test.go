@@ -3,7 +3,6 @@ package tlsfiles_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,10 +23,7 @@ const callTimeout = 20 * time.Second
 
 func serve(t *testing.T, creds credentials.TransportCredentials) string {
 	t.Helper()
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lis := testenv.Listen(t)
 	server := grpc.NewServer(grpc.Creds(creds))
 	healthv1.RegisterHealthServer(server, health.NewServer())
 	go func() { _ = server.Serve(lis) }()
@@ -181,7 +177,7 @@ func TestChangedFilesAreUsedForNewConnections(t *testing.T) {
 	if err := call(t, address, client); err == nil {
 		t.Error("the server still shows its old certificate")
 	}
-	overwrite(t, second.File, caFile)
+	testenv.WriteFile(t, caFile, testenv.ReadFile(t, second.File))
 	if err := call(t, address, client); err == nil {
 		t.Error("the server still accepts the old authority's clients, or the client still shows its old certificate")
 	}
@@ -219,7 +215,7 @@ func TestUnusableFilesKeepThePreviousOnesInUse(t *testing.T) {
 // While an authority is replaced, the file has two. If one of them is damaged, neither is lost.
 func TestAHalfUsableListOfAuthoritiesKeepsThePreviousOneInUse(t *testing.T) {
 	before, after := testenv.NewAuthority(t, "before"), testenv.NewAuthority(t, "after")
-	one, other := readFile(t, before.File), readFile(t, after.File)
+	one, other := string(testenv.ReadFile(t, before.File)), string(testenv.ReadFile(t, after.File))
 	for name, text := range map[string]string{
 		"the second one ends early":        one + other[:len(other)/2],
 		"the first one has a wrong letter": strings.Replace(one, "MII", "M!I", 1) + other,
@@ -230,12 +226,12 @@ func TestAHalfUsableListOfAuthoritiesKeepsThePreviousOneInUse(t *testing.T) {
 			var log testenv.Log
 			address := serve(t, serverCredentials(t, tlsfiles.Server{CertFile: server.CertFile, KeyFile: server.KeyFile}, &log))
 			authorities := filepath.Join(t.TempDir(), "ca.crt")
-			writeFile(t, authorities, one+other)
+			testenv.WriteFile(t, authorities, one+other)
 			client := clientCredentials(t, tlsfiles.Client{CAFile: authorities})
 			if err := call(t, address, client); err != nil {
 				t.Fatal(err)
 			}
-			writeFile(t, authorities, text)
+			testenv.WriteFile(t, authorities, text)
 			if err := call(t, address, client); err != nil {
 				t.Errorf("%v, want the previous authorities", err)
 			}
@@ -243,29 +239,11 @@ func TestAHalfUsableListOfAuthoritiesKeepsThePreviousOneInUse(t *testing.T) {
 	}
 }
 
-func readFile(t *testing.T, name string) string {
-	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
-func writeFile(t *testing.T, name, text string) {
-	t.Helper()
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestFilesThatCannotBeUsedAreAnErrorAtTheStart(t *testing.T) {
 	ours := testenv.NewAuthority(t, "ours")
 	one, other := ours.Issue(t, "one"), ours.Issue(t, "other")
 	notPEM := copyFile(t, one.CertFile)
-	if err := os.WriteFile(notPEM, []byte("not PEM"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.WriteFile(t, notPEM, "not PEM")
 	cases := map[string]struct {
 		server tlsfiles.Server
 		want   string
@@ -323,17 +301,6 @@ func logged(log *testenv.Log, text string) error {
 func copyFile(t *testing.T, from string) string {
 	t.Helper()
 	to := t.TempDir() + "/copy.pem"
-	overwrite(t, from, to)
+	testenv.WriteFile(t, to, testenv.ReadFile(t, from))
 	return to
-}
-
-func overwrite(t *testing.T, from, to string) {
-	t.Helper()
-	b, err := os.ReadFile(from)
-	if err == nil {
-		err = os.WriteFile(to, b, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }
