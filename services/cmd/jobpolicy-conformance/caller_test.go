@@ -26,22 +26,20 @@ func TestCallers(t *testing.T) {
 		flaw string
 		want string // The check that finds it; "": none does.
 	}{
-		"it does everything right":                {"", ""},
-		"it sends no time":                        {"no time", checkRequests},
-		"it changes the status":                   {"other status", checkStatus},
-		"it creates a pod too many":               {"one more", checkCreate},
-		"it creates again after a lost answer":    {"creates again", checkCreate},
-		"it releases every pod that ends":         {"releases at once", checkRelease},
-		"it releases although the write failed":   {"releases unwritten", checkOrder},
-		"it deletes and releases what it may not": {"deletes unwritten", checkOrder},
-		"it deletes a pod too many":               {"deletes one more", checkDelete},
-		"it writes although a creation failed":    {"ignores creation", checkFirst},
-		"it writes although a deletion failed":    {"ignores deletion", checkFirst},
-		"it gives up when an answer is lost":      {"gives up", checkLost},
-		"it takes the answer to another request":  {"any id", checkOtherAnswer},
-		"it ignores fields that it does not know": {
-			"any field", checkField,
-		},
+		"it does everything right":                       {"", ""},
+		"it sends no time":                               {"no time", checkRequests},
+		"it changes the status":                          {"other status", checkStatus},
+		"it creates a pod too many":                      {"one more", checkCreate},
+		"it creates again after a lost answer":           {"creates again", checkCreate},
+		"it releases every pod that ends":                {"releases at once", checkRelease},
+		"it releases although the write failed":          {"releases unwritten", checkOrder},
+		"it deletes and releases what it may not":        {"deletes unwritten", checkOrder},
+		"it deletes a pod too many":                      {"deletes one more", checkDelete},
+		"it writes although a creation failed":           {"ignores creation", checkFirst},
+		"it writes although a deletion failed":           {"ignores deletion", checkFirst},
+		"it gives up when an answer is lost":             {"gives up", checkLost},
+		"it takes the answer to another request":         {"any id", checkOtherAnswer},
+		"it ignores fields that it does not know":        {"any field", checkField},
 		"it ignores a disposition that it does not know": {"any disposition", checkDisposition},
 		"it creates what it wanted to create later":      {"early", checkDeferral},
 		"it never confirms a release":                    {"no confirmation", checkEnd},
@@ -52,23 +50,34 @@ func TestCallers(t *testing.T) {
 			t.Parallel()
 			w := newWatcher()
 			for n := range jobs {
-				play(func(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-					return w.decide(req)
-				}, n, tc.flaw)
+				play(inProcess(w.decide), n, tc.flaw)
 			}
-			found := ""
-			for _, r := range w.results() {
-				if r.problem != "" {
-					t.Log(r.name, r.problem)
-				}
-				if r.problem != "" && (tc.want == "" || r.name == tc.want) {
-					found = r.name
-				}
-			}
-			if found != tc.want {
-				t.Errorf("found %q, want %q", found, tc.want)
-			}
+			assertFinds(t, w.results(), tc.want)
 		})
+	}
+}
+
+// inProcess asks without a network.
+func inProcess(decide func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)) func(context.Context, *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	return func(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+		return decide(req)
+	}
+}
+
+// assertFinds checks that the check with this name fails; "": that none does.
+func assertFinds(t *testing.T, results []result, want string) {
+	t.Helper()
+	found := ""
+	for _, r := range results {
+		if r.problem != "" {
+			t.Log(r.name, r.problem)
+		}
+		if r.problem != "" && (want == "" || r.name == want) {
+			found = r.name
+		}
+	}
+	if found != want {
+		t.Errorf("found %q, want %q", found, want)
 	}
 }
 
@@ -125,9 +134,7 @@ func TestUnfinishedJobsFail(t *testing.T) {
 // The checks end when the Jobs are at rest and the caller is silent, and not before.
 func TestACallerThatAsksOnIsWaitedFor(t *testing.T) {
 	w, o := newWatcher(), &options{jobs: 1, silence: time.Hour}
-	play(func(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-		return w.decide(req)
-	}, plainJob, "")
+	play(inProcess(w.decide), plainJob, "")
 	if o.atRest(w) {
 		t.Error("the caller has asked just now")
 	}

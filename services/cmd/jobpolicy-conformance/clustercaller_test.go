@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -57,18 +56,7 @@ func TestCallersOfAnAPIServer(t *testing.T) {
 			w := newClusterWatcher()
 			w.opaque = tc.flaw == "own shape, as it says"
 			playOnAPIServer(t, w, tc.flaw)
-			found := ""
-			for _, r := range w.results() {
-				if r.problem != "" {
-					t.Log(r.name, r.problem)
-				}
-				if r.problem != "" && (tc.want == "" || r.name == tc.want) {
-					found = r.name
-				}
-			}
-			if found != tc.want {
-				t.Errorf("found %q, want %q", found, tc.want)
-			}
+			assertFinds(t, w.results(), tc.want)
 		})
 	}
 }
@@ -106,9 +94,7 @@ func playOnAPIServer(t *testing.T, w *clusterWatcher, flaw string) {
 	defer before.Close()
 	p := &clusterPlayer{store: s, url: before.URL, flaw: flaw}
 	for p.step = range 120 {
-		d, err := answer.Decide(t.Context(), func(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-			return w.decide(req)
-		}, p.request)
+		d, err := answer.Decide(t.Context(), inProcess(w.decide), p.request)
 		if err == nil {
 			_ = p.carryOut(d)
 		}

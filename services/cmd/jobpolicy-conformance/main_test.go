@@ -22,22 +22,28 @@ import (
 
 func TestOurEnginePasses(t *testing.T) {
 	e := testengine.Start(t, testengine.Config{})
-	junit := filepath.Join(t.TempDir(), "results.xml")
-	var out bytes.Buffer
-	if code := run(t.Context(), []string{"engine", "--address", e.Address, "--engine-insecure", "--junit", junit}, &out, &out); code != program.ExitOK {
-		t.Fatalf("exit status %d:\n%s", code, out.String())
-	}
-	suites := readJUnit(t, junit)
+	printed, suites := try(t, e, program.ExitOK)
 	tests := 0
-	for _, s := range suites.Suites {
+	for _, s := range suites {
 		tests += s.Tests
 		if s.Failures != 0 || len(s.Cases) != s.Tests {
 			t.Errorf("suite %s: %d failures, %d of %d cases", s.Name, s.Failures, len(s.Cases), s.Tests)
 		}
 	}
-	if tests < 200 || !strings.Contains(out.String(), "decide_job/backofflimit_never") {
-		t.Errorf("%d tests; printed:\n%s", tests, out.String())
+	if tests < 200 || !strings.Contains(printed, "decide_job/backofflimit_never") {
+		t.Errorf("%d tests; printed:\n%s", tests, printed)
 	}
+}
+
+// try has the kit try an engine, and returns what it prints and the suites in its JUnit file.
+func try(t *testing.T, e *testengine.Engine, wantCode int) (printed string, suites []junitSuite) {
+	t.Helper()
+	junit := filepath.Join(t.TempDir(), "results.xml")
+	var out bytes.Buffer
+	if code := run(t.Context(), []string{"engine", "--address", e.Address, "--engine-insecure", "--junit", junit}, &out, &out); code != wantCode {
+		t.Fatalf("exit status %d:\n%s", code, out.String())
+	}
+	return out.String(), readJUnit(t, junit).Suites
 }
 
 // Each of these engines is wrong in one thing.
@@ -107,16 +113,12 @@ func TestWrongEnginesFail(t *testing.T) {
 // assertFails checks that the kit finds something wrong in the engine, and what it prints.
 func assertFails(t *testing.T, e *testengine.Engine, want string) {
 	t.Helper()
-	junit := filepath.Join(t.TempDir(), "results.xml")
-	var out bytes.Buffer
-	if code := run(t.Context(), []string{"engine", "--address", e.Address, "--engine-insecure", "--junit", junit}, &out, &out); code != program.ExitFailed {
-		t.Fatalf("exit status %d:\n%s", code, out.String())
-	}
-	if !strings.Contains(out.String(), want) {
+	printed, suites := try(t, e, program.ExitFailed)
+	if !strings.Contains(printed, want) {
 		t.Errorf("what was printed lacks %q", want)
 	}
 	failed := 0
-	for _, s := range readJUnit(t, junit).Suites {
+	for _, s := range suites {
 		failed += s.Failures
 	}
 	if failed == 0 {
