@@ -59,7 +59,7 @@ func newTarget(t *testing.T, program, attack string) *target {
 // goodCaller connects the other caller.
 func (e *target) goodCaller(t *testing.T) jobpolicyv1grpc.PolicyServiceClient {
 	t.Helper()
-	conn := dial(t, e.address, clientTLS(t, e.authority.File, e.authority.Issue(t, "good")))
+	conn := dial(t, e.address, testenv.ClientTLS(t, e.authority.File, e.authority.Issue(t, "good")))
 	t.Cleanup(func() { _ = conn.Close() })
 	client := jobpolicyv1grpc.NewPolicyServiceClient(conn)
 	if _, err := client.DecideJob(t.Context(), testenv.Snapshot()); err != nil {

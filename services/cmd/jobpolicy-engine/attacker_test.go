@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -88,18 +87,6 @@ func dial(t *testing.T, address string, cfg *tls.Config) *grpc.ClientConn {
 	return conn
 }
 
-func clientTLS(t *testing.T, authority string, files testenv.Pair) *tls.Config {
-	t.Helper()
-	pair, err := tls.LoadX509KeyPair(files.CertFile, files.KeyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ca := testenv.ReadFile(t, authority)
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(ca)
-	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool, ServerName: "engine", NextProtos: []string{"h2"}}
-}
-
 // handled is how many calls of the batch method have ended, by metrics.
 func (e *attacker) handled() (int, error) {
 	_, metrics, err := testprocess.Get("http://" + e.HTTP + "/metrics")
@@ -127,7 +114,7 @@ func TestPlaysAttacker(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &e.orders); err != nil {
 		t.Fatal(err)
 	}
-	e.tls = clientTLS(t, e.Authority, e.Identity)
+	e.tls = testenv.ClientTLS(t, e.Authority, e.Identity)
 	attack := allAttacks[e.Attack]
 	ended, end := context.WithCancel(t.Context())
 	go func() {

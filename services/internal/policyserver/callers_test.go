@@ -2,8 +2,6 @@ package policyserver_test
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -63,22 +61,15 @@ func (s *secured) allow(t *testing.T, callers string) {
 }
 
 // as returns a connection of the caller with that name.
-func (s *secured) as(t *testing.T, name string, opts ...grpc.DialOption) *grpc.ClientConn {
+func (s *secured) as(t *testing.T, name string) *grpc.ClientConn {
 	t.Helper()
-	return s.with(t, s.authority.Issue(t, name), opts...)
+	return s.with(t, s.authority.Issue(t, name))
 }
 
 // with returns a connection of the caller with that certificate.
 func (s *secured) with(t *testing.T, files testenv.Pair, opts ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
-	pair, err := tls.LoadX509KeyPair(files.CertFile, files.KeyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ca := testenv.ReadFile(t, s.authority.File)
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(ca)
-	creds := credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool, ServerName: "engine"})
+	creds := credentials.NewTLS(testenv.ClientTLS(t, s.authority.File, files))
 	return s.Dial(t, append(opts, grpc.WithTransportCredentials(creds))...)
 }
 

@@ -6,6 +6,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -76,6 +77,18 @@ func (a *Authority) IssueTo(t testing.TB, name string, p Pair, uris ...string) {
 		t.Fatal(err)
 	}
 	writePEM(t, p.KeyFile, "PRIVATE KEY", der)
+}
+
+// ClientTLS is how a client calls a server of the authority that is called engine.
+func ClientTLS(t testing.TB, authorityFile string, client Pair) *tls.Config {
+	t.Helper()
+	pair, err := tls.LoadX509KeyPair(client.CertFile, client.KeyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(ReadFile(t, authorityFile))
+	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool, ServerName: "engine", NextProtos: []string{"h2"}}
 }
 
 func newKey(t testing.TB) *ecdsa.PrivateKey {
