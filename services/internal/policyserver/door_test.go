@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -111,29 +110,17 @@ func TestCallersHaveABoundedNumberOfNamesInMetrics(t *testing.T) {
 		}
 	}
 	testenv.Eventually(t, func() error {
-		series, others, err := callerSeries(s.Registry)
-		if err != nil || series != 101 || others != 2 {
-			return fmt.Errorf("%d callers in metrics, of which \"other\" made %v calls, error %v; want 101 and 2", series, others, err)
-		}
-		return nil
-	})
-}
-
-// callerSeries is how many callers metrics have, and how many calls "other" made.
-func callerSeries(registry prometheus.Gatherer) (callers int, others float64, err error) {
-	families, err := registry.Gather()
-	for _, f := range families {
-		if f.GetName() != "jobpolicy_engine_caller_calls_total" {
-			continue
-		}
-		callers = len(f.GetMetric())
-		for _, m := range f.GetMetric() {
-			if m.GetLabel()[0].GetValue() == "other" {
+		series, others := testenv.Metrics(t, s.Registry, "jobpolicy_engine_caller_calls_total"), 0.0
+		for _, m := range series {
+			if m.Labels["caller"] == "other" {
 				others = m.GetCounter().GetValue()
 			}
 		}
-	}
-	return callers, others, err
+		if len(series) != 101 || others != 2 {
+			return fmt.Errorf("%d callers in metrics, of which \"other\" made %v calls; want 101 and 2", len(series), others)
+		}
+		return nil
+	})
 }
 
 // A slow call in the histogram leads to its trace.
@@ -144,21 +131,12 @@ func TestHandlingSecondsHaveExemplars(t *testing.T) {
 		t.Fatal(err)
 	}
 	testenv.Eventually(t, func() error {
-		families, err := s.Registry.Gather()
-		if err != nil {
-			return err
-		}
-		for _, f := range families {
-			if f.GetName() != "grpc_server_handling_seconds" {
-				continue
-			}
-			for _, bucket := range f.GetMetric()[0].GetHistogram().GetBucket() {
-				for _, label := range bucket.GetExemplar().GetLabel() {
-					if want := spans.Ended()[0].SpanContext().TraceID().String(); label.GetName() != "trace_id" || label.GetValue() != want {
-						t.Errorf("exemplar %s=%s, want trace_id=%s", label.GetName(), label.GetValue(), want)
-					}
-					return nil
+		for _, m := range testenv.Metrics(t, s.Registry, "grpc_server_handling_seconds") {
+			if got := m.Exemplars(); len(got) > 0 {
+				if want := "trace_id=" + spans.Ended()[0].SpanContext().TraceID().String(); got[0] != want {
+					t.Errorf("exemplar %s, want %s", got[0], want)
 				}
+				return nil
 			}
 		}
 		return fmt.Errorf("no bucket of grpc_server_handling_seconds has an exemplar")

@@ -308,17 +308,9 @@ func TestCallsAreCountedByMethodAndCode(t *testing.T) {
 // handled is grpc_server_handled_total by method and code.
 func handled(t *testing.T, r prometheus.Gatherer) map[string]float64 {
 	t.Helper()
-	families, err := r.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
 	got := map[string]float64{}
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			if f.GetName() == "grpc_server_handled_total" { // labels are sorted: code, method, service
-				got[m.GetLabel()[1].GetValue()+" "+m.GetLabel()[0].GetValue()] = m.GetCounter().GetValue()
-			}
-		}
+	for _, m := range testenv.Metrics(t, r, "grpc_server_handled_total") {
+		got[m.Labels["grpc_method"]+" "+m.Labels["grpc_code"]] = m.GetCounter().GetValue()
 	}
 	return got
 }
@@ -350,11 +342,7 @@ func TestBytesOfMessagesAreCounted(t *testing.T) {
 	}
 	want := map[string]uint64{"request": uint64(proto.Size(req)) + 5, "response": uint64(proto.Size(resp)) + 5}
 	testenv.Eventually(t, func() error {
-		got, err := decideBytes(srv.Registry)
-		if err != nil {
-			return err
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(want, decideBytes(t, srv.Registry)); diff != "" {
 			return fmt.Errorf("bytes by direction (-want +got):\n%s", diff)
 		}
 		return nil
@@ -362,27 +350,15 @@ func TestBytesOfMessagesAreCounted(t *testing.T) {
 }
 
 // decideBytes sums the sizes of the messages of DecideJob by direction.
-func decideBytes(g prometheus.Gatherer) (map[string]uint64, error) {
-	families, err := g.Gather()
-	if err != nil {
-		return nil, err
-	}
+func decideBytes(t *testing.T, g prometheus.Gatherer) map[string]uint64 {
+	t.Helper()
 	sums := map[string]uint64{}
-	for _, family := range families {
-		if family.GetName() != "jobpolicy_engine_message_bytes" {
-			continue
-		}
-		for _, m := range family.GetMetric() {
-			labels := map[string]string{}
-			for _, l := range m.GetLabel() {
-				labels[l.GetName()] = l.GetValue()
-			}
-			if labels["grpc_method"] == "DecideJob" {
-				sums[labels["direction"]] += uint64(m.GetHistogram().GetSampleSum())
-			}
+	for _, m := range testenv.Metrics(t, g, "jobpolicy_engine_message_bytes") {
+		if m.Labels["grpc_method"] == "DecideJob" {
+			sums[m.Labels["direction"]] += uint64(m.GetHistogram().GetSampleSum())
 		}
 	}
-	return sums, nil
+	return sums
 }
 
 func TestEqualRequestsGetEqualBytes(t *testing.T) {
