@@ -15,6 +15,18 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
+// connected returns a connection of one of few callers, and its other end.
+func connected(t *testing.T) (conn *connection, other net.Conn) {
+	t.Helper()
+	cs := newCallers(newPools(Config{MaxConcurrentCalls: 2, MaxOpenCalls: 2, MemoryLimit: MinMemoryLimit}), 1, 1)
+	raw, other := net.Pipe()
+	conn = &connection{Conn: raw, callers: cs, answers: map[*answer]struct{}{}}
+	if _, err := cs.connect(conn, "cn:executor"); err != nil {
+		t.Fatal(err)
+	}
+	return conn, other
+}
+
 // large is an answer whose memory is counted.
 func large() *jobpolicyv1.DecideJobResponse {
 	return &jobpolicyv1.DecideJobResponse{RequestId: strings.Repeat("x", chunkBytes)}
@@ -23,17 +35,12 @@ func large() *jobpolicyv1.DecideJobResponse {
 // A handler may still answer when its connection is closed already. The transport never
 // writes that answer, so nothing would release its memory.
 func TestAnAnswerForAClosedConnectionKeepsNoMemory(t *testing.T) {
-	cs := newCallers(newPools(Config{MaxConcurrentCalls: 2, MaxOpenCalls: 2, MemoryLimit: MinMemoryLimit}), 1, 1)
-	raw, _ := net.Pipe()
-	conn := &connection{Conn: raw, callers: cs, answers: map[*answer]struct{}{}}
-	if _, err := cs.connect(conn, "cn:executor"); err != nil {
-		t.Fatal(err)
-	}
+	conn, _ := connected(t)
 	before := &encoded{call: &call{conn: conn}}
 	if err := before.addWhole(large()); err != nil {
 		t.Fatal(err)
 	}
-	held := func() int64 { return cs.pools.answers.held.Load() }
+	held := func() int64 { return conn.callers.pools.answers.held.Load() }
 	if held() < chunkBytes {
 		t.Fatalf("an answer holds %d bytes, want %d or more", held(), chunkBytes)
 	}
@@ -62,12 +69,7 @@ func TestAnAnswerThatTheTransportDroppedCostsNoConnection(t *testing.T) {
 		"a watch is not read":                  {closed: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cs := newCallers(newPools(Config{MaxConcurrentCalls: 2, MaxOpenCalls: 2, MemoryLimit: MinMemoryLimit}), 1, 1)
-			raw, other := net.Pipe()
-			conn := &connection{Conn: raw, callers: cs, answers: map[*answer]struct{}{}}
-			if _, err := cs.connect(conn, "cn:executor"); err != nil {
-				t.Fatal(err)
-			}
+			conn, other := connected(t)
 			c := &call{conn: conn}
 			c.ended.Store(tc.ended)
 			c.trailed.Store(tc.trailed)
@@ -76,7 +78,7 @@ func TestAnAnswerThatTheTransportDroppedCostsNoConnection(t *testing.T) {
 				t.Fatal(err)
 			}
 			sent.send()
-			for until := time.Now().Add(20 * time.Second); cs.pools.answers.held.Load() > 0; time.Sleep(time.Millisecond) {
+			for until := time.Now().Add(20 * time.Second); conn.callers.pools.answers.held.Load() > 0; time.Sleep(time.Millisecond) {
 				if time.Now().After(until) {
 					t.Fatal("the answer's memory is not given back")
 				}

@@ -147,14 +147,6 @@ func TestBytesThatAreNoRequest(t *testing.T) {
 	}
 }
 
-func TestMessageAboveTheLimitIsResourceExhausted(t *testing.T) {
-	conn := testengine.Start(t, testengine.Config{}).Dial(t)
-	err := sendRaw(t.Context(), conn, jobpolicyv1grpc.PolicyService_DecideJob_FullMethodName, make([]byte, 20<<20))
-	if status.Code(err) != codes.ResourceExhausted {
-		t.Errorf("error = %v, want RESOURCE_EXHAUSTED", err)
-	}
-}
-
 // Nobody counts the memory of calls of other services, and callers that are not in the list
 // may call health.
 func TestMessagesOfOtherServicesAreSmall(t *testing.T) {

@@ -57,6 +57,8 @@ func questionCases() map[string]questionCase {
 	now := timestamppb.New(testenv.Now)
 	failedNow := &jobpolicyv1.FailureHistory{Retry: &jobpolicyv1.RetryFacts{RecentFailures: []*jobpolicyv1.PodFailureFact{{FinishedTime: now}}}}
 	return map[string]questionCase{
+		"CheckJobStatus": questionOf(engine.CheckJobStatus, policyClient.CheckJobStatus,
+			check(), &jobpolicyv1.CheckJobStatusRequest{}, "kubernetes_minor"),
 		"MatchPodFailurePolicy": questionOf(engine.MatchPodFailurePolicy, policyClient.MatchPodFailurePolicy,
 			&jobpolicyv1.MatchPodFailurePolicyRequest{Policy: policy, Namespace: "default", Failures: []*jobpolicyv1.PodFailure{exit}},
 			&jobpolicyv1.MatchPodFailurePolicyRequest{Policy: &jobpolicyv1.PodFailurePolicy{Rules: []*jobpolicyv1.PodFailurePolicyRule{{}}}},

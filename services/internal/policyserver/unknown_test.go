@@ -82,15 +82,11 @@ func join(path, field string) string {
 // the one of its second item.
 func call(t *testing.T, conn *grpc.ClientConn, method protoreflect.MethodDescriptor, req proto.Message, ofItem bool) error {
 	t.Helper()
-	output, err := protoregistry.GlobalTypes.FindMessageByName(method.Output().FullName())
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp := output.New()
-	err = conn.Invoke(patient(t), fmt.Sprintf("/%s/%s", method.Parent().FullName(), method.Name()), req, resp.Interface())
+	answer, err := invoke(t, conn, method, req)
 	if err != nil || !ofItem {
 		return err
 	}
+	resp := answer.ProtoReflect()
 	result := resp.Get(resp.Descriptor().Fields().ByName("results")).List().Get(1).Message()
 	failure, ok := result.Get(result.Descriptor().Fields().ByName("error")).Message().Interface().(*statusv1.Status)
 	if !ok {
@@ -121,17 +117,13 @@ func eachPlace(t *testing.T, number protowire.Number, check func(t *testing.T, m
 	for i := range methods.Len() {
 		method := methods.Get(i)
 		t.Run(string(method.Name()), func(t *testing.T) {
-			input, err := protoregistry.GlobalTypes.FindMessageByName(method.Input().FullName())
-			if err != nil {
-				t.Fatal(err)
-			}
 			for at, n := 0, 1; at < n; at++ {
 				var places []place
-				req := input.New()
-				fill(t, req, "", false, number, &places)
+				req := newMessage(t, method.Input())
+				fill(t, req.ProtoReflect(), "", false, number, &places)
 				n = len(places)
 				places[at].plant()
-				check(t, string(method.Name()), places[at], call(t, conn, method, req.Interface(), places[at].item))
+				check(t, string(method.Name()), places[at], call(t, conn, method, req, places[at].item))
 			}
 		})
 	}
