@@ -311,6 +311,15 @@ func (s *scripted) DecideCronJob(ctx context.Context, _ *jobpolicyv1.DecideCronJ
 	return &jobpolicyv1.DecideCronJobResponse{RequestId: resp.GetRequestId()}, nil
 }
 
+func newFallback(t *testing.T, remote, embedded decider.Decider) *decider.Fallback {
+	t.Helper()
+	f, err := decider.NewFallback(remote, embedded, prometheus.NewRegistry(), (&testenv.Log{}).Logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
 func TestFallbackOnlyWhenTheEngineIsAway(t *testing.T) {
 	cases := map[codes.Code]string{ // who answers, empty: nobody
 		codes.OK:                "remote",
@@ -326,10 +335,7 @@ func TestFallbackOnlyWhenTheEngineIsAway(t *testing.T) {
 		t.Run(code.String(), func(t *testing.T) {
 			remote, embedded := &scripted{name: "remote"}, &scripted{name: "embedded"}
 			remote.fail(code)
-			f, err := decider.NewFallback(remote, embedded, prometheus.NewRegistry(), (&testenv.Log{}).Logger())
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := newFallback(t, remote, embedded)
 			resp, err := f.DecideJob(t.Context(), testenv.Snapshot())
 			if resp.GetRequestId() != want {
 				t.Errorf("answered by %q, want %q", resp.GetRequestId(), want)
@@ -348,10 +354,7 @@ func TestFallbackOnlyWhenTheEngineIsAway(t *testing.T) {
 func TestFallbackDoesNotAnswerACallerThatIsGone(t *testing.T) {
 	remote, embedded := &scripted{}, &scripted{}
 	remote.fail(codes.DeadlineExceeded)
-	f, err := decider.NewFallback(remote, embedded, prometheus.NewRegistry(), (&testenv.Log{}).Logger())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := newFallback(t, remote, embedded)
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := f.DecideJob(gone, testenv.Snapshot()); status.Code(err) != codes.DeadlineExceeded || embedded.calls.Load() != 0 {
@@ -388,10 +391,7 @@ jobpolicy_executor_engine_fallback_active 1
 
 func TestFallbackDoesNotWaitForAnEngineKnownToBeAway(t *testing.T) {
 	remote := newRemote(t, freeAddress(t), func(c *decider.RemoteConfig) { c.FailFast = true; c.Timeout = time.Hour })
-	f, err := decider.NewFallback(remote, newEmbedded(t, nil), prometheus.NewRegistry(), (&testenv.Log{}).Logger())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := newFallback(t, remote, newEmbedded(t, nil))
 	ctx, cancel := context.WithTimeout(t.Context(), long)
 	defer cancel()
 	for range 20 {

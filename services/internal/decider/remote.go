@@ -59,13 +59,10 @@ type RemoteConfig struct {
 
 // Remote asks an engine over gRPC.
 type Remote struct {
-	conn     *grpc.ClientConn
-	policy   jobpolicyv1grpc.PolicyServiceClient
-	health   healthv1.HealthClient
-	target   string
-	timeout  time.Duration
-	failFast bool
-	met      func(jobpolicyv1grpc.Build)
+	cfg    RemoteConfig
+	conn   *grpc.ClientConn
+	policy jobpolicyv1grpc.PolicyServiceClient
+	health healthv1.HealthClient
 }
 
 // NewRemote returns a Remote. It connects at the first call.
@@ -74,15 +71,7 @@ func NewRemote(cfg RemoteConfig) (*Remote, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine address %q: %w", cfg.Target, err)
 	}
-	return &Remote{
-		conn:     conn,
-		policy:   jobpolicyv1grpc.NewPolicyServiceClient(conn),
-		health:   healthv1.NewHealthClient(conn),
-		target:   cfg.Target,
-		timeout:  cfg.Timeout,
-		failFast: cfg.FailFast,
-		met:      cfg.Met,
-	}, nil
+	return &Remote{cfg, conn, jobpolicyv1grpc.NewPolicyServiceClient(conn), healthv1.NewHealthClient(conn)}, nil
 }
 
 func dialOptions(cfg RemoteConfig) []grpc.DialOption {
@@ -127,15 +116,15 @@ func (r *Remote) DecideCronJob(ctx context.Context, req *jobpolicyv1.DecideCronJ
 
 // ask makes one call.
 func ask[Req, Resp any](ctx context.Context, r *Remote, call func(context.Context, *Req, ...grpc.CallOption) (*Resp, error), req *Req) (*Resp, error) {
-	bounded, cancel := context.WithTimeout(ctx, r.timeout)
+	bounded, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
 	defer cancel()
 	var header metadata.MD
-	resp, err := call(bounded, req, grpc.WaitForReady(!r.failFast), grpc.Header(&header))
+	resp, err := call(bounded, req, grpc.WaitForReady(!r.cfg.FailFast), grpc.Header(&header))
 	if err != nil {
 		return nil, r.explain(ctx, err)
 	}
-	if r.met != nil {
-		r.met(jobpolicyv1grpc.BuildOf(header))
+	if r.cfg.Met != nil {
+		r.cfg.Met(jobpolicyv1grpc.BuildOf(header))
 	}
 	return resp, nil
 }
@@ -151,7 +140,7 @@ func (r *Remote) explain(ctx context.Context, err error) error {
 	if status.Code(err) != codes.DeadlineExceeded || ctx.Err() != nil || r.conn.GetState() == connectivity.Ready {
 		return err
 	}
-	return status.Errorf(codes.Unavailable, "engine %s not reached within %s: %s", r.target, r.timeout, status.Convert(err).Message())
+	return status.Errorf(codes.Unavailable, "engine %s not reached within %s: %s", r.cfg.Target, r.cfg.Timeout, status.Convert(err).Message())
 }
 
 // Check returns nil when the engine says that it is serving. It waits for an
@@ -164,10 +153,10 @@ func (r *Remote) Check(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("engine %s does not answer: %w", r.target, err)
+		return fmt.Errorf("engine %s does not answer: %w", r.cfg.Target, err)
 	}
 	if resp.GetStatus() != healthv1.HealthCheckResponse_SERVING {
-		return fmt.Errorf("engine %s is %s", r.target, resp.GetStatus())
+		return fmt.Errorf("engine %s is %s", r.cfg.Target, resp.GetStatus())
 	}
 	return nil
 }
