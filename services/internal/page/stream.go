@@ -13,26 +13,35 @@ import (
 // a browser then connects again by itself.
 const sendTimeout = 10 * time.Second
 
-// serveAll streams what every page shows.
-func (h *hub) serveAll(w http.ResponseWriter, r *http.Request) {
+// serve streams what event returns, if that is not nil, until the reader is gone. It asks
+// again when the channel is closed.
+func (h *hub) serve(w http.ResponseWriter, r *http.Request, event func() ([]byte, <-chan struct{})) {
 	if err := h.join(); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	defer h.leave()
-	out := newStream(w)
-	for last := uint64(0); ; {
-		m, n, next := h.since(last)
-		if err := out.send(encoded(m)); err != nil {
+	for out := newStream(w); ; {
+		text, next := event()
+		if text != nil && out.send(text) != nil {
 			return
 		}
-		last = n
 		select {
 		case <-r.Context().Done():
 			return
 		case <-next:
 		}
 	}
+}
+
+// serveAll streams what every page shows.
+func (h *hub) serveAll(w http.ResponseWriter, r *http.Request) {
+	last := uint64(0)
+	h.serve(w, r, func() ([]byte, <-chan struct{}) {
+		m, n, next := h.since(last)
+		last = n
+		return encoded(m), next
+	})
 }
 
 // serveJob streams the Job of the UID in the query.
@@ -42,30 +51,19 @@ func (h *hub) serveJob(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "uid: expected the UID of a Job", http.StatusBadRequest)
 		return
 	}
-	if err := h.join(); err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return
-	}
-	defer h.leave()
-	out := newStream(w)
 	var sent []byte
-	for {
+	h.serve(w, r, func() ([]byte, <-chan struct{}) {
 		h.mu.Lock()
 		now, next := h.now, h.next
 		h.mu.Unlock()
+		text := encoded(h.life(uid, now))
 		// A Job at rest changes only where a text says how long ago something was.
-		if text := encoded(h.life(uid, now)); text != nil && !bytes.Equal(text, sent) {
-			if err := out.send(text); err != nil {
-				return
-			}
-			sent = text
+		if text == nil || bytes.Equal(text, sent) {
+			return nil, next
 		}
-		select {
-		case <-r.Context().Done():
-			return
-		case <-next:
-		}
-	}
+		sent = text
+		return text, next
+	})
 }
 
 // A stream sends server-sent events.
