@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
 	collectorv1 "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/protobuf/proto"
 
@@ -31,20 +32,25 @@ func setenv(t *testing.T, vars map[string]string) {
 	}
 }
 
-// traceOnce makes one span and shuts down.
-func traceOnce(t *testing.T) (recorded bool) {
+// startSpan starts tracing, and a span.
+func startSpan(t *testing.T) (*telemetry.Tracing, trace.Span) {
 	t.Helper()
 	tracing, err := telemetry.StartTracing(t.Context(), service, (&testenv.Log{}).Logger())
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, span := tracing.Provider.Tracer("test").Start(t.Context(), "span")
-	recorded = span.IsRecording()
+	return tracing, span
+}
+
+// traceOnce makes one span and shuts down.
+func traceOnce(t *testing.T) {
+	t.Helper()
+	tracing, span := startSpan(t)
 	span.End()
 	if err := tracing.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
-	return recorded
 }
 
 func TestTracesGoOutOverGRPC(t *testing.T) {
@@ -97,11 +103,7 @@ func TestTracingIsOffUnlessAskedFor(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			setenv(t, tc.vars)
-			tracing, err := telemetry.StartTracing(t.Context(), service, (&testenv.Log{}).Logger())
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, span := tracing.Provider.Tracer("test").Start(t.Context(), "span")
+			_, span := startSpan(t)
 			if got := span.IsRecording(); got != tc.want {
 				t.Errorf("recording = %v, want %v", got, tc.want)
 			}
