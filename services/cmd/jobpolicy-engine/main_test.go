@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -74,18 +73,7 @@ func TestCommandLine(t *testing.T) {
 		},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			var printed bytes.Buffer
-			code := newProgram().Start(t.Context(), tc.args, &printed, &printed)
-			if code != tc.wantCode {
-				t.Errorf("exit code = %d, want %d", code, tc.wantCode)
-			}
-			for _, want := range tc.want {
-				if !strings.Contains(printed.String(), want) {
-					t.Errorf("output lacks %q:\n%s", want, printed.String())
-				}
-			}
-		})
+		t.Run(name, func(t *testing.T) { testprocess.CommandLine(t, newProgram().Start, tc.args, tc.wantCode, tc.want) })
 	}
 }
 

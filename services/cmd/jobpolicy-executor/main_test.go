@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"net/http"
 	"os"
@@ -30,20 +29,6 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// start starts the program, and looks for texts in what it prints.
-func start(t *testing.T, args []string, wantCode int, want []string) {
-	t.Helper()
-	var printed bytes.Buffer
-	if code := newProgram().Start(t.Context(), args, &printed, &printed); code != wantCode {
-		t.Errorf("exit code = %d, want %d", code, wantCode)
-	}
-	for _, text := range want {
-		if !strings.Contains(printed.String(), text) {
-			t.Errorf("output lacks %q:\n%s", text, printed.String())
-		}
-	}
-}
-
 func TestCommandLine(t *testing.T) {
 	missing := t.TempDir() + "/missing"
 	cases := map[string]struct {
@@ -67,7 +52,7 @@ func TestCommandLine(t *testing.T) {
 		},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) { start(t, tc.args, tc.wantCode, tc.want) })
+		t.Run(name, func(t *testing.T) { testprocess.CommandLine(t, newProgram().Start, tc.args, tc.wantCode, tc.want) })
 	}
 }
 
@@ -76,7 +61,9 @@ func TestCommandLine(t *testing.T) {
 func refuses(t *testing.T, cases map[string][2][]string) {
 	t.Helper()
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) { start(t, append([]string{"--engine=e:1"}, tc[0]...), program.ExitUsage, tc[1]) })
+		t.Run(name, func(t *testing.T) {
+			testprocess.CommandLine(t, newProgram().Start, append([]string{"--engine=e:1"}, tc[0]...), program.ExitUsage, tc[1])
+		})
 	}
 }
 

@@ -3,6 +3,8 @@
 package testprocess
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -30,6 +32,20 @@ func Main(m *testing.M, program func()) {
 		return
 	}
 	os.Exit(m.Run())
+}
+
+// CommandLine starts a program in this process, and looks for texts in what it prints.
+func CommandLine(t *testing.T, start func(ctx context.Context, args []string, stdout, stderr io.Writer) int, args []string, wantCode int, want []string) {
+	t.Helper()
+	var printed bytes.Buffer
+	if code := start(t.Context(), args, &printed, &printed); code != wantCode {
+		t.Errorf("exit code = %d, want %d", code, wantCode)
+	}
+	for _, text := range want {
+		if !strings.Contains(printed.String(), text) {
+			t.Errorf("output lacks %q:\n%s", text, printed.String())
+		}
+	}
 }
 
 // A Process is a running program.
