@@ -143,10 +143,7 @@ func (w *cronWork) coming() []cronruns.Time {
 	if next := w.resp.GetExplanation().GetNextScheduleTime(); from.After(w.Now) && (next == nil || next.AsTime().Before(from)) {
 		from = w.Now
 	}
-	if missed, last := w.schedule.Missed(from, w.Now); missed > 0 {
-		from = last
-	}
-	return slices.DeleteFunc(w.schedule.Next(from, comingRuns), func(t cronruns.Time) bool { return !t.At.After(w.Now) })
+	return slices.DeleteFunc(w.schedule.Next(w.schedule.Latest(from, w.Now), comingRuns), func(t cronruns.Time) bool { return !t.At.After(w.Now) })
 }
 
 func ownedBy(cron *batchv1.CronJob, jobs []batchv1.Job) []*batchv1.Job {

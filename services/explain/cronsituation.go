@@ -107,8 +107,7 @@ func (w *cronWork) due() time.Time {
 	if at := w.resp.GetCreate().GetScheduledTime(); at != nil || w.schedule == nil {
 		return at.AsTime()
 	}
-	_, last := w.schedule.Missed(w.since(), w.Now)
-	return last
+	return w.schedule.Latest(w.since(), w.Now)
 }
 
 // since is the last run that was started, or the CronJob's creation.
@@ -150,11 +149,11 @@ func (w *cronWork) suspended() {
 	if w.schedule == nil {
 		return
 	}
-	n, last := w.schedule.Missed(w.since(), w.Now)
+	n := w.schedule.Count(w.since(), w.Now)
 	if n == 0 {
 		return
 	}
-	w.Headline += fmt.Sprintf(" Runs missed since %s: %d, the last at %s.", w.when(w.since()), n, w.when(last))
+	w.Headline += fmt.Sprintf(" Runs missed since %s: %d, the last at %s.", w.when(w.since()), n, w.when(w.schedule.Latest(w.since(), w.Now)))
 	if seconds := w.CronJob.Spec.StartingDeadlineSeconds; seconds != nil {
 		w.advise("When it is resumed, the last missed run starts only if it is at most %s late (startingDeadlineSeconds).", clock(*seconds))
 		return

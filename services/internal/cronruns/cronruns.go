@@ -109,10 +109,15 @@ func (r *Reader) Next(after time.Time, n int) []Time {
 	return out
 }
 
-// Missed counts the runs after one time and up to another, and returns the latest.
-func (r *Reader) Missed(after, until time.Time) (count int64, last time.Time) {
-	last, _ = r.runs.Last(after, until)
-	return r.runs.Count(after, until), last
+// Count counts the runs after one time and up to another.
+func (r *Reader) Count(after, until time.Time) int64 { return r.runs.Count(after, until) }
+
+// Latest is the last run after one time and up to another, or the former if there is none.
+func (r *Reader) Latest(after, until time.Time) time.Time {
+	if last, ok := r.runs.Last(after, until); ok {
+		return last
+	}
+	return after
 }
 
 func (r *Reader) run(at time.Time) Time {

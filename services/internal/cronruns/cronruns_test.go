@@ -95,14 +95,18 @@ func TestClocksChangeForEver(t *testing.T) {
 	}
 }
 
-func TestMissed(t *testing.T) {
+func TestCountAndLatest(t *testing.T) {
 	r, err := cronruns.Read(cronruns.Plan{Schedule: "@hourly"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, last := r.Missed(at(t, "2026-01-01T00:00:00Z"), at(t, "2026-01-01T05:30:00Z"))
+	after, until := at(t, "2026-01-01T00:00:00Z"), at(t, "2026-01-01T05:30:00Z")
+	n, last := r.Count(after, until), r.Latest(after, until)
 	if n != 5 || !last.Equal(at(t, "2026-01-01T05:00:00Z")) {
-		t.Errorf("missed %d, the last at %s; want 5, 05:00", n, last)
+		t.Errorf("%d runs, the last at %s; want 5, 05:00", n, last)
+	}
+	if none := r.Latest(after, after.Add(time.Minute)); !none.Equal(after) {
+		t.Errorf("without a run the latest is %s, want %s", none, after)
 	}
 }
 

@@ -27,11 +27,11 @@ func MissedOf(cron *batchv1.CronJob, reader *Reader, now time.Time) *Missed {
 	if since.IsZero() {
 		return nil
 	}
-	n, last := reader.Missed(since, now)
+	n := reader.Count(since, now)
 	if n == 0 {
 		return nil
 	}
-	return &Missed{n, since.UTC(), last}
+	return &Missed{n, since.UTC(), reader.Latest(since, now)}
 }
 
 // HandedOver reports whether an annotation names a controller, and the CronJob is suspended

@@ -93,7 +93,7 @@ func clockChanges(s *subject) {
 		return
 	}
 	// A schedule that runs every hour does not depend on a single run.
-	if n, _ := reader.Missed(clockYear, clockYear.AddDate(0, 0, 1)); n >= 20 {
+	if reader.Count(clockYear, clockYear.AddDate(0, 0, 1)) >= 20 {
 		return
 	}
 	var told []string

@@ -103,10 +103,8 @@ func intervalDay(reader *cronruns.Reader, date, next time.Time) (runs int64, fir
 			last = next.Add(next.Sub(t.At))
 		}
 	}
-	if n, latest := reader.Missed(last, begin.Add(-time.Nanosecond)); n > 0 {
-		last = latest
-	}
-	runs, _ = reader.Missed(last, end.Add(-time.Nanosecond))
+	last = reader.Latest(last, begin.Add(-time.Nanosecond))
+	runs = reader.Count(last, end.Add(-time.Nanosecond))
 	for _, t := range reader.Next(last, runsShown) {
 		if !t.At.Before(begin) && t.At.Before(end) {
 			first = append(first, t)

@@ -142,10 +142,7 @@ func (c counter) since(now time.Time) time.Time {
 	if !c.interval {
 		return now
 	}
-	if n, latest := c.Missed(c.last, now); n > 0 {
-		return latest
-	}
-	return c.last
+	return c.Latest(c.last, now)
 }
 
 func (c counter) runs(after, until time.Time) int64 {
@@ -153,12 +150,9 @@ func (c counter) runs(after, until time.Time) int64 {
 	case !after.Before(until):
 		return 0
 	case c.interval:
-		n, _ := c.Missed(c.last, until)
-		before, _ := c.Missed(c.last, after)
-		return n - before
+		return c.Count(c.last, until) - c.Count(c.last, after)
 	}
-	n, _ := c.Missed(after, until)
-	return n
+	return c.Count(after, until)
 }
 
 func later(a, b time.Time) time.Time {

@@ -235,10 +235,7 @@ func lastRun(cron *batchv1.CronJob, reader *cronruns.Reader, until time.Time) ti
 	if last.IsZero() || last.After(until) {
 		return until
 	}
-	if missed, latest := reader.Missed(last, until); missed > 0 {
-		return latest
-	}
-	return last
+	return reader.Latest(last, until)
 }
 
 func (c *nextCommand) print(cron *batchv1.CronJob, reader *cronruns.Reader, report nextReport, present time.Time) error {
@@ -287,16 +284,14 @@ func runCounter(report nextReport, reader *cronruns.Reader) func(day time.Time) 
 		if !at.After(report.Next[first].At) {
 			return 0
 		}
-		later, _ := reader.Missed(report.Next[first].At, at.Add(-time.Second))
-		return later + 1
+		return reader.Count(report.Next[first].At, at.Add(-time.Second)) + 1
 	}
 	return func(day time.Time) int64 {
 		begin, end := reader.StartOfDay(day.Date()), reader.StartOfDay(day.AddDate(0, 0, 1).Date())
 		if first >= 0 && isInterval(report.Schedule) {
 			return before(end) - before(begin)
 		}
-		n, _ := reader.Missed(begin.Add(-time.Second), end.Add(-time.Second))
-		return n
+		return reader.Count(begin.Add(-time.Second), end.Add(-time.Second))
 	}
 }
 
