@@ -48,11 +48,13 @@ type cluster struct {
 
 var errLost = errors.New("the answer is lost")
 
-func newCluster(t interface {
+// A tester is a test, also one of package rapid.
+type tester interface {
 	Fatal(...any)
 	Helper()
-}, secrets ...types.NamespacedName,
-) *cluster {
+}
+
+func newCluster(t tester, secrets ...types.NamespacedName) *cluster {
 	t.Helper()
 	var objects []runtime.Object
 	for _, name := range secrets {
@@ -77,18 +79,22 @@ func newCluster(t interface {
 	return c
 }
 
-func allSecrets() []types.NamespacedName {
-	return []types.NamespacedName{authoritySecret, server.Secret, client.Secret, elsewhere.Secret}
+// newSynced has all Secrets, and they are filled.
+func newSynced(t tester) *cluster {
+	t.Helper()
+	c := newCluster(t, authoritySecret, server.Secret, client.Secret, elsewhere.Secret)
+	c.sync(t)
+	return c
 }
 
-func (c *cluster) sync(t *testing.T) {
+func (c *cluster) sync(t tester) {
 	t.Helper()
-	if err := c.issuer.Sync(t.Context()); err != nil {
+	if err := c.issuer.Sync(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (c *cluster) data(t interface{ Fatal(...any) }, name types.NamespacedName) map[string][]byte {
+func (c *cluster) data(t tester, name types.NamespacedName) map[string][]byte {
 	secret, err := c.CoreV1().Secrets(name.Namespace).Get(context.Background(), name.Name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -96,16 +102,22 @@ func (c *cluster) data(t interface{ Fatal(...any) }, name types.NamespacedName) 
 	return secret.Data
 }
 
-func (c *cluster) annotate(t interface{ Fatal(...any) }, text string) {
+// put replaces a Secret, as somebody else than the issuer.
+func (c *cluster) put(t tester, secret *corev1.Secret) {
+	t.Helper()
+	if err := c.Tracker().Update(corev1.SchemeGroupVersion.WithResource("secrets"), secret, secret.Namespace); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *cluster) annotate(t tester, text string) {
 	secrets := c.CoreV1().Secrets(authoritySecret.Namespace)
 	secret, err := secrets.Get(context.Background(), authoritySecret.Name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	secret.Annotations = map[string]string{RotateAnnotation: text}
-	if err := c.Tracker().Update(corev1.SchemeGroupVersion.WithResource("secrets"), secret, authoritySecret.Namespace); err != nil {
-		t.Fatal(err)
-	}
+	c.put(t, secret)
 }
 
 // accepts reports why one with the bundle would refuse the certificate at the time.
@@ -129,8 +141,7 @@ func handshake(engine, caller map[string][]byte, now time.Time) error {
 }
 
 func TestEmptySecretsAreFilledAtOnce(t *testing.T) {
-	c := newCluster(t, allSecrets()...)
-	c.sync(t)
+	c := newSynced(t)
 	for _, caller := range []Leaf{client, elsewhere} {
 		if err := handshake(c.data(t, server.Secret), c.data(t, caller.Secret), c.now); err != nil {
 			t.Errorf("%s: %v", caller.CommonName, err)
@@ -149,8 +160,7 @@ func TestEmptySecretsAreFilledAtOnce(t *testing.T) {
 }
 
 func TestALeafIsRenewedInTime(t *testing.T) {
-	c := newCluster(t, allSecrets()...)
-	c.sync(t)
+	c := newSynced(t)
 	before := parsePair(c.data(t, server.Secret)[certKey], c.data(t, server.Secret)[keyKey])
 	c.now = renewalTime(before.cert).Add(-time.Second)
 	c.sync(t)
@@ -167,8 +177,7 @@ func TestALeafIsRenewedInTime(t *testing.T) {
 
 // A change of the authority, step by step.
 func TestAnotherAuthorityIsAnnouncedFirst(t *testing.T) {
-	c := newCluster(t, allSecrets()...)
-	c.sync(t)
+	c := newSynced(t)
 	first := readAuthority(c.data(t, authoritySecret)).current.cert
 	look := func() authority { c.sync(t); return readAuthority(c.data(t, authoritySecret)) }
 	signer := func() *x509.Certificate {
@@ -203,8 +212,7 @@ func TestAnotherAuthorityIsAnnouncedFirst(t *testing.T) {
 }
 
 func TestAnAuthorityIsReplacedBeforeItEnds(t *testing.T) {
-	c := newCluster(t, allSecrets()...)
-	c.sync(t)
+	c := newSynced(t)
 	first := readAuthority(c.data(t, authoritySecret)).current.cert
 	for end := c.now.Add(authorityLife); c.now.Before(end); c.now = c.now.Add(5 * time.Hour) {
 		c.sync(t)
@@ -254,8 +262,7 @@ func TestOnlyASecretOfAnotherNamespaceCountsAsMissingIfItMayNotBeRead(t *testing
 		"the authority's namespace": {forbidden: client, wantEarlier: 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCluster(t, allSecrets()...)
-			c.sync(t)
+			c := newSynced(t)
 			c.forbid(tc.forbidden.Secret)
 			c.annotate(t, "now")
 			for range 4 {
@@ -272,8 +279,7 @@ func TestOnlyASecretOfAnotherNamespaceCountsAsMissingIfItMayNotBeRead(t *testing
 
 // If a Secret cannot be read until the authority ends, the others trust the next one.
 func TestTheAnnouncedAuthoritySignsWhenTheCurrentOneHasEnded(t *testing.T) {
-	c := newCluster(t, allSecrets()...)
-	c.sync(t)
+	c := newSynced(t)
 	ends := readAuthority(c.data(t, authoritySecret)).current.cert.NotAfter
 	c.forbid(client.Secret)
 	c.now = ends.Add(-time.Second)
@@ -293,15 +299,9 @@ func TestTheAnnouncedAuthoritySignsWhenTheCurrentOneHasEnded(t *testing.T) {
 // clock makes everybody accept everybody again, and that lasts.
 func TestAClockThatWasWrongLeavesNothingBehind(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := newCluster(t, allSecrets()...)
-		sync := func() {
-			if err := c.issuer.Sync(context.Background()); err != nil {
-				t.Fatal(err)
-			}
-		}
-		sync()
+		c := newSynced(t)
 		c.now = c.now.Add(time.Duration(rapid.IntRange(0, 900).Draw(t, "age")) * time.Hour)
-		sync()
+		c.sync(t)
 		before, asked := readAuthority(c.data(t, authoritySecret)).current.cert, rapid.Bool().Draw(t, "rotate")
 		if asked {
 			c.annotate(t, "now")
@@ -314,7 +314,7 @@ func TestAClockThatWasWrongLeavesNothingBehind(t *testing.T) {
 		}
 		c.now = c.now.Add(off)
 		for range checks.Draw(t, "checks") {
-			sync()
+			c.sync(t)
 			c.now = c.now.Add(propagation)
 		}
 		c.now = c.now.Add(-off)
@@ -323,7 +323,7 @@ func TestAClockThatWasWrongLeavesNothingBehind(t *testing.T) {
 			if c.now.After(closely) {
 				step = 20 * time.Hour
 			}
-			sync()
+			c.sync(t)
 			if err := handshake(c.data(t, server.Secret), c.data(t, client.Secret), c.now); err != nil {
 				t.Fatalf("at %s: %v", c.now, err)
 			}
@@ -340,8 +340,7 @@ func TestAClockThatWasWrongLeavesNothingBehind(t *testing.T) {
 // The executor starts again with a shorter lifetime of certificates. Those with the longer one
 // are good as long as they say.
 func TestAShorterLifetimeForgetsNoAuthorityEarlier(t *testing.T) {
-	c := newCluster(t, allSecrets()...)
-	c.sync(t)
+	c := newSynced(t)
 	copied := c.data(t, client.Secret)
 	c.annotate(t, "now")
 	for range 3 {
@@ -358,8 +357,7 @@ func TestAShorterLifetimeForgetsNoAuthorityEarlier(t *testing.T) {
 }
 
 func TestAClockThatIsAnHourBehindReplacesNoAuthority(t *testing.T) {
-	c := newCluster(t, allSecrets()...)
-	c.sync(t)
+	c := newSynced(t)
 	before := readAuthority(c.data(t, authoritySecret)).current.cert
 	c.now = c.now.Add(-time.Hour - time.Minute)
 	c.sync(t)
@@ -386,8 +384,7 @@ func TestADamagedAuthorityStaysTrusted(t *testing.T) {
 	for stage, reach := range stages {
 		for _, key := range keys {
 			t.Run(stage+", "+key, func(t *testing.T) {
-				c := newCluster(t, allSecrets()...)
-				c.sync(t)
+				c := newSynced(t)
 				first := readAuthority(c.data(t, authoritySecret)).current.cert
 				reach(t, c)
 				before, earlier := c.data(t, client.Secret), len(readAuthority(c.data(t, authoritySecret)).earlier)
@@ -431,16 +428,14 @@ func (c *cluster) damage(t *testing.T, key string) {
 		return
 	}
 	secret.Data[key] = []byte("damaged")
-	if err := c.Tracker().Update(corev1.SchemeGroupVersion.WithResource("secrets"), secret, authoritySecret.Namespace); err != nil {
-		t.Fatal(err)
-	}
+	c.put(t, secret)
 }
 
 // Whatever happens in which order, everybody who sees what a Secret said at any
 // time within the propagation period accepts everybody else who does.
 func TestEverybodyIsAlwaysAccepted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := newCluster(t, allSecrets()...)
+		c := newCluster(t, authoritySecret, server.Secret, client.Secret, elsewhere.Secret)
 		views := map[string][]view{}
 		checked := map[[2]string]time.Time{}
 		watch := func() {
@@ -485,9 +480,7 @@ func TestEverybodyIsAlwaysAccepted(t *testing.T) {
 // wipe empties a Secret: somebody wants another certificate.
 func (c *cluster) wipe(t *rapid.T, leaf Leaf) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: leaf.Secret.Namespace, Name: leaf.Secret.Name}}
-	if err := c.Tracker().Update(corev1.SchemeGroupVersion.WithResource("secrets"), secret, leaf.Secret.Namespace); err != nil {
-		t.Fatal(err)
-	}
+	c.put(t, secret)
 }
 
 // A view is what a Secret said from a time on.
