@@ -93,9 +93,6 @@ func cleanAttributes(attributes []attribute.KeyValue) []attribute.KeyValue {
 }
 
 func cleanText(s string, maxBytes int) string {
-	if len(s) <= maxBytes && utf8.ValidString(s) {
-		return s
-	}
 	if len(s) > maxBytes {
 		s = s[:maxBytes] + "…"
 	}
