@@ -331,6 +331,20 @@ func TestTheFrontIsForThisMachine(t *testing.T) {
 	if err := p.call(http.MethodGet, statusPath, nil, job); err != nil || job.Name != "job" {
 		t.Errorf("the Job is %q, %v", job.Name, err)
 	}
+	// A page of another site, whose name points to this machine (DNS rebinding).
+	page, err := http.NewRequest(http.MethodGet, p.url+statusPath, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page.Host = "evil.example:8001"
+	answer, err := http.DefaultClient.Do(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != http.StatusForbidden {
+		t.Errorf("a page of another site gets %s, want 403", answer.Status)
+	}
 	for flag, args := range map[string][2]string{"--api-listen must be": {kubeconfig, "0.0.0.0:0"}, "--kubeconfig": {"nowhere", "localhost:0"}} {
 		_, err := startFront(t.Context(), args[0], args[1], newClusterWatcher())
 		testenv.WantError(t, err, flag)

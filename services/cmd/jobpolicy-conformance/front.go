@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"jobpolicy.dev/services/internal/loopback"
 )
 
 // errAnswerLost is why the answer to a write is not passed on.
@@ -98,8 +100,13 @@ func readable(accept string) string {
 
 type writeKey struct{}
 
-// ServeHTTP implements http.Handler.
+// ServeHTTP implements http.Handler. The front adds the credentials of the kubeconfig to each request,
+// so it serves no page of another site that a browser on this machine shows.
 func (f *front) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	if err := loopback.Refusal(r); err != nil {
+		http.Error(rw, err.Error(), http.StatusForbidden)
+		return
+	}
 	if r.Method != http.MethodGet {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {

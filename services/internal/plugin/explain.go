@@ -116,8 +116,8 @@ func jobArgument(args []string) (string, error) {
 // now is the present time. A test of recorded Jobs sets it to the time of the recording.
 var now = time.Now
 
-// readFacts reads what explain needs. It fails if it cannot read the Job. If it cannot read
-// something else, the answer says so.
+// readFacts reads what explain needs. It fails if it cannot read the Job or its pods: without them
+// the explanation would be wrong. If it cannot read events, the answer says so.
 func readFacts(ctx context.Context, reader *cluster.Reader, name string) (explain.Facts, error) {
 	f := explain.Facts{Now: now(), PodEvents: map[string][]corev1.Event{}}
 	var err error
