@@ -73,7 +73,8 @@ func mayWait(s *snapshot, v verdict, p plan, l ledger, pub publication) bool {
 // engine's, no start time and no counts, and it has no pods. The client that created
 // such a Job as suspended needs no status to know that it is suspended. It may update
 // the Job at once, as queue controllers do, and a status write in between would make
-// its update conflict.
+// its update conflict. Unlike isNewJob, it also asks whether the status has a condition of the
+// engine's or counts of active pods.
 func neverRan(s *snapshot) bool {
 	if slices.ContainsFunc(s.status.GetConditions(), func(c *jobpolicyv1.JobCondition) bool { return ownCondition(c.GetType()) }) {
 		return false

@@ -30,7 +30,7 @@ func drawRequest(t *rapid.T) *request {
 		failed := drawCount(t, "unlisted failed")
 		req.UnlistedPods = &jobpolicyv1.UnlistedPods{
 			Succeeded: drawAtLeast(t, "unlisted succeeded", set), Failed: failed, SucceededIndexes: set,
-			Ending: rapid.Int32Range(0, failed).Draw(t, "unlisted ending"),
+			Terminating: rapid.Int32Range(0, failed).Draw(t, "unlisted terminating"),
 		}
 		if rapid.Bool().Draw(t, "unlisted failures have indexes") {
 			set := drawIndexSet(t, "unlisted failed indexes")

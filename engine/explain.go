@@ -58,7 +58,7 @@ func summarize(s *snapshot, v verdict, p plan, resp *jobpolicyv1.DecideJobRespon
 }
 
 func gangText(g *jobpolicyv1.Gang) string {
-	if g.GetMayBegin() {
+	if g.GetMayCreate() {
 		return fmt.Sprintf("gang of at least %d", g.GetMinCount())
 	}
 	return fmt.Sprintf("gang of at least %d, if the Job already has one", g.GetMinCount())

@@ -9,11 +9,11 @@ func planGang(s *snapshot, v verdict, p plan) *jobpolicyv1.Gang {
 	if !s.req.GetSettings().GetGangScheduling() || v.reached() || s.deleting() || !gangShaped(s) {
 		return nil
 	}
-	fresh := neverBegun(s)
+	fresh := isNewJob(s)
 	if p.create == nil && !fresh {
 		return nil
 	}
-	return &jobpolicyv1.Gang{MinCount: s.spec.GetParallelism(), MayBegin: fresh}
+	return &jobpolicyv1.Gang{MinCount: s.spec.GetParallelism(), MayCreate: fresh}
 }
 
 // gangShaped reports whether a Job runs all its pods at once, one for each index, and
@@ -23,10 +23,10 @@ func gangShaped(s *snapshot) bool {
 		!s.spec.GetHasSchedulingGroup()
 }
 
-// neverBegun reports whether nothing was ever done for the Job. No single fact shows
+// isNewJob reports whether nothing was ever done for the Job. No single fact shows
 // this: pods may have been garbage-collected, a suspended Job has no start time, and
 // a Job that was suspended early has no counts (upstream isNewJob, v1.36).
-func neverBegun(s *snapshot) bool {
+func isNewJob(s *snapshot) bool {
 	st := s.status
 	if st.GetStartTime() != nil || st.GetSucceeded() > 0 || !s.completed.Empty() || st.GetFailed() > 0 || hasCondition(st, conditionSuspended) {
 		return false

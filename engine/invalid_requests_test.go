@@ -161,7 +161,7 @@ var invalidCounts = []invalidRequest{
 		"more unlisted failed indexes than pods", "unlisted_pods.failed_indexes", "more indexes than unlisted_pods.failed (1), has 5",
 		func(r *request) { r.UnlistedPods.FailedIndexes = ranges(0, 4) },
 	},
-	{"more unlisted ending than failed", "unlisted_pods.ending", "must be between 0 and", func(r *request) { r.UnlistedPods.Ending = r.UnlistedPods.Failed + 1 }},
+	{"more unlisted ending than failed", "unlisted_pods.terminating", "must be between 0 and", func(r *request) { r.UnlistedPods.Terminating = r.UnlistedPods.Failed + 1 }},
 	{"negative creations", "in_flight.creates", "must not be negative", func(r *request) { r.InFlight.Creates = -1 }},
 	{
 		"more indexes than creations", "in_flight.create_indexes", "more indexes than in_flight.creates (1), has 5",

@@ -72,14 +72,14 @@ func (c *cluster) cutRows(req *jobpolicyv1.DecideJobRequest, keep func(*jobpolic
 	}
 	req.UnaccountedPods, req.UnlistedPods = kept, unlisted(left)
 	if c.replaceFailedOnly() {
-		req.UnlistedPods.Ending = notEnded(left)
+		req.UnlistedPods.Terminating = terminating(left)
 	}
 	if !c.indexed() {
 		req.UnlistedPods.SucceededIndexes, req.UnlistedPods.FailedIndexes = nil, nil
 	}
 }
 
-func notEnded(rows []*jobpolicyv1.UnaccountedPod) (n int32) {
+func terminating(rows []*jobpolicyv1.UnaccountedPod) (n int32) {
 	for _, row := range rows {
 		n += count(row.GetPhase() != jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED && row.GetPhase() != jobpolicyv1.PodPhase_POD_PHASE_FAILED)
 	}
@@ -100,7 +100,7 @@ func (c *cluster) cut(req *jobpolicyv1.DecideJobRequest) {
 	}
 	// As the executor does it: what can be recorded goes first.
 	slices.SortStableFunc(req.UnaccountedPods, func(a, b *jobpolicyv1.UnaccountedPod) int {
-		return int(notEnded([]*jobpolicyv1.UnaccountedPod{a}) - notEnded([]*jobpolicyv1.UnaccountedPod{b}))
+		return int(terminating([]*jobpolicyv1.UnaccountedPod{a}) - terminating([]*jobpolicyv1.UnaccountedPod{b}))
 	})
 	// Of the pods of an index, it keeps all or none.
 	listed, hasIndex := 0, map[int32]bool{}

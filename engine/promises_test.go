@@ -130,9 +130,9 @@ func (p *promises) gang() {
 	}
 	p.expect(together && !p.deleting(), "a gang of %d for a Job that is none", g.GetMinCount())
 	p.expect(g.GetMinCount() == spec.GetParallelism(), "a gang of %d", g.GetMinCount())
-	p.expect(g.GetMayBegin() || p.resp.GetCreate() != nil, "a gang for no pods")
+	p.expect(g.GetMayCreate() || p.resp.GetCreate() != nil, "a gang for no pods")
 	begun := st.GetStartTime() != nil || st.GetSucceeded()+st.GetFailed() > 0 || p.req.GetPods().GetActive() > 0 || len(p.req.GetUnaccountedPods()) > 0
-	p.expect(!g.GetMayBegin() || !begun, "a gang begins for a Job that has begun")
+	p.expect(!g.GetMayCreate() || !begun, "a gang begins for a Job that has begun")
 }
 
 func (p *promises) deletion() {

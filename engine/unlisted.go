@@ -41,7 +41,7 @@ func (s *snapshot) unlistedFailures() int32 {
 	if !s.replaceFailedOnly() {
 		return u.GetFailed()
 	}
-	return u.GetFailed() - u.GetEnding()
+	return u.GetFailed() - u.GetTerminating()
 }
 
 // uncertainFailures is the number of failed unlisted pods of which it is not known

@@ -119,7 +119,7 @@ func (c *checker) index(index *int32) {
 func (c *checker) unlisted(u *jobpolicyv1.UnlistedPods) {
 	c.notNegative("unlisted_pods.succeeded", int64(u.GetSucceeded()))
 	c.notNegative("unlisted_pods.failed", int64(u.GetFailed()))
-	c.between("unlisted_pods.ending", int64(u.GetEnding()), 0, int64(max(0, u.GetFailed())))
+	c.between("unlisted_pods.terminating", int64(u.GetTerminating()), 0, int64(max(0, u.GetFailed())))
 	c.indexesOf("unlisted_pods.succeeded", u.GetSucceeded(), "unlisted_pods.succeeded_indexes", u.GetSucceededIndexes())
 	c.indexesOf("unlisted_pods.failed", u.GetFailed(), "unlisted_pods.failed_indexes", u.GetFailedIndexes())
 }

@@ -66,7 +66,7 @@ func (a *applier) apply(ctx context.Context, s *state.Job, calls *api.Pods, snap
 // snapshot contains what succeeded.
 func (a *applier) carryOut(ctx context.Context, s *state.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) error {
 	podGroup, err := a.gangs.Ensure(ctx, snap.job, d.GetGang())
-	if err != nil && d.GetGang().GetMayBegin() {
+	if err != nil && d.GetGang().GetMayCreate() {
 		// A status would say that the Job has begun. After that, its gang could not be
 		// created any more.
 		return fmt.Errorf("gang: %w", err)

@@ -35,9 +35,9 @@ func gangConfig(s *server, decider Decider) Config {
 }
 
 // gangDecision creates two pods of a gang.
-func gangDecision(mayBegin bool) *jobpolicyv1.DecideJobResponse {
+func gangDecision(mayCreate bool) *jobpolicyv1.DecideJobResponse {
 	return &jobpolicyv1.DecideJobResponse{
-		Gang:   &jobpolicyv1.Gang{MinCount: 2, MayBegin: mayBegin},
+		Gang:   &jobpolicyv1.Gang{MinCount: 2, MayCreate: mayCreate},
 		Create: &jobpolicyv1.CreatePods{Count: 2, Indexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 0, Last: 1}}}},
 		Status: &jobpolicyv1.JobStatus{Active: 2},
 	}
@@ -334,7 +334,7 @@ func TestAWorkloadDeletedBeforeItIsReadIsCreatedInAnotherTry(t *testing.T) {
 	s := newServer()
 	s.Failures["create workloads"] = fakes.FailFirst(1, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "workloads"}, ownWorkload))
 	e := build(t, gangConfig(s, &script{}))
-	want := &jobpolicyv1.Gang{MinCount: 2, MayBegin: true}
+	want := &jobpolicyv1.Gang{MinCount: 2, MayCreate: true}
 	// api.ErrGone would say that the Job is gone.
 	if name, err := e.gangs.Ensure(t.Context(), testJob(gangJob), want); err == nil || errors.Is(err, api.ErrGone) {
 		t.Errorf("the group is %q, %v; want an error", name, err)

@@ -22,7 +22,7 @@
 //     when follow_up says so. If the name of a Job to create is taken by a Job that the
 //     CronJob controls, the creation has succeeded; if another Job has the name, ask
 //     again with the name in names_taken. If a creation fails for another reason, defer
-//     STEP_CREATE_JOB, or STEP_CREATE_ASKED_JOB if the Job has no scheduled time.
+//     STEP_CREATE_JOB, or STEP_CREATE_MANUAL_JOB if the Job has no scheduled time.
 //
 // # How a decision is made
 //

@@ -101,8 +101,9 @@ func (s *snapshot) tooLate(d due) bool {
 	return has && s.now.Unix()-d.start.Unix() > seconds
 }
 
-// lastChance is the first time at which the run may not start any more.
-func (s *snapshot) lastChance(d due) (time.Time, bool) {
+// startDeadline is the first time at which the run is too late to start; ok is false if it never
+// is.
+func (s *snapshot) startDeadline(d due) (at time.Time, ok bool) {
 	seconds, has := s.deadline()
 	const forEver = 1 << 40
 	if !has || seconds > forEver {
@@ -128,7 +129,7 @@ func (s *snapshot) manyMissed(d due) bool {
 // A run is a run to be started.
 type run struct {
 	name string
-	// scheduled is nil for a run that someone asked for.
+	// scheduled is nil for a manual run.
 	scheduled   *timestamppb.Timestamp
 	annotations map[string]string
 }
@@ -151,8 +152,8 @@ func (s *snapshot) scheduledName(at time.Time) string {
 	return fmt.Sprintf("%s-%d", s.req.GetCronJob().GetName(), at.Unix()/60)
 }
 
-// askedRun is the run that annotation.RunNow asks for.
-func (s *snapshot) askedRun() run {
+// manualRun is the run that annotation.RunNow requests.
+func (s *snapshot) manualRun() run {
 	return run{
 		name:        s.req.GetCronJob().GetName() + "-run-" + shortHash(s.opts.runNow),
 		annotations: map[string]string{annotation.RunNow: s.opts.runNow, annotationInstantiate: instantiateManually},

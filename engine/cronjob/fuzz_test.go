@@ -103,7 +103,7 @@ func drawRequest(t *rapid.T) *jobpolicyv1.DecideCronJobRequest {
 		req.Deferrals = []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_JOB, Until: until}}
 	}
 	if until := maybe.Draw(t, "hold asked"); until != nil {
-		req.Deferrals = append(req.Deferrals, &jobpolicyv1.Deferral{Step: jobpolicyv1.Step_STEP_CREATE_ASKED_JOB, Until: until})
+		req.Deferrals = append(req.Deferrals, &jobpolicyv1.Deferral{Step: jobpolicyv1.Step_STEP_CREATE_MANUAL_JOB, Until: until})
 	}
 	if rapid.Bool().Draw(t, "limits") {
 		req.Spec.StartingDeadlineSeconds = proto.Int64(rapid.Int64().Draw(t, "deadline"))

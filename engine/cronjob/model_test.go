@@ -174,7 +174,7 @@ func (l *life) runNow(t *rapid.T) {
 }
 
 func (l *life) hold(t *rapid.T) {
-	step := rapid.SampledFrom([]jobpolicyv1.Step{jobpolicyv1.Step_STEP_CREATE_JOB, jobpolicyv1.Step_STEP_CREATE_ASKED_JOB}).Draw(t, "step")
+	step := rapid.SampledFrom([]jobpolicyv1.Step{jobpolicyv1.Step_STEP_CREATE_JOB, jobpolicyv1.Step_STEP_CREATE_MANUAL_JOB}).Draw(t, "step")
 	l.leave(step, timestamppb.New(l.now().Add(time.Duration(rapid.IntRange(0, 900).Draw(t, "hold"))*time.Second)))
 }
 
@@ -280,15 +280,15 @@ func (l *life) activeRuns() int {
 func (l *life) checkStart(t *rapid.T, resp *jobpolicyv1.DecideCronJobResponse) {
 	create, spec := resp.GetCreate(), l.req.Spec
 	forbidden := spec.GetConcurrencyPolicy() == jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_FORBID && l.activeRuns() > 0
-	held, askedHeld := l.deferred(jobpolicyv1.Step_STEP_CREATE_JOB), l.deferred(jobpolicyv1.Step_STEP_CREATE_ASKED_JOB)
+	held, askedHeld := l.deferred(jobpolicyv1.Step_STEP_CREATE_JOB), l.deferred(jobpolicyv1.Step_STEP_CREATE_MANUAL_JOB)
 	if create != nil && (forbidden || held) {
 		t.Fatalf("created %s, forbidden %v, held %v", create.GetName(), forbidden, held)
 	}
 	asked := l.req.GetSpec().GetAnnotations()[annotation.RunNow]
-	// While a run that was asked for is held, those of the schedule start.
+	// While a manual run is deferred, those of the schedule start.
 	if asked != "" && (forbidden || !askedHeld) && !slices.ContainsFunc(l.req.Jobs, func(job *jobpolicyv1.OwnedJob) bool { return job.GetAnnotations()[annotation.RunNow] == asked }) {
 		if (create.GetScheduledTime() == nil && create != nil) == (forbidden || held) {
-			t.Fatalf("a run was asked for, created: %v, forbidden %v, held %v", create, forbidden, held)
+			t.Fatalf("a manual run is requested, created: %v, forbidden %v, deferred %v", create, forbidden, held)
 		}
 		return
 	}

@@ -192,10 +192,10 @@ func TestListScheduledRunsIsWhatDecisionsDo(t *testing.T) {
 		if want := min(10, runs.GetMissedCount()); int64(len(runs.GetMissed())) != want {
 			t.Fatalf("missed times listed: %d, want %d: %v", len(runs.GetMissed()), want, runs)
 		}
-		if e.GetDecidingRule() == jobpolicyv1.Rule_RULE_UNPARSABLE_SCHEDULE {
+		if e.GetDecidingRule() == jobpolicyv1.Rule_RULE_UNPARSEABLE_SCHEDULE {
 			seen["unreadable"]++
 		}
-		if (e.GetDecidingRule() == jobpolicyv1.Rule_RULE_UNPARSABLE_SCHEDULE) && runs.GetError() == "" {
+		if (e.GetDecidingRule() == jobpolicyv1.Rule_RULE_UNPARSEABLE_SCHEDULE) && runs.GetError() == "" {
 			t.Fatalf("the decision cannot read the schedule, the answer is %v", runs)
 		}
 		next, due := append(runs.GetNext(), nil)[0], append(runs.GetMissed(), nil)

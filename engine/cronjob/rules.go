@@ -76,11 +76,11 @@ type rule struct {
 func startRules() []rule {
 	return []rule{
 		{jobpolicyv1.Rule_RULE_DELETING, deleting},
-		{jobpolicyv1.Rule_RULE_RUN_NOW_ASKED, runNowAsked},
+		{jobpolicyv1.Rule_RULE_MANUAL_RUN_REQUESTED, manualRunRequested},
 		{jobpolicyv1.Rule_RULE_UNKNOWN_TIME_ZONE, unknownTimeZone},
 		{jobpolicyv1.Rule_RULE_SUSPENDED, suspended},
 		{jobpolicyv1.Rule_RULE_TOO_MANY_FAILURES, tooManyFailures},
-		{jobpolicyv1.Rule_RULE_UNPARSABLE_SCHEDULE, unparsableSchedule},
+		{jobpolicyv1.Rule_RULE_UNPARSEABLE_SCHEDULE, unparseableSchedule},
 		{jobpolicyv1.Rule_RULE_NEVER_DUE, neverDue},
 		{jobpolicyv1.Rule_RULE_NOTHING_DUE, nothingDue},
 		{jobpolicyv1.Rule_RULE_STARTING_DEADLINE_PASSED, startingDeadlinePassed},
@@ -130,38 +130,38 @@ func deleting(f facts) answer {
 	return no("the CronJob is not being deleted")
 }
 
-// runNowAsked starts the run that someone asked for by annotation, once for each value
-// of the annotation. It comes before the rules of the schedule, so that the run also
+// manualRunRequested starts the manual run that an annotation requests, once for each value of
+// the annotation. It comes before the rules of the schedule, so that the run also
 // starts in a CronJob whose schedule is always due.
-func runNowAsked(f facts) answer {
+func manualRunRequested(f facts) answer {
 	if f.opts.runNow == "" {
-		return no("nobody asks for a run")
+		return no("no manual run is requested")
 	}
-	asked := f.askedRun()
+	requested := f.manualRun()
 	clearIt := &jobpolicyv1.CronJobEdits{RemoveAnnotations: []string{annotation.RunNow}}
-	if job, done := f.startedFor(f.opts.runNow, asked.name); done {
-		a := no("the run asked for was started as %s", job.GetName())
+	if job, done := f.startedFor(f.opts.runNow, requested.name); done {
+		a := no("the manual run was started as %s", job.GetName())
 		a.edits = clearIt
 		return a
 	}
-	if f.taken(asked.name) {
-		a := no("the run asked for cannot start: a Job named %s belongs to somebody else", asked.name)
+	if f.taken(requested.name) {
+		a := no("the manual run cannot start: a Job named %s belongs to somebody else", requested.name)
 		a.edits = clearIt
-		return a.with(takenEvent(asked.name))
+		return a.with(takenEvent(requested.name))
 	}
 	if f.forbidden() {
-		a := decided("a run was asked for; runs that must end before it: %d", len(f.runs.active))
+		a := decided("a manual run is requested; runs that must end before it: %d", len(f.runs.active))
 		return a.waiting(jobpolicyv1.WaitReason_WAIT_REASON_CONCURRENCY_POLICY, time.Time{})
 	}
-	if step, until, is := f.asksAfter(); is {
-		return no("a run was asked for; creating its Job failed before").deferred(step, until)
+	if step, until, is := f.manualDeferredUntil(); is {
+		return no("a manual run is requested; creating its Job failed before").deferred(step, until)
 	}
-	a := decided("a run was asked for by annotation")
-	a.start, a.replaces, a.edits = &asked, f.replaced(), clearIt
+	a := decided("a manual run is requested by annotation")
+	a.start, a.replaces, a.edits = &requested, f.replaced(), clearIt
 	return a
 }
 
-// startedFor finds the Job of a run that someone asked for.
+// startedFor finds the Job of a manual run.
 func (s *snapshot) startedFor(text, name string) (*jobpolicyv1.OwnedJob, bool) {
 	for _, job := range s.jobs {
 		if job.GetAnnotations()[annotation.RunNow] == text {
@@ -213,7 +213,7 @@ func limitText(limit int) string {
 	return fmt.Sprint(limit)
 }
 
-func unparsableSchedule(f facts) answer {
+func unparseableSchedule(f facts) answer {
 	if f.scheduleErr == nil {
 		return no("the schedule is %s", annotation.Shortened(f.spec.GetSchedule()))
 	}
@@ -258,7 +258,7 @@ func startingDeadlinePassed(f facts) answer {
 	}
 	a := decided("late by %ds, allowed: %ds", late, seconds)
 	a.skipped = jobpolicyv1.SkipReason_SKIP_REASON_STARTING_DEADLINE
-	if missed, ok := f.lastChance(f.due); ok && f.isRecent(missed) {
+	if missed, ok := f.startDeadline(f.due); ok && f.isRecent(missed) {
 		a = a.with(warning(eventMissSchedule, "Missed scheduled time to start a job: %s", f.due.at.Format(time.RFC1123Z)))
 	}
 	return a
@@ -303,7 +303,7 @@ func concurrencyForbidden(f facts) answer {
 	if !f.forbidden() {
 		return no("concurrency policy %s, active runs: %d", policyText(f.spec.GetConcurrencyPolicy()), len(f.runs.active))
 	}
-	missed, _ := f.lastChance(f.due)
+	missed, _ := f.startDeadline(f.due)
 	a := decided("concurrency policy Forbid, active runs: %d", len(f.runs.active)).
 		waiting(jobpolicyv1.WaitReason_WAIT_REASON_CONCURRENCY_POLICY, missed)
 	if f.isRecent(f.due.start) {
@@ -312,25 +312,25 @@ func concurrencyForbidden(f facts) answer {
 	return a
 }
 
-// createsAfter is until when the caller wants no Jobs created.
-func (s *snapshot) createsAfter() (time.Time, bool) {
+// creationDeferredUntil is until when the caller wants no Jobs created.
+func (s *snapshot) creationDeferredUntil() (time.Time, bool) {
 	until, deferred := deferral.Until(s.req.GetDeferrals(), jobpolicyv1.Step_STEP_CREATE_JOB)
 	return until, deferred && until.After(s.now)
 }
 
-// asksAfter is until when the caller wants no Job created that someone asked for, and by
-// which step. Such a run never holds up the runs of the schedule.
-func (s *snapshot) asksAfter() (jobpolicyv1.Step, time.Time, bool) {
-	until, deferred := s.createsAfter()
-	alone, asked := deferral.Until(s.req.GetDeferrals(), jobpolicyv1.Step_STEP_CREATE_ASKED_JOB)
+// manualDeferredUntil is until when the caller wants no Job of a manual run created, and by which
+// step. A manual run never holds up the runs of the schedule.
+func (s *snapshot) manualDeferredUntil() (jobpolicyv1.Step, time.Time, bool) {
+	until, deferred := s.creationDeferredUntil()
+	alone, asked := deferral.Until(s.req.GetDeferrals(), jobpolicyv1.Step_STEP_CREATE_MANUAL_JOB)
 	if asked && alone.After(s.now) && (!deferred || alone.After(until)) {
-		return jobpolicyv1.Step_STEP_CREATE_ASKED_JOB, alone, true
+		return jobpolicyv1.Step_STEP_CREATE_MANUAL_JOB, alone, true
 	}
 	return jobpolicyv1.Step_STEP_CREATE_JOB, until, deferred
 }
 
 func creationDeferred(f facts) answer {
-	until, is := f.createsAfter()
+	until, is := f.creationDeferredUntil()
 	if !is {
 		return no("creating Jobs is not deferred")
 	}

@@ -127,7 +127,7 @@ func (r *runs) replaced(s *snapshot, place map[string]int) bool {
 	if s.spec.GetConcurrencyPolicy() != jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_REPLACE {
 		return false
 	}
-	_, _, deferred := s.asksAfter()
+	_, _, deferred := s.manualDeferredUntil()
 	return deferred || slices.ContainsFunc(r.active, func(job *jobpolicyv1.OwnedJob) bool {
 		_, listed := place[string(job.GetUid())]
 		return !listed

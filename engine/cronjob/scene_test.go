@@ -169,7 +169,7 @@ func (c *cluster) tell(line string) error {
 	lines := map[string]func(string) error{
 		"": ignore, "#": ignore, "cronjob": c.another, "spec": c.spec, "schedule": c.schedule, "zone": c.zone, "option": c.option,
 		"now": c.setNow, "status": c.status, "job": c.job, "gone": c.gone, "absent": c.absent, "taken": c.taken, "defercreations": c.deferStep(jobpolicyv1.Step_STEP_CREATE_JOB),
-		"deferasked": c.deferStep(jobpolicyv1.Step_STEP_CREATE_ASKED_JOB),
+		"deferasked": c.deferStep(jobpolicyv1.Step_STEP_CREATE_MANUAL_JOB),
 		"fresh":      c.fresh, "runs": c.runs,
 	}
 	tell, ok := lines[name]

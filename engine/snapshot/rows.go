@@ -120,7 +120,7 @@ func (c *counter) unlisted(rest []*pod) *jobpolicyv1.UnlistedPods {
 		m.Failed++
 		others = appendIndex(others, c.index(p))
 		if c.replaceFailedOnly() {
-			m.Ending += one(!p.ended())
+			m.Terminating += one(!p.ended())
 		}
 	}
 	m.SucceededIndexes = message(succeeded)

@@ -241,7 +241,7 @@ func TestAFailedCreationIsDeferredAndReported(t *testing.T) {
 	}{
 		"of a scheduled run": {starting("cron-1"), jobpolicyv1.Step_STEP_CREATE_JOB},
 		"of a run that somebody asks for": {
-			applying(&jobpolicyv1.DecideCronJobResponse{Create: &jobpolicyv1.CreateJob{Name: "cron-run-x"}}), jobpolicyv1.Step_STEP_CREATE_ASKED_JOB,
+			applying(&jobpolicyv1.DecideCronJobResponse{Create: &jobpolicyv1.CreateJob{Name: "cron-run-x"}}), jobpolicyv1.Step_STEP_CREATE_MANUAL_JOB,
 		},
 	}
 	for name, tc := range cases {

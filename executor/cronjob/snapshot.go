@@ -55,7 +55,7 @@ func (c *Controller) snapshot(s *cronState) (snapshot, error) {
 		}
 	}
 	postpone(jobpolicyv1.Step_STEP_CREATE_JOB, createAfter)
-	postpone(jobpolicyv1.Step_STEP_CREATE_ASKED_JOB, askedAfter)
+	postpone(jobpolicyv1.Step_STEP_CREATE_MANUAL_JOB, askedAfter)
 	for _, job := range withinLimit(jobs, cron) {
 		m, err := wire.OwnedJob(job)
 		if err != nil {

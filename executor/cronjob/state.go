@@ -27,7 +27,7 @@ type cronState struct {
 	// found.
 	namesTaken map[string]time.Time
 	// creation is the backoff after the Job of a scheduled run could not be created. asked is
-	// the backoff after the Job of a run that somebody asked for could not be created.
+	// the backoff after the Job of a manual run could not be created.
 	creation, asked backoff.Backoff
 	sequence        uint64 // Of the last request.
 	// warned has the generation and the text of the last warning about the CronJob.

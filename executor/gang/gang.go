@@ -142,7 +142,7 @@ func (g *Gangs) workload(ctx context.Context, job *batchv1.Job, want *jobpolicyv
 	if len(found) == 1 {
 		return checkWorkload(job, found[0])
 	}
-	if want.GetMayBegin() {
+	if want.GetMayCreate() {
 		return g.createWorkload(ctx, job, want.GetMinCount())
 	}
 	return g.readWorkload(ctx, job)

@@ -154,7 +154,7 @@ func (p *pods) unlisted(listed []*record) *jobpolicyv1.UnlistedPods {
 		m.FailedIndexes = cmp.Or(all.otherIndexes.set(), &jobpolicyv1.IndexSet{})
 	}
 	if p.policy.ReplaceFailedOnly {
-		m.Ending = all.notEnded
+		m.Terminating = all.terminating
 	}
 	for _, r := range listed {
 		all.count(r, 1)

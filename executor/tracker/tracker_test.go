@@ -226,7 +226,7 @@ func TestRowsBeyondTheLimitAreCounted(t *testing.T) {
 			recorded:     []types.UID{uidOf(2)},
 			want:         &jobpolicyv1.PodSummary{Terminating: 1, TerminatingIndexes: oneIndex(6)},
 			wantRows:     2,
-			wantUnlisted: &jobpolicyv1.UnlistedPods{Failed: 2, Ending: 1},
+			wantUnlisted: &jobpolicyv1.UnlistedPods{Failed: 2, Terminating: 1},
 		},
 	})
 }

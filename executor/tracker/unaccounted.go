@@ -18,7 +18,7 @@ type unaccounted struct {
 	queue []*record
 
 	// Sums, so that a view need not go through the pods that it does not list.
-	succeeded, notEnded            int32
+	succeeded, terminating         int32
 	succeededIndexes, otherIndexes indexes
 }
 
@@ -44,7 +44,7 @@ func (u *unaccounted) has(r *record) bool { return u.records[r.pod.UID] == r }
 
 // count adds a record to the sums, sign times: 1 or -1.
 func (u *unaccounted) count(r *record, sign int32) {
-	countIf(&u.notEnded, !r.pod.Ended(), sign)
+	countIf(&u.terminating, !r.pod.Ended(), sign)
 	of := &u.otherIndexes
 	if r.pod.Phase() == corev1.PodSucceeded {
 		u.succeeded += sign

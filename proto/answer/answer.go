@@ -81,8 +81,8 @@ func Check(request Request, decision Decision) error {
 		switch create := d.GetCreate(); {
 		case create != nil && deferred(request, jobpolicyv1.Step_STEP_CREATE_JOB):
 			return errors.New("create is set, but the request defers STEP_CREATE_JOB")
-		case create != nil && create.GetScheduledTime() == nil && deferred(request, jobpolicyv1.Step_STEP_CREATE_ASKED_JOB):
-			return errors.New("create is set, but the request defers STEP_CREATE_ASKED_JOB")
+		case create != nil && create.GetScheduledTime() == nil && deferred(request, jobpolicyv1.Step_STEP_CREATE_MANUAL_JOB):
+			return errors.New("create is set, but the request defers STEP_CREATE_MANUAL_JOB")
 		}
 	}
 	return nil

@@ -55,8 +55,8 @@ func TestCheckDeferredCreationOfAJob(t *testing.T) {
 		"it creates the Job when it may":       {jobpolicyv1.Step_STEP_CREATE_JOB, now, create, false},
 		"another step is left for later":       {jobpolicyv1.Step_STEP_CREATE_PODS, later, create, false},
 		"it creates nothing":                   {jobpolicyv1.Step_STEP_CREATE_JOB, later, nil, false},
-		"it creates a Job that was asked for":  {jobpolicyv1.Step_STEP_CREATE_ASKED_JOB, later, create, true},
-		"the Job that it creates is scheduled": {jobpolicyv1.Step_STEP_CREATE_ASKED_JOB, later, scheduled, false},
+		"it creates a Job that was asked for":  {jobpolicyv1.Step_STEP_CREATE_MANUAL_JOB, later, create, true},
+		"the Job that it creates is scheduled": {jobpolicyv1.Step_STEP_CREATE_MANUAL_JOB, later, scheduled, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -173,7 +173,7 @@ func (w *cronWork) ask(decide DecideCronJob) (*jobpolicyv1.DecideCronJobResponse
 			return nil, err
 		}
 	}
-	// Two at most: the name of a run that somebody asked for, and that of the due run.
+	// Two at most: the name of a manual run, and that of the due run.
 	for range 2 {
 		create := resp.GetCreate()
 		if create == nil || !w.takenByOthers(create.GetName()) {

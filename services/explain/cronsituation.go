@@ -28,12 +28,12 @@ func (w *cronWork) situation() {
 	case jobpolicyv1.Rule_RULE_DELETING:
 		w.advise("It is gone when its finalizers are removed: %s.", strings.Join(w.CronJob.Finalizers, ", "))
 		w.say(Deleting, "The CronJob is being deleted since %s: no run starts any more.", w.when(w.CronJob.DeletionTimestamp.Time))
-	case jobpolicyv1.Rule_RULE_RUN_NOW_ASKED:
+	case jobpolicyv1.Rule_RULE_MANUAL_RUN_REQUESTED:
 		w.runNow(decidedBecause(e))
 	case jobpolicyv1.Rule_RULE_UNKNOWN_TIME_ZONE:
 		w.advise("Set spec.timeZone to an IANA name such as Europe/Berlin.")
 		w.say(Invalid, "No run starts: %s.", decidedBecause(e))
-	case jobpolicyv1.Rule_RULE_UNPARSABLE_SCHEDULE:
+	case jobpolicyv1.Rule_RULE_UNPARSEABLE_SCHEDULE:
 		if w.unreadable == nil { // another engine may read less
 			w.unreadable = errors.New(`schedule: expected five fields such as "30 2 * * 1-5"`)
 		}

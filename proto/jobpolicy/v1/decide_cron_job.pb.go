@@ -190,7 +190,7 @@ type DecideCronJobRequest struct {
 	// jobpolicy.dev/run-now asked for is given up instead: edits removes the annotation.
 	NamesTaken []string `protobuf:"bytes,8,rep,name=names_taken,json=namesTaken,proto3" json:"names_taken,omitempty"`
 	// Set by the caller; the steps that the engine is to leave for later, each at most
-	// once, and at most 100. Only STEP_CREATE_JOB and STEP_CREATE_ASKED_JOB have an
+	// once, and at most 100. Only STEP_CREATE_JOB and STEP_CREATE_MANUAL_JOB have an
 	// effect. Absent: no step is left for later.
 	Deferrals []*Deferral `protobuf:"bytes,9,rep,name=deferrals,proto3" json:"deferrals,omitempty"`
 	// Set by the caller; absent: the caller guarantees that its view is current.

@@ -1009,9 +1009,9 @@ type Gang struct {
 	// existing gang may be used. If there is none, the pods are created without a gang,
 	// because a Job that started without a gang goes on without one.
 	//
-	// If may_begin is true and the gang cannot be created, nothing else of the decision
+	// If may_create is true and the gang cannot be created, nothing else of the decision
 	// may be carried out, because the status would say that the Job has started.
-	MayBegin      bool `protobuf:"varint,2,opt,name=may_begin,json=mayBegin,proto3" json:"may_begin,omitempty"`
+	MayCreate     bool `protobuf:"varint,2,opt,name=may_create,json=mayCreate,proto3" json:"may_create,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1053,9 +1053,9 @@ func (x *Gang) GetMinCount() int32 {
 	return 0
 }
 
-func (x *Gang) GetMayBegin() bool {
+func (x *Gang) GetMayCreate() bool {
 	if x != nil {
-		return x.MayBegin
+		return x.MayCreate
 	}
 	return false
 }
@@ -1704,10 +1704,11 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\x04rule\x18\x01 \x01(\x0e2\x12.jobpolicy.v1.RuleR\x04rule\x12\x1a\n" +
 	"\brepeated\x18\x02 \x01(\bR\brepeated\x12/\n" +
 	"\x11policy_rule_index\x18\x03 \x01(\x05H\x00R\x0fpolicyRuleIndex\x88\x01\x01B\x14\n" +
-	"\x12_policy_rule_index\"@\n" +
+	"\x12_policy_rule_index\"B\n" +
 	"\x04Gang\x12\x1b\n" +
-	"\tmin_count\x18\x01 \x01(\x05R\bminCount\x12\x1b\n" +
-	"\tmay_begin\x18\x02 \x01(\bR\bmayBegin\"\xc3\x01\n" +
+	"\tmin_count\x18\x01 \x01(\x05R\bminCount\x12\x1d\n" +
+	"\n" +
+	"may_create\x18\x02 \x01(\bR\tmayCreate\"\xc3\x01\n" +
 	"\n" +
 	"CreatePods\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\x05R\x05count\x120\n" +

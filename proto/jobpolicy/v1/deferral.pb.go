@@ -27,7 +27,7 @@ const (
 // An engine ignores a step that it does not know. So the caller refuses a decision that
 // takes a step whose until is later than now: create with STEP_CREATE_PODS, delete with
 // STEP_DELETE_PODS, any create with STEP_CREATE_JOB, and a create without scheduled_time
-// with STEP_CREATE_ASKED_JOB. A status is never a reason to refuse: one that is not routine
+// with STEP_CREATE_MANUAL_JOB. A status is never a reason to refuse: one that is not routine
 // comes at any time.
 type Step int32
 
@@ -65,15 +65,15 @@ const (
 	// deferred until later than STEP_WRITE_ROUTINE_STATUS, the time of
 	// STEP_WRITE_ROUTINE_STATUS applies.
 	Step_STEP_RECORD_PODS Step = 4
-	// The Job of any run is created, scheduled or asked for (CronJobs only). A caller
+	// The Job of any run is created, scheduled or manual (CronJobs only). A caller
 	// defers this after the creation of a scheduled run failed. Jobs that the run would
 	// replace are not deleted either. Everything else goes on.
 	Step_STEP_CREATE_JOB Step = 5
-	// The Job of a run that was asked for by jobpolicy.dev/run-now is created (CronJobs
+	// The Job of a manual run (annotation jobpolicy.dev/run-now) is created (CronJobs
 	// only). A caller defers this after the creation of such a run failed, because an
 	// admission policy may refuse that one alone. Scheduled runs, and everything else,
 	// go on.
-	Step_STEP_CREATE_ASKED_JOB Step = 6
+	Step_STEP_CREATE_MANUAL_JOB Step = 6
 )
 
 // Enum value maps for Step.
@@ -85,7 +85,7 @@ var (
 		3: "STEP_WRITE_ROUTINE_STATUS",
 		4: "STEP_RECORD_PODS",
 		5: "STEP_CREATE_JOB",
-		6: "STEP_CREATE_ASKED_JOB",
+		6: "STEP_CREATE_MANUAL_JOB",
 	}
 	Step_value = map[string]int32{
 		"STEP_UNSPECIFIED":          0,
@@ -94,7 +94,7 @@ var (
 		"STEP_WRITE_ROUTINE_STATUS": 3,
 		"STEP_RECORD_PODS":          4,
 		"STEP_CREATE_JOB":           5,
-		"STEP_CREATE_ASKED_JOB":     6,
+		"STEP_CREATE_MANUAL_JOB":    6,
 	}
 )
 
@@ -189,15 +189,15 @@ const file_jobpolicy_v1_deferral_proto_rawDesc = "" +
 	"\x1bjobpolicy/v1/deferral.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"d\n" +
 	"\bDeferral\x12&\n" +
 	"\x04step\x18\x01 \x01(\x0e2\x12.jobpolicy.v1.StepR\x04step\x120\n" +
-	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until*\xad\x01\n" +
+	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until*\xae\x01\n" +
 	"\x04Step\x12\x14\n" +
 	"\x10STEP_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10STEP_CREATE_PODS\x10\x01\x12\x14\n" +
 	"\x10STEP_DELETE_PODS\x10\x02\x12\x1d\n" +
 	"\x19STEP_WRITE_ROUTINE_STATUS\x10\x03\x12\x14\n" +
 	"\x10STEP_RECORD_PODS\x10\x04\x12\x13\n" +
-	"\x0fSTEP_CREATE_JOB\x10\x05\x12\x19\n" +
-	"\x15STEP_CREATE_ASKED_JOB\x10\x06B.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
+	"\x0fSTEP_CREATE_JOB\x10\x05\x12\x1a\n" +
+	"\x16STEP_CREATE_MANUAL_JOB\x10\x06B.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (
 	file_jobpolicy_v1_deferral_proto_rawDescOnce sync.Once

@@ -450,7 +450,7 @@ type UnlistedPods struct {
 	// pod replacement policy FAILED or with a pod failure policy, because only then it
 	// matters how such a pod ends. Not more than failed. The engine creates pods
 	// without waiting until these are listed: they count as terminating until they end.
-	Ending int32 `protobuf:"varint,4,opt,name=ending,proto3" json:"ending,omitempty"`
+	Terminating int32 `protobuf:"varint,4,opt,name=terminating,proto3" json:"terminating,omitempty"`
 	// Indexes of the pods counted in failed, if they have one; INDEXED only. Not more than
 	// failed. With backoff_limit_per_index, an index in this set gets no new pod until
 	// its failed pods are listed; all other indexes do. The caller must then list
@@ -513,9 +513,9 @@ func (x *UnlistedPods) GetSucceededIndexes() *IndexSet {
 	return nil
 }
 
-func (x *UnlistedPods) GetEnding() int32 {
+func (x *UnlistedPods) GetTerminating() int32 {
 	if x != nil {
-		return x.Ending
+		return x.Terminating
 	}
 	return 0
 }
@@ -1011,12 +1011,12 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"conditions\"S\n" +
 	"\rContainerExit\x12%\n" +
 	"\x0econtainer_name\x18\x01 \x01(\tR\rcontainerName\x12\x1b\n" +
-	"\texit_code\x18\x02 \x01(\x05R\bexitCode\"\xe0\x01\n" +
+	"\texit_code\x18\x02 \x01(\x05R\bexitCode\"\xea\x01\n" +
 	"\fUnlistedPods\x12\x1c\n" +
 	"\tsucceeded\x18\x01 \x01(\x05R\tsucceeded\x12\x16\n" +
 	"\x06failed\x18\x02 \x01(\x05R\x06failed\x12C\n" +
-	"\x11succeeded_indexes\x18\x03 \x01(\v2\x16.jobpolicy.v1.IndexSetR\x10succeededIndexes\x12\x16\n" +
-	"\x06ending\x18\x04 \x01(\x05R\x06ending\x12=\n" +
+	"\x11succeeded_indexes\x18\x03 \x01(\v2\x16.jobpolicy.v1.IndexSetR\x10succeededIndexes\x12 \n" +
+	"\vterminating\x18\x04 \x01(\x05R\vterminating\x12=\n" +
 	"\x0efailed_indexes\x18\x05 \x01(\v2\x16.jobpolicy.v1.IndexSetR\rfailedIndexes\"\x8f\x03\n" +
 	"\tActivePod\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\fR\x03uid\x12,\n" +

@@ -50,8 +50,8 @@ const (
 	Rule_RULE_COMPLETIONS_REACHED Rule = 9
 	// The CronJob is being deleted: no run is started.
 	Rule_RULE_DELETING Rule = 101
-	// Someone asked for a run now, independently of the schedule.
-	Rule_RULE_RUN_NOW_ASKED Rule = 102
+	// A manual run was requested with the annotation jobpolicy.dev/run-now.
+	Rule_RULE_MANUAL_RUN_REQUESTED Rule = 102
 	// The schedule's time zone cannot be found.
 	Rule_RULE_UNKNOWN_TIME_ZONE Rule = 103
 	// The CronJob is suspended.
@@ -60,7 +60,7 @@ const (
 	// jobpolicy.dev/suspend-after-failures says.
 	Rule_RULE_TOO_MANY_FAILURES Rule = 105
 	// The schedule cannot be read.
-	Rule_RULE_UNPARSABLE_SCHEDULE Rule = 106
+	Rule_RULE_UNPARSEABLE_SCHEDULE Rule = 106
 	// No time matches the schedule within five years.
 	Rule_RULE_NEVER_DUE Rule = 107
 	// No time of the schedule has come since the last run.
@@ -95,11 +95,11 @@ var (
 		8:   "RULE_SUCCESS_POLICY_MET",
 		9:   "RULE_COMPLETIONS_REACHED",
 		101: "RULE_DELETING",
-		102: "RULE_RUN_NOW_ASKED",
+		102: "RULE_MANUAL_RUN_REQUESTED",
 		103: "RULE_UNKNOWN_TIME_ZONE",
 		104: "RULE_SUSPENDED",
 		105: "RULE_TOO_MANY_FAILURES",
-		106: "RULE_UNPARSABLE_SCHEDULE",
+		106: "RULE_UNPARSEABLE_SCHEDULE",
 		107: "RULE_NEVER_DUE",
 		108: "RULE_NOTHING_DUE",
 		109: "RULE_STARTING_DEADLINE_PASSED",
@@ -122,11 +122,11 @@ var (
 		"RULE_SUCCESS_POLICY_MET":               8,
 		"RULE_COMPLETIONS_REACHED":              9,
 		"RULE_DELETING":                         101,
-		"RULE_RUN_NOW_ASKED":                    102,
+		"RULE_MANUAL_RUN_REQUESTED":             102,
 		"RULE_UNKNOWN_TIME_ZONE":                103,
 		"RULE_SUSPENDED":                        104,
 		"RULE_TOO_MANY_FAILURES":                105,
-		"RULE_UNPARSABLE_SCHEDULE":              106,
+		"RULE_UNPARSEABLE_SCHEDULE":             106,
 		"RULE_NEVER_DUE":                        107,
 		"RULE_NOTHING_DUE":                      108,
 		"RULE_STARTING_DEADLINE_PASSED":         109,
@@ -170,7 +170,7 @@ var File_jobpolicy_v1_rule_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_rule_proto_rawDesc = "" +
 	"\n" +
-	"\x17jobpolicy/v1/rule.proto\x12\fjobpolicy.v1*\xc0\x05\n" +
+	"\x17jobpolicy/v1/rule.proto\x12\fjobpolicy.v1*\xc8\x05\n" +
 	"\x04Rule\x12\x14\n" +
 	"\x10RULE_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dRULE_SUCCESS_ALREADY_DECLARED\x10\x01\x12!\n" +
@@ -182,12 +182,12 @@ const file_jobpolicy_v1_rule_proto_rawDesc = "" +
 	"%RULE_ALL_INDEXES_FINISHED_SOME_FAILED\x10\a\x12\x1b\n" +
 	"\x17RULE_SUCCESS_POLICY_MET\x10\b\x12\x1c\n" +
 	"\x18RULE_COMPLETIONS_REACHED\x10\t\x12\x11\n" +
-	"\rRULE_DELETING\x10e\x12\x16\n" +
-	"\x12RULE_RUN_NOW_ASKED\x10f\x12\x1a\n" +
+	"\rRULE_DELETING\x10e\x12\x1d\n" +
+	"\x19RULE_MANUAL_RUN_REQUESTED\x10f\x12\x1a\n" +
 	"\x16RULE_UNKNOWN_TIME_ZONE\x10g\x12\x12\n" +
 	"\x0eRULE_SUSPENDED\x10h\x12\x1a\n" +
-	"\x16RULE_TOO_MANY_FAILURES\x10i\x12\x1c\n" +
-	"\x18RULE_UNPARSABLE_SCHEDULE\x10j\x12\x12\n" +
+	"\x16RULE_TOO_MANY_FAILURES\x10i\x12\x1d\n" +
+	"\x19RULE_UNPARSEABLE_SCHEDULE\x10j\x12\x12\n" +
 	"\x0eRULE_NEVER_DUE\x10k\x12\x14\n" +
 	"\x10RULE_NOTHING_DUE\x10l\x12!\n" +
 	"\x1dRULE_STARTING_DEADLINE_PASSED\x10m\x12\x18\n" +
