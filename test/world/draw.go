@@ -69,7 +69,7 @@ const longestTrouble = 20 * time.Minute
 
 // window draws a part of that time.
 func (d *drawer) window() (from, to time.Duration) {
-	if d.chance(20) && d.p.calm <= longestTrouble {
+	if d.chance(20) && d.p.brief() {
 		return 0, d.p.calm
 	}
 	from = d.moment()

@@ -69,7 +69,7 @@ func (d *drawer) crons() {
 	for i := range d.among(1, 2) {
 		c := d.cron(fmt.Sprintf("cron-%c", 'a'+i), rhythm, change.zone)
 		d.p.crons = append(d.p.crons, c)
-		on := c.namespace + "/" + c.name
+		on := c.on()
 		created := d.within(10*time.Millisecond, time.Minute)
 		d.add(step{at: created, who: "user", verb: "create", on: on})
 		for range pick(d, 0, 1, 2, 4) {

@@ -12,14 +12,9 @@ import (
 // the one that was too late has read it.
 func (d *drawer) lateForTheLease() {
 	p := d.p
-	if len(p.jobs) == 0 {
-		return
-	}
 	d.situated("late for the lease")
 	p.executor.replicas, p.executor.together = 2, false
-	j := p.jobs[0]
-	on := j.namespace + "/" + j.name
-	j.spec, j.fates = simpleSpec(d.among(2, 4)), nil
+	j, on := p.uncreated(d.among(2, 4))
 	j.spec.Completions = new(int32(d.among(20, 50)))
 	for range *j.spec.Completions {
 		j.fates = append(j.fates, fate{
@@ -27,7 +22,6 @@ func (d *drawer) lateForTheLease() {
 			end: endsWell, linger: time.Second,
 		})
 	}
-	p.steps = withoutStepsOn(p.steps, on)
 	d.add(step{at: d.within(time.Millisecond, 10*time.Second), who: "user", verb: "create", on: on})
 	for range d.among(1, 3) {
 		d.add(step{at: d.within(5*time.Second, 50*time.Second), who: "user", verb: "delete the lease"})
@@ -39,9 +33,6 @@ func (d *drawer) lateForTheLease() {
 // By then, a run may be gone: it ends soon and must not stay, or a user deletes it at once.
 func (d *drawer) unansweredRuns() {
 	p := d.p
-	if len(p.crons) == 0 {
-		return
-	}
 	d.situated("runs without answer")
 	for _, c := range p.crons {
 		c.spec.JobTemplate.Spec.TTLSecondsAfterFinished = new(int32(pick(d, 0, 0, 1, 5)))
@@ -53,7 +44,7 @@ func (d *drawer) unansweredRuns() {
 		}
 		for range d.among(0, 3) {
 			at := d.nextRun(c.spec.Schedule, d.moment()) + d.within(100*time.Millisecond, 5*time.Second)
-			d.add(step{at: at, who: "user", verb: "delete the last run", on: c.namespace + "/" + c.name, text: "Background"})
+			d.add(step{at: at, who: "user", verb: "delete the last run", on: c.on(), text: "Background"})
 		}
 	}
 	p.faults = append([]*fault{{
@@ -79,22 +70,19 @@ func (d *drawer) nextRun(schedule string, after time.Duration) time.Duration {
 // long after the deadline, and nothing else happens to it meanwhile.
 func (d *drawer) deadlineWhileDeleted() {
 	p := d.p
-	if len(p.jobs) == 0 || p.calm > longestTrouble {
-		return
-	}
 	j := pick(d, p.jobs...)
 	if j.foreign() {
 		return
 	}
 	d.situated("deadline while deleted")
-	on, deadline := j.namespace+"/"+j.name, d.within(10*time.Second, 5*time.Minute).Truncate(time.Second)
+	on, deadline := j.on(), d.within(10*time.Second, 5*time.Minute).Truncate(time.Second)
 	created := d.within(10*time.Millisecond, 10*time.Second)
 	until := created + deadline + d.within(time.Minute, 15*time.Minute)
 	j.spec.Suspend, j.spec.ActiveDeadlineSeconds, j.finalizers = nil, new(int64(deadline/time.Second)), nil
 	for i := range j.fates {
 		j.fates[i].end, j.fates[i].linger = restless, d.within(time.Second, until)
 	}
-	p.steps = withoutStepsOn(p.steps, on)
+	p.dropSteps(on)
 	d.add(step{at: created, who: "user", verb: "create", on: on})
 	d.add(step{at: created + d.within(time.Second, deadline), who: "user", verb: "delete", on: on, text: pick(d, "Background", "Foreground")})
 	if d.chance(70) {
@@ -112,16 +100,16 @@ var seldom = []string{"0 */2 * * *", "30 */3 * * *", "15 1-23/4 * * *", "0 */6 *
 // before the next run.
 func (d *drawer) missedForHours() {
 	p := d.p
-	if len(p.crons) == 0 || p.overWeeks() {
+	if p.overWeeks() {
 		return
 	}
 	d.situated("away for hours")
 	p.executor.replicas, p.executor.together, p.executor.warmStandby = 1, false, false
 	p.network.longWatches = true
 	for _, c := range p.crons {
-		p.steps = withoutStepsOn(p.steps, c.namespace+"/"+c.name)
+		p.dropSteps(c.on())
 	}
-	p.steps = withoutVerb(p.steps, "set the clock") // It would be wrong for hours.
+	p.dropVerb("set the clock") // It would be wrong for hours.
 	c := d.cron("cron-a", rhythm{schedule: pick(d, seldom...)}, p.executor.zone)
 	if d.chance(80) {
 		c.spec.StartingDeadlineSeconds = nil
@@ -130,7 +118,7 @@ func (d *drawer) missedForHours() {
 		c.spec.ConcurrencyPolicy = batchv1.AllowConcurrent
 	}
 	p.crons = []*cronPlan{c}
-	on := c.namespace + "/" + c.name
+	on := c.on()
 	missed := d.nextRun(c.spec.Schedule, d.within(time.Minute, 4*time.Hour))
 	next := d.nextRun(c.spec.Schedule, missed)
 	d.add(step{at: d.within(10*time.Millisecond, 20*time.Second), who: "user", verb: "create", on: on})

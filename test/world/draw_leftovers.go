@@ -14,13 +14,10 @@ import (
 // the other. The pods run for minutes: by then, nothing is left of the pods that both created.
 func (d *drawer) finishedBeforeItsPods() {
 	p := d.p
-	if len(p.jobs) == 0 || p.calm > longestTrouble {
-		return
-	}
 	d.situated("finished before its pods")
 	p.executor.replicas, p.executor.together = 2, true
-	j, n := p.jobs[0], d.among(1, 5)
-	j.spec, j.fates = simpleSpec(n), nil
+	n := d.among(1, 5)
+	j, on := p.uncreated(n)
 	j.spec.Completions = new(int32(n))
 	if d.chance(50) {
 		j.spec.CompletionMode = new(batchv1.IndexedCompletion)
@@ -32,8 +29,6 @@ func (d *drawer) finishedBeforeItsPods() {
 		f.run = runs + d.within(time.Millisecond, 10*time.Second)
 		j.fates = append(j.fates, f)
 	}
-	on := j.namespace + "/" + j.name
-	p.steps = withoutStepsOn(p.steps, on)
 	d.add(step{at: d.within(time.Millisecond, time.Second), who: "user", verb: "create", on: on})
 	p.calm = max(p.calm, runs+time.Minute)
 	late := &fault{
@@ -41,9 +36,7 @@ func (d *drawer) finishedBeforeItsPods() {
 		delay: span{time.Millisecond, d.within(5*time.Second, 30*time.Second)},
 	}
 	p.faults = append([]*fault{late}, p.faults...)
-	if d.chance(60) {
-		p.faults = p.faults[:1] // Other faults may hide the end of the Job as well.
-	}
+	d.alone(60) // Other faults may hide the end of the Job as well.
 }
 
 // suspendedWithUnreleased suspends a Job with limits per index until the end. Before that, a
@@ -52,12 +45,9 @@ func (d *drawer) finishedBeforeItsPods() {
 // deleted the pods that did.
 func (d *drawer) suspendedWithUnreleased() {
 	p := d.p
-	if len(p.jobs) == 0 || p.calm > longestTrouble {
-		return
-	}
 	d.situated("suspended with unreleased pods")
-	j, n := p.jobs[0], d.among(1, 4)
-	j.spec, j.fates = simpleSpec(n), nil
+	n := d.among(1, 4)
+	j, on := p.uncreated(n)
 	j.spec.CompletionMode, j.spec.Completions = new(batchv1.IndexedCompletion), new(int32(n))
 	j.spec.BackoffLimitPerIndex = new(int32(d.among(1, 3)))
 	if d.chance(40) {
@@ -73,31 +63,23 @@ func (d *drawer) suspendedWithUnreleased() {
 		}
 		j.fates = append(j.fates, f)
 	}
-	on, at := j.namespace+"/"+j.name, d.within(15*time.Second, 90*time.Second)
-	p.steps = withoutStepsOn(p.steps, on)
+	at := d.within(15*time.Second, 90*time.Second)
 	d.add(step{at: d.within(time.Millisecond, time.Second), who: "user", verb: "create", on: on})
 	d.add(step{at: at, who: "user", verb: "suspend", on: on})
 	p.calm = max(p.calm, at+20*time.Second)
 	p.faults = append([]*fault{{kind: guarded, percent: d.among(20, 60), verb: "PATCH", resource: "pods", to: p.calm}}, p.faults...)
-	if d.chance(50) {
-		p.faults = p.faults[:1] // Other faults may delay the suspension.
-	}
+	d.alone(50) // Other faults may delay the suspension.
 }
 
 // punctualRuns lets a policy refuse, from begin to end, that some finished runs of CronJobs are
 // deleted, although few may be kept. A run that does not start within seconds is lost.
 func (d *drawer) punctualRuns() {
 	p := d.p
-	if len(p.crons) == 0 || p.calm > longestTrouble {
-		return // Each guarded Job of a CronJob is tried again every minute.
-	}
 	d.situated("punctual runs beside a guarded history")
 	for _, c := range p.crons {
 		c.spec.StartingDeadlineSeconds = new(int64(d.among(10, 40)))
 		c.spec.SuccessfulJobsHistoryLimit, c.spec.FailedJobsHistoryLimit = new(d.Int32N(2)), new(d.Int32N(2))
 	}
 	p.faults = append([]*fault{{kind: guarded, percent: d.among(20, 60), verb: "DELETE", resource: "jobs", to: p.calm}}, p.faults...)
-	if d.chance(70) {
-		p.faults = p.faults[:1] // Other faults would excuse a delay.
-	}
+	d.alone(70) // Other faults would excuse a delay.
 }

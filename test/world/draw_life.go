@@ -10,11 +10,11 @@ import (
 // life draws what happens to a Job: when it is created, and what users and other
 // controllers do to it.
 func (d *drawer) life(j *jobPlan) {
-	on := j.namespace + "/" + j.name
+	on := j.on()
 	created := d.within(10*time.Millisecond, d.p.calm/2)
 	d.add(step{at: created, who: "user", verb: "create", on: on})
 	if valueOr(j.spec.Suspend, false) {
-		d.queue(j, on, created)
+		d.queue(on, created)
 	}
 	for range pick(d, 0, 0, 1, 1, 2, 3, 5) {
 		d.act(j, on, created)
@@ -38,7 +38,7 @@ func (j *jobPlan) foreign() bool {
 
 // queue is a queue controller: it creates a Job suspended, updates it at once, and
 // resumes it later.
-func (d *drawer) queue(j *jobPlan, on string, created time.Duration) {
+func (d *drawer) queue(on string, created time.Duration) {
 	if d.chance(50) {
 		d.add(step{at: created + d.within(time.Microsecond, 20*time.Millisecond), who: "queue", verb: "label", on: on, text: "queue=q"})
 	}

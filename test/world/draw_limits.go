@@ -3,6 +3,7 @@ package world
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -41,7 +42,7 @@ func (d *drawer) timesWithoutEnd() {
 // of many ends wait to be sent.
 func (d *drawer) manyEvents() {
 	p := d.p
-	if len(p.jobs) == 0 || p.executor.maxWrites > 0 {
+	if p.executor.maxWrites > 0 {
 		return // With few writes in flight, so many Jobs could not start in time.
 	}
 	p.network.request.most, p.executor.qps = d.within(20*time.Millisecond, 300*time.Millisecond), 0
@@ -51,11 +52,12 @@ func (d *drawer) manyEvents() {
 		j.spec.Completions = new(int32(1))
 		j.fates = []fate{d.soon()}
 		p.jobs = append(p.jobs, j)
-		d.add(step{at: from + time.Duration(d.Int64N(int64(lasts))), who: "user", verb: "create", on: j.namespace + "/" + j.name})
+		d.add(step{at: from + time.Duration(d.Int64N(int64(lasts))), who: "user", verb: "create", on: j.on()})
 	}
 	p.calm = max(p.calm, from+lasts+30*time.Second)
 	if d.chance(70) { // A lost event, or a dead executor, would excuse that nothing tells of an end.
-		p.faults, p.steps = nil, withoutVerb(p.steps, "kill")
+		p.faults = nil
+		p.dropVerb("kill")
 	}
 	d.situated("many events at once")
 }
@@ -76,11 +78,11 @@ const mostBesideHogs = 20
 // happen in time.
 func (d *drawer) plannedAmongMany() {
 	p := d.p
-	if len(p.jobs) == 0 || len(p.jobs) > mostBesideHogs || p.executor.elected() || p.calm > longestTrouble {
+	if len(p.jobs) > mostBesideHogs || p.executor.elected() {
 		return
 	}
 	p.calm = max(p.calm, 90*time.Second)
-	if !p.hasJobIn(hungNamespace) {
+	if !slices.ContainsFunc(p.jobs, func(j *jobPlan) bool { return j.namespace == hungNamespace }) {
 		d.hung()
 	}
 	for i := range d.among(4, 8) {
@@ -97,18 +99,9 @@ func (d *drawer) plannedAmongMany() {
 			j.spec.ActiveDeadlineSeconds = new(int64(due / time.Second))
 		}
 		p.jobs = append(p.jobs, j)
-		d.add(step{at: p.calm/8 + d.within(time.Millisecond, p.calm/4), who: "user", verb: "create", on: j.namespace + "/" + j.name})
+		d.add(step{at: p.calm/8 + d.within(time.Millisecond, p.calm/4), who: "user", verb: "create", on: j.on()})
 	}
 	d.situated("planned while others wait")
-}
-
-func (p *plan) hasJobIn(namespace string) bool {
-	for _, j := range p.jobs {
-		if j.namespace == namespace {
-			return true
-		}
-	}
-	return false
 }
 
 // tooLargeOnce lets an engine refuse requests as too large for a few seconds. After that, most
@@ -116,7 +109,7 @@ func (p *plan) hasJobIn(namespace string) bool {
 // run for long before they fail the first time. They have to wait for a short time only.
 func (d *drawer) tooLargeOnce() {
 	p := d.p
-	if len(p.jobs) == 0 || p.executor.together {
+	if p.executor.together {
 		return // Two active executors get a conflict at each of the many ends, which takes much real time.
 	}
 	n, long := d.among(6, 14), d.among(1, 3)

@@ -25,18 +25,14 @@ func simpleSpec(parallelism int) batchv1.JobSpec {
 // name.
 func (d *drawer) lastMoment() {
 	p := d.p
-	if len(p.jobs) == 0 {
-		return
-	}
-	for i := range p.jobs {
-		j := p.jobs[i]
+	for _, j := range p.jobs {
 		if j.foreign() {
 			continue
 		}
 		j.spec.TTLSecondsAfterFinished = new(int32(d.among(1, 5)))
 		delete(j.annotations, annotation.TTLAfterComplete)
 		delete(j.annotations, annotation.TTLAfterFailed)
-		s := step{expires: true, at: d.within(time.Microsecond, 3*p.network.request.most), who: "user", on: j.namespace + "/" + j.name}
+		s := step{expires: true, at: d.within(time.Microsecond, 3*p.network.request.most), who: "user", on: j.on()}
 		if d.chance(60) {
 			s.verb, s.n = "set time to live", 600
 			d.add(s)
@@ -68,19 +64,14 @@ func (d *drawer) unansweredStatuses() {
 // a while. Meanwhile the executor must list the pods, because it does not know what
 // became of creations, and its watch is late.
 func (d *drawer) listsWithoutPods() {
-	if len(d.p.jobs) == 0 {
-		return
-	}
-	j, n := d.p.jobs[0], d.among(2, 4)
-	j.spec, j.fates = simpleSpec(n), nil
+	n := d.among(2, 4)
+	j, on := d.p.uncreated(n)
 	for range 3 * n {
 		f := d.fate(10)
 		f.start, f.ready = d.within(time.Millisecond, time.Second), time.Millisecond
 		f.run, f.end = d.within(30*time.Second, 2*time.Minute), endsWell
 		j.fates = append(j.fates, f)
 	}
-	on := j.namespace + "/" + j.name
-	d.p.steps = withoutStepsOn(d.p.steps, on)
 	from := d.within(5*time.Second, 10*time.Second)
 	to := from + d.within(10*time.Second, 30*time.Second)
 	d.add(step{at: d.within(time.Millisecond, time.Second), who: "user", verb: "create", on: on})
@@ -98,24 +89,12 @@ func (d *drawer) listsWithoutPods() {
 	d.p.calm = max(d.p.calm, to+20*time.Second)
 }
 
-func withoutStepsOn(steps []*step, on string) (out []*step) {
-	for _, s := range steps {
-		if s.on != on {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
 // statusesWhileWaiting lets two active executors write the statuses of the same Jobs.
 // Their engine is slow, they decide on one Job at a time, and their views of pods are
 // late. So a status of one executor arrives while the other, which has just read the Job,
 // waits for a decision.
 func (d *drawer) statusesWhileWaiting() {
 	p := d.p
-	if len(p.jobs) == 0 {
-		return
-	}
 	p.executor.replicas, p.executor.together, p.executor.workers = 2, true, 1
 	for _, j := range p.jobs {
 		if j.foreign() {
@@ -139,18 +118,13 @@ func (d *drawer) statusesWhileWaiting() {
 // is part of the next decision.
 func (d *drawer) unseenSuccesses() {
 	p := d.p
-	if len(p.jobs) == 0 || p.calm > longestTrouble {
-		return
-	}
-	j, n := p.jobs[0], d.among(4, 20)
-	j.spec, j.fates = simpleSpec(n), nil
+	n := d.among(4, 20)
+	j, on := p.uncreated(n)
 	j.spec.CompletionMode, j.spec.Completions = new(batchv1.IndexedCompletion), new(int32(n))
 	j.spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: new(int32(1))}}}
 	if d.chance(50) {
 		j.spec.BackoffLimitPerIndex = new(int32(d.among(0, 1)))
 	}
-	on := j.namespace + "/" + j.name
-	p.steps = withoutStepsOn(p.steps, on)
 	d.add(step{at: d.within(time.Millisecond, time.Second), who: "user", verb: "create", on: on})
 	late := d.within(time.Second, 8*time.Second)
 	for i := range 2 * n {

@@ -15,48 +15,70 @@ func (d *drawer) rare() {
 	for i, r := range []struct {
 		percent int
 		fault   bool
+		fits    func(*plan) bool
 		draw    func()
 	}{
-		{3, false, d.large},
-		{3, true, d.lateSuccess},
-		{80, true, d.rivals},
-		{3, true, d.hung},
-		{5, true, func() { d.strange(engineGarbled) }},
-		{4, true, func() { d.strange(engineEarlier) }},
-		{8, false, d.crashLoop},
-		{6, true, d.unseenWrites},
-		{3, true, d.deadlineWhileSuspended},
-		{4, true, d.failuresAtTheEndOfTheList},
-		{6, true, d.lastMoment},
-		{4, true, d.listsWithoutPods},
-		{4, true, d.statusesWhileWaiting},
-		{6, true, d.secondController},
-		{1, false, d.weeks},
-		{1, true, d.unansweredStatuses},
-		{1, true, d.unseenSuccesses},
-		{2, true, d.guard},
-		{15, true, d.askForRuns},
-		{6, true, d.strangers},
-		{4, true, d.timesWithoutEnd},
-		{1, true, d.manyEvents},
-		{2, true, d.plannedAmongMany},
-		{1, true, d.tooLargeOnce},
-		{1, true, d.recordedPodRuns},
-		{1, true, d.statusAfterTheEnd},
-		{1, true, d.manyPodsAtADeadline},
-		{1, true, d.unseenLives},
-		{2, true, d.lateForTheLease},
-		{4, true, d.unansweredRuns},
-		{2, true, d.deadlineWhileDeleted},
-		{4, true, d.missedForHours},
-		{1, true, d.finishedBeforeItsPods},
-		{1, true, d.suspendedWithUnreleased},
-		{6, true, d.punctualRuns},
+		{3, false, withJobs, d.large},
+		{3, true, withJobs, d.lateSuccess},
+		{80, true, withJobs, d.rivals},
+		{3, true, withJobs, d.hung},
+		{5, true, anyPlan, func() { d.strange(engineGarbled) }},
+		{4, true, anyPlan, func() { d.strange(engineEarlier) }},
+		{8, false, withJobs, d.crashLoop},
+		{6, true, anyPlan, d.unseenWrites},
+		{3, true, briefWithJobs, d.deadlineWhileSuspended},
+		{4, true, withJobs, d.failuresAtTheEndOfTheList},
+		{6, true, withJobs, d.lastMoment},
+		{4, true, withJobs, d.listsWithoutPods},
+		{4, true, withJobs, d.statusesWhileWaiting},
+		{6, true, withJobs, d.secondController},
+		{1, false, withCrons, d.weeks},
+		{1, true, anyPlan, d.unansweredStatuses},
+		{1, true, briefWithJobs, d.unseenSuccesses},
+		{2, true, (*plan).brief, d.guard},
+		{15, true, briefWithCrons, d.askForRuns},
+		{6, true, anyPlan, d.strangers},
+		{4, true, anyPlan, d.timesWithoutEnd},
+		{1, true, withJobs, d.manyEvents},
+		{2, true, briefWithJobs, d.plannedAmongMany},
+		{1, true, withJobs, d.tooLargeOnce},
+		{1, true, withJobs, d.recordedPodRuns},
+		{1, true, withJobs, d.statusAfterTheEnd},
+		{1, true, withJobs, d.manyPodsAtADeadline},
+		{1, true, withJobs, d.unseenLives},
+		{2, true, withJobs, d.lateForTheLease},
+		{4, true, withCrons, d.unansweredRuns},
+		{2, true, briefWithJobs, d.deadlineWhileDeleted},
+		{4, true, withCrons, d.missedForHours},
+		{1, true, briefWithJobs, d.finishedBeforeItsPods},
+		{1, true, briefWithJobs, d.suspendedWithUnreleased},
+		{6, true, briefWithCrons, d.punctualRuns},
 	} {
 		d.begin(uint64(100 + i))
-		if d.chance(r.percent) && (!r.fault || !d.faultless) {
+		if d.chance(r.percent) && (!r.fault || !d.faultless) && r.fits(d.p) {
 			r.draw()
 		}
+	}
+}
+
+func anyPlan(*plan) bool { return true }
+
+func withJobs(p *plan) bool { return len(p.jobs) > 0 }
+
+func withCrons(p *plan) bool { return len(p.crons) > 0 }
+
+// brief reports whether the world is so short that something may be refused until its end: what is
+// refused is tried again every minute.
+func (p *plan) brief() bool { return p.calm <= longestTrouble }
+
+func briefWithJobs(p *plan) bool { return p.brief() && withJobs(p) }
+
+func briefWithCrons(p *plan) bool { return p.brief() && withCrons(p) }
+
+// alone takes all faults but the first away, in percent of 100 cases.
+func (d *drawer) alone(percent int) {
+	if d.chance(percent) {
+		d.p.faults = d.p.faults[:min(1, len(d.p.faults))]
 	}
 }
 
@@ -66,9 +88,6 @@ func (d *drawer) situated(name string) { d.p.situations = append(d.p.situations,
 // large gives the first Job many pods, and lowers the executor's limits. So lists are
 // truncated, and many ended pods are only counted.
 func (d *drawer) large() {
-	if len(d.p.jobs) == 0 {
-		return
-	}
 	j, e := d.p.jobs[0], &d.p.executor
 	n := int32(d.among(20, 60))
 	d.widen(&j.spec, n)
@@ -119,7 +138,7 @@ func (d *drawer) widen(spec *batchv1.JobSpec, n int32) {
 // alone, or deletes the lease.
 func (d *drawer) rivals() {
 	p := d.p
-	if !p.executor.elected() || len(p.jobs) == 0 {
+	if !p.executor.elected() {
 		return
 	}
 	s := step{at: d.moment(), who: "executor", n: d.IntN(2)}
@@ -150,7 +169,7 @@ func (d *drawer) standstill() time.Duration {
 // have writes in flight. The Jobs of other namespaces must not wait for it.
 func (d *drawer) hung() {
 	p := d.p
-	if len(p.jobs) == 0 || p.executor.elected() {
+	if p.executor.elected() {
 		return
 	}
 	p.executor.maxWrites, p.executor.qps = d.among(4, 6), 0
@@ -158,56 +177,44 @@ func (d *drawer) hung() {
 		j := &jobPlan{namespace: hungNamespace, name: fmt.Sprintf("hog-%c", 'a'+i), spec: simpleSpec(d.among(1, 3))}
 		j.spec.Completions = new(int32(d.among(1, 3)))
 		p.jobs = append(p.jobs, j)
-		d.add(step{at: d.within(time.Millisecond, p.calm/8+1), who: "user", verb: "create", on: j.namespace + "/" + j.name})
+		d.add(step{at: d.within(time.Millisecond, p.calm/8+1), who: "user", verb: "create", on: j.on()})
 	}
 	f := &fault{
 		kind: hangs, percent: 100, verb: "POST", resource: "pods", namespace: hungNamespace,
 		to: p.calm, delay: span{15 * time.Second, 29 * time.Second},
 	}
 	p.faults = append([]*fault{f}, p.faults...)
-	if d.chance(60) {
-		p.faults = p.faults[:1] // Other faults would excuse a delay.
-	}
+	d.alone(60) // Other faults would excuse a delay.
 }
 
 // guard lets a policy refuse, from begin to end, that some Jobs are deleted or that some pods
 // are released. That must delay nothing else.
 func (d *drawer) guard() {
-	if d.p.calm > longestTrouble {
-		return // Each guarded Job of a CronJob is tried again every minute.
-	}
 	f := &fault{kind: guarded, percent: d.among(20, 60), verb: "PATCH", resource: "pods", to: d.p.calm}
 	if len(d.p.crons) > 0 {
 		f.verb, f.resource = "DELETE", "jobs"
 	}
 	d.p.faults = append([]*fault{f}, d.p.faults...)
-	if d.chance(60) {
-		d.p.faults = d.p.faults[:1] // Other faults would excuse a delay.
-	}
+	d.alone(60) // Other faults would excuse a delay.
 }
 
 // askForRuns lets users ask for runs of CronJobs. In half of these worlds a policy refuses such
 // Jobs, and only such ones, from begin to end. The runs of the schedule must start all the same.
 func (d *drawer) askForRuns() {
-	if len(d.p.crons) == 0 || d.p.calm > longestTrouble {
-		return // A refused Job is tried again every minute.
-	}
 	for i := range d.among(1, 3) {
 		c := pick(d, d.p.crons...)
-		d.add(step{at: d.moment(), who: "user", verb: "ask for a run", on: c.namespace + "/" + c.name, text: fmt.Sprint(i)})
+		d.add(step{at: d.moment(), who: "user", verb: "ask for a run", on: c.on(), text: fmt.Sprint(i)})
 	}
 	if d.chance(50) {
 		d.p.faults = append([]*fault{{kind: guarded, percent: 100, verb: "POST", resource: "jobs", to: d.p.calm}}, d.p.faults...)
 	}
-	if d.chance(50) {
-		d.p.faults = d.p.faults[:min(1, len(d.p.faults))] // Other faults would excuse a delay.
-	}
+	d.alone(50) // Other faults would excuse a delay.
 }
 
 // strange replaces the engine by another one for a while.
 func (d *drawer) strange(kind faultKind) {
 	f := &fault{kind: kind, percent: pick(d, 10, 50, 100)}
-	if f.from, f.to = d.window(); d.p.calm <= longestTrouble && d.chance(50) {
+	if f.from, f.to = d.window(); d.p.brief() && d.chance(50) {
 		f.from, f.to = 0, d.p.calm
 	}
 	d.p.faults = append([]*fault{f}, d.p.faults...)
@@ -215,9 +222,6 @@ func (d *drawer) strange(kind faultKind) {
 
 // crashLoop lets containers of a Job restart again and again, in pods that never end.
 func (d *drawer) crashLoop() {
-	if len(d.p.jobs) == 0 {
-		return
-	}
 	j := pick(d, d.p.jobs...)
 	if j.spec.PodFailurePolicy != nil {
 		return // It allows no restarts.
@@ -234,9 +238,6 @@ func (d *drawer) crashLoop() {
 // Job keeps its start time.
 func (d *drawer) deadlineWhileSuspended() {
 	p := d.p
-	if len(p.jobs) == 0 || p.calm > longestTrouble {
-		return
-	}
 	p.executor.keepStartTime = true
 	j := pick(d, p.jobs...)
 	deadline := p.calm + 5*time.Second
@@ -244,7 +245,7 @@ func (d *drawer) deadlineWhileSuspended() {
 	for i := range j.fates {
 		j.fates[i].end = restless
 	}
-	on, at := j.namespace+"/"+j.name, p.calm/2+d.within(time.Second, p.calm/2)
+	on, at := j.on(), p.calm/2+d.within(time.Second, p.calm/2)
 	until := at + deadline + d.within(time.Second, deadline)
 	d.add(step{at: at, who: "user", verb: "suspend", on: on})
 	d.add(step{at: at + deadline, who: "user", verb: "label", on: on, text: "seen=late"}) // The executor looks at the Job again.
@@ -256,9 +257,6 @@ func (d *drawer) deadlineWhileSuspended() {
 // finalizer can be released. Of these, the pods that fail the Job end last, so a truncated
 // list shows only successes until long after the last success.
 func (d *drawer) failuresAtTheEndOfTheList() {
-	if len(d.p.jobs) == 0 {
-		return
-	}
 	j, e, n := d.p.jobs[0], &d.p.executor, d.among(8, 20)
 	j.spec, j.fates = simpleSpec(n), nil
 	j.spec.PodReplacementPolicy = new(batchv1.Failed)
@@ -305,7 +303,7 @@ func (d *drawer) unseenWrites() {
 // replace it. In some worlds it never runs, and executors must not say that it does.
 func (d *drawer) secondController() {
 	p := d.p
-	if len(p.jobs) == 0 || !p.executor.replace {
+	if !p.executor.replace {
 		return
 	}
 	p.executor.noticing, p.executor.standDown = true, d.chance(50)
@@ -325,9 +323,6 @@ func (d *drawer) secondController() {
 // lateSuccess deletes pods, so that they are recorded as failed, and lets them succeed
 // later while their release is delayed.
 func (d *drawer) lateSuccess() {
-	if len(d.p.jobs) == 0 {
-		return
-	}
 	j := d.p.jobs[0]
 	if j.spec.PodFailurePolicy != nil {
 		return // Deleted pods count only after they have ended.
@@ -352,10 +347,10 @@ func (d *drawer) strangers() {
 		switch {
 		case len(p.crons) > 0:
 			c := pick(d, p.crons...)
-			s.verb, s.on, s.d = "forge a run", c.namespace+"/"+c.name, d.within(time.Minute, 5*time.Minute) // Until a run is due.
+			s.verb, s.on, s.d = "forge a run", c.on(), d.within(time.Minute, 5*time.Minute) // Until a run is due.
 		case len(p.jobs) > 0:
 			j := pick(d, p.jobs...)
-			s.verb, s.on = "forge a pod", j.namespace+"/"+j.name
+			s.verb, s.on = "forge a pod", j.on()
 		default:
 			return
 		}

@@ -6,14 +6,19 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
+// uncreated makes the first Job a simple one with this many pods at once. Nothing happens to it: the
+// caller adds its creation.
+func (p *plan) uncreated(parallelism int) (j *jobPlan, on string) {
+	j = p.jobs[0]
+	j.spec, j.fates = simpleSpec(parallelism), nil
+	p.dropSteps(j.on())
+	return j, j.on()
+}
+
 // simpleJob makes the first Job a simple one with this many pods at once, created within the
 // first second. Nothing else happens to it.
 func (d *drawer) simpleJob(parallelism int) (j *jobPlan, on string, created time.Duration) {
-	p := d.p
-	j = p.jobs[0]
-	j.spec, j.fates = simpleSpec(parallelism), nil
-	on = j.namespace + "/" + j.name
-	p.steps = withoutStepsOn(p.steps, on)
+	j, on = d.p.uncreated(parallelism)
 	created = d.within(time.Millisecond, time.Second)
 	d.add(step{at: created, who: "user", verb: "create", on: on})
 	return j, on, created
@@ -24,9 +29,6 @@ func (d *drawer) simpleJob(parallelism int) (j *jobPlan, on string, created time
 // down, and takes finalizers off by hand.
 func (d *drawer) recordedPodRuns() {
 	p := d.p
-	if len(p.jobs) == 0 {
-		return
-	}
 	d.situated("recorded pods run again")
 	n := d.among(2, 5)
 	j, on, _ := d.simpleJob(n)
@@ -59,9 +61,6 @@ func (d *drawer) recordedPodRuns() {
 // fail, and the watch is late.
 func (d *drawer) statusAfterTheEnd() {
 	p := d.p
-	if len(p.jobs) == 0 {
-		return
-	}
 	d.situated("status changed at the end")
 	from := d.within(2*time.Second, 6*time.Second) // The executor has listed the Jobs by then.
 	to := from + d.within(30*time.Second, 90*time.Second)
@@ -70,7 +69,7 @@ func (d *drawer) statusAfterTheEnd() {
 		for i := range j.fates {
 			j.fates[i].run = d.within(time.Second, 10*time.Second)
 		}
-		d.add(step{ends: true, at: d.within(time.Millisecond, 2*time.Second), who: "other", verb: "add a condition", on: j.namespace + "/" + j.name})
+		d.add(step{ends: true, at: d.within(time.Millisecond, 2*time.Second), who: "other", verb: "add a condition", on: j.on()})
 	}
 	delay := span{time.Millisecond, d.within(10*time.Millisecond, 2*time.Second)}
 	p.faults = append([]*fault{
@@ -85,9 +84,6 @@ func (d *drawer) statusAfterTheEnd() {
 // later pods before it handles the event of their creation. By then no pod can be deleted.
 func (d *drawer) manyPodsAtADeadline() {
 	p := d.p
-	if len(p.jobs) == 0 {
-		return
-	}
 	d.situated("many pods at a deadline")
 	e := &p.executor
 	e.maxChanges, e.maxUncounted, e.qps = 0, 0, 0
@@ -108,9 +104,7 @@ func (d *drawer) manyPodsAtADeadline() {
 	from := began + deadline + d.within(100*time.Millisecond, 2*time.Second)
 	to := from + d.within(10*time.Second, 40*time.Second)
 	p.faults = append([]*fault{{kind: unavailable, percent: 100, verb: "DELETE", resource: "pods", from: from, to: to}}, p.faults...)
-	if d.chance(80) {
-		p.faults = p.faults[:1] // With others, all of this rarely happens in time.
-	}
+	d.alone(80) // With others, all of this rarely happens in time.
 	p.calm = max(p.calm, to)
 }
 
@@ -120,9 +114,6 @@ func (d *drawer) manyPodsAtADeadline() {
 // before the other one lists the pods, and the watch shows it to that one later.
 func (d *drawer) unseenLives() {
 	p := d.p
-	if len(p.jobs) == 0 {
-		return
-	}
 	d.situated("unseen lives of pods")
 	p.executor.replicas, p.executor.together = 2, true
 	n := d.among(2, 4)

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/robfig/cron/v3"
-
 	"jobpolicy.dev/executor/wire"
 )
 
@@ -26,16 +24,13 @@ var sparse = []string{
 // clock may be wrong for hours. The faults that were drawn before meet some of the runs.
 func (d *drawer) weeks() {
 	p := d.p
-	if len(p.crons) == 0 {
-		return
-	}
 	change := pick(d, clockChanges[:5]...)
 	p.calm = time.Duration(d.among(14, 35))*day + d.within(time.Second, 20*time.Hour)
 	p.begins = change.at.Add(-time.Duration(d.Int64N(int64(p.calm-2*day))) - day)
 	p.network.longWatches, p.executor.zone = true, change.zone
 	p.executor.replicas, p.executor.together, p.executor.warmStandby = 1, false, false
 	for _, c := range p.crons {
-		p.steps = withoutStepsOn(p.steps, c.namespace+"/"+c.name)
+		p.dropSteps(c.on())
 	}
 	p.crons = nil
 	var schedule string
@@ -54,7 +49,7 @@ func (d *drawer) weeks() {
 			s.at = d.aroundRun(schedule)
 		}
 	}
-	p.steps = withoutVerb(p.steps, "set the clock") // It would be wrong for weeks.
+	p.dropVerb("set the clock") // It would be wrong for weeks.
 	if !d.faultless {
 		d.absences(schedule)
 	}
@@ -76,7 +71,7 @@ func (d *drawer) ofWeeks(name, zone string) string {
 		}
 	}
 	p.crons = append(p.crons, c)
-	on := c.namespace + "/" + c.name
+	on := c.on()
 	created := d.within(10*time.Millisecond, time.Minute)
 	d.add(step{at: created, who: "user", verb: "create", on: on})
 	if d.chance(60) {
@@ -101,7 +96,7 @@ func (d *drawer) often(zone string) {
 	} else {
 		c.annotations[wire.CronJobSuspend] = "true"
 	}
-	on := c.namespace + "/" + c.name
+	on := c.on()
 	at := d.moment()
 	d.add(step{at: at / 8, who: "user", verb: "create", on: on})
 	d.add(step{at: at, who: "user", verb: "resume cron", on: on})
@@ -122,28 +117,11 @@ func (d *drawer) absences(schedule string) {
 
 // aroundRun draws a moment from some minutes before a run to some seconds after it.
 func (d *drawer) aroundRun(schedule string) time.Duration {
-	times, err := cron.ParseStandard(schedule)
-	if err != nil {
-		panic("the schedules of the plan can be read: " + err.Error())
-	}
-	zone, err := time.LoadLocation(d.p.executor.zone)
-	if err != nil {
-		return d.moment()
-	}
-	at := times.Next(d.p.begins.Add(d.moment()).In(zone)).Sub(d.p.begins)
+	at := d.nextRun(schedule, d.moment())
 	if d.chance(50) {
 		at -= d.within(time.Second, 10*time.Minute)
 	} else {
 		at += d.within(time.Millisecond, time.Minute)
 	}
 	return min(max(0, at), d.p.calm-time.Minute)
-}
-
-func withoutVerb(steps []*step, verb string) (out []*step) {
-	for _, s := range steps {
-		if s.verb != verb {
-			out = append(out, s)
-		}
-	}
-	return out
 }

@@ -92,12 +92,12 @@ func (k *kubelets) fateOf(pod *corev1.Pod) fate {
 // fatesOf are the fates of the pods of a Job, by its name.
 func (w *world) fatesOf(on string) []fate {
 	for _, j := range w.plan.jobs {
-		if j.namespace+"/"+j.name == on {
+		if j.on() == on {
 			return j.fates
 		}
 	}
 	for _, c := range w.plan.crons {
-		if strings.HasPrefix(on, c.namespace+"/"+c.name+"-") {
+		if strings.HasPrefix(on, c.on()+"-") {
 			return c.fates
 		}
 	}

@@ -2,6 +2,7 @@ package world
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -106,6 +107,8 @@ type jobPlan struct {
 	fates []fate
 }
 
+func (j *jobPlan) on() string { return j.namespace + "/" + j.name }
+
 // A cronPlan is a CronJob.
 type cronPlan struct {
 	namespace, name string
@@ -113,6 +116,8 @@ type cronPlan struct {
 	spec            batchv1.CronJobSpec
 	fates           []fate // Of all pods of all of its runs.
 }
+
+func (c *cronPlan) on() string { return c.namespace + "/" + c.name }
 
 // A fate is what happens to a pod.
 type fate struct {
@@ -165,6 +170,14 @@ type step struct {
 	text string
 	n    int
 	d    time.Duration
+}
+
+func (p *plan) dropSteps(on string) {
+	p.steps = slices.DeleteFunc(p.steps, func(s *step) bool { return s.on == on })
+}
+
+func (p *plan) dropVerb(verb string) {
+	p.steps = slices.DeleteFunc(p.steps, func(s *step) bool { return s.verb == verb })
 }
 
 // A fault is something that fails for a while, for some of the requests that it may

@@ -70,19 +70,13 @@ func (p *plan) simpler() []*plan {
 }
 
 func (p *plan) dropJob(i int) {
-	on := p.jobs[i].namespace + "/" + p.jobs[i].name
+	p.dropSteps(p.jobs[i].on())
 	p.jobs = slices.Delete(p.jobs, i, i+1)
-	p.dropSteps(on)
 }
 
 func (p *plan) dropCron(i int) {
-	on := p.crons[i].namespace + "/" + p.crons[i].name
+	p.dropSteps(p.crons[i].on())
 	p.crons = slices.Delete(p.crons, i, i+1)
-	p.dropSteps(on)
-}
-
-func (p *plan) dropSteps(on string) {
-	p.steps = slices.DeleteFunc(p.steps, func(s *step) bool { return s.on == on })
 }
 
 // simplerJob removes fields of a Job, and lets its pods simply succeed.

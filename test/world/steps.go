@@ -95,7 +95,7 @@ func (s *step) key() types.NamespacedName {
 func (w *world) create(s *step) error {
 	c := w.actor(s.who).BatchV1()
 	for _, j := range w.plan.jobs {
-		if j.namespace+"/"+j.name != s.on {
+		if j.on() != s.on {
 			continue
 		}
 		_, err := c.Jobs(j.namespace).Create(background, &batchv1.Job{
@@ -108,7 +108,7 @@ func (w *world) create(s *step) error {
 		return err
 	}
 	for _, j := range w.plan.crons {
-		if j.namespace+"/"+j.name != s.on {
+		if j.on() != s.on {
 			continue
 		}
 		_, err := c.CronJobs(j.namespace).Create(background, &batchv1.CronJob{
