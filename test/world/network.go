@@ -165,13 +165,7 @@ func (f *fault) concerns(r *request) bool {
 	if f.kind == guarded && r.Method == http.MethodPost && !bytes.Contains(r.body, []byte(annotationRunNow)) {
 		return false
 	}
-	base := r.resource
-	for i := range base {
-		if base[i] == '/' {
-			base = base[:i]
-			break
-		}
-	}
+	base, _, _ := strings.Cut(r.resource, "/")
 	return f.resource == "" || f.resource == base
 }
 

@@ -120,43 +120,30 @@ func (p *plan) simplerJob(i int, with func(func(*plan))) {
 // simplerFrame removes special settings of the world.
 func (p *plan) simplerFrame(with func(func(*plan))) {
 	e := p.executor
-	if e.maxChanges > 0 {
-		with(func(c *plan) { c.executor.maxChanges = 0 })
+	edit := func(has bool, change func(*plan)) {
+		if has {
+			with(change)
+		}
 	}
-	if e.maxUncounted > 0 {
-		with(func(c *plan) { c.executor.maxUncounted = 0 })
-	}
-	if e.maxRows > 0 {
-		with(func(c *plan) { c.executor.maxRows = 0 })
-	}
-	if e.leastRows > 0 {
-		with(func(c *plan) { c.executor.leastRows = 0 })
-	}
-	if e.largeRequest > 0 {
-		with(func(c *plan) { c.executor.largeRequest = 0 })
-	}
-	if e.workers > 0 {
-		with(func(c *plan) { c.executor.workers = 0 })
-	}
-	if e.qps > 0 {
-		with(func(c *plan) { c.executor.qps = 0 })
-	}
-	if e.warmStandby {
-		with(func(c *plan) { c.executor.warmStandby = false })
-	}
-	if e.replicas > 1 {
-		with(func(c *plan) { c.executor.replicas, c.executor.together, c.executor.warmStandby = 1, false, false })
-	}
-	if p.network.noWatchList {
-		with(func(c *plan) { c.network.noWatchList = false })
-	}
+	edit(e.maxChanges > 0, func(c *plan) { c.executor.maxChanges = 0 })
+	edit(e.maxUncounted > 0, func(c *plan) { c.executor.maxUncounted = 0 })
+	edit(e.maxRows > 0, func(c *plan) { c.executor.maxRows = 0 })
+	edit(e.leastRows > 0, func(c *plan) { c.executor.leastRows = 0 })
+	edit(e.largeRequest > 0, func(c *plan) { c.executor.largeRequest = 0 })
+	edit(e.workers > 0, func(c *plan) { c.executor.workers = 0 })
+	edit(e.qps > 0, func(c *plan) { c.executor.qps = 0 })
+	edit(e.warmStandby, func(c *plan) { c.executor.warmStandby = false })
+	edit(e.replicas > 1, func(c *plan) { c.executor.replicas, c.executor.together, c.executor.warmStandby = 1, false, false })
+	edit(p.network.noWatchList, func(c *plan) { c.network.noWatchList = false })
 	if last := p.lastStep(); last+time.Second < p.calm/2 && len(p.crons) == 0 {
 		with(func(c *plan) { c.calm = max(last+time.Second, c.calm/2) })
 	}
 	for i, f := range p.faults {
 		if half := (f.to - f.from) / 2; half > time.Second {
-			with(func(c *plan) { c.faults[i] = f.until(f.from + half) })
-			with(func(c *plan) { c.faults[i] = f.since(f.from + half) })
+			first, second := *f, *f
+			first.to, second.from = f.from+half, f.from+half
+			with(func(c *plan) { c.faults[i] = &first })
+			with(func(c *plan) { c.faults[i] = &second })
 		}
 	}
 }
@@ -170,16 +157,4 @@ func (p *plan) lastStep() time.Duration {
 		}
 	}
 	return last
-}
-
-func (f *fault) until(t time.Duration) *fault {
-	c := *f
-	c.to = t
-	return &c
-}
-
-func (f *fault) since(t time.Duration) *fault {
-	c := *f
-	c.from = t
-	return &c
 }

@@ -130,6 +130,17 @@ func (w *world) editJob(s *step, edit func(*batchv1.Job)) error {
 	return err
 }
 
+func (w *world) editStatus(s *step, edit func(*batchv1.JobStatus)) error {
+	c, key := w.actor(s.who).BatchV1(), s.key()
+	job, err := c.Jobs(key.Namespace).Get(background, key.Name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	edit(&job.Status)
+	_, err = c.Jobs(key.Namespace).UpdateStatus(background, job, metav1.UpdateOptions{})
+	return err
+}
+
 func (w *world) editCron(s *step, edit func(*batchv1.CronJob)) error {
 	c, key := w.actor(s.who).BatchV1(), s.key()
 	cron, err := c.CronJobs(key.Namespace).Get(background, key.Name, metav1.GetOptions{})
@@ -202,30 +213,20 @@ func (w *world) createRun(s *step) error {
 
 // addCondition is a controller that writes a condition of its own into the Job's status.
 func (w *world) addCondition(s *step) error {
-	c, key := w.actor(s.who).BatchV1(), s.key()
-	job, err := c.Jobs(key.Namespace).Get(background, key.Name, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	now := metav1.Now()
-	job.Status.Conditions = append(job.Status.Conditions,
-		batchv1.JobCondition{Type: "example.com/Seen", Status: corev1.ConditionTrue, LastProbeTime: now, LastTransitionTime: now})
-	_, err = c.Jobs(key.Namespace).UpdateStatus(background, job, metav1.UpdateOptions{})
-	return err
+	return w.editStatus(s, func(status *batchv1.JobStatus) {
+		now := metav1.Now()
+		status.Conditions = append(status.Conditions,
+			batchv1.JobCondition{Type: "example.com/Seen", Status: corev1.ConditionTrue, LastProbeTime: now, LastTransitionTime: now})
+	})
 }
 
 // finish ends an unmanaged Job as its controller does.
 func (w *world) finish(s *step) error {
-	c, key := w.actor(s.who).BatchV1(), s.key()
-	job, err := c.Jobs(key.Namespace).Get(background, key.Name, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	now := metav1.Now()
-	job.Status.StartTime = &now
-	job.Status.Conditions = append(job.Status.Conditions,
-		batchv1.JobCondition{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue, LastTransitionTime: now},
-		batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, LastTransitionTime: now})
-	_, err = c.Jobs(key.Namespace).UpdateStatus(background, job, metav1.UpdateOptions{})
-	return err
+	return w.editStatus(s, func(status *batchv1.JobStatus) {
+		now := metav1.Now()
+		status.StartTime = &now
+		status.Conditions = append(status.Conditions,
+			batchv1.JobCondition{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue, LastTransitionTime: now},
+			batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, LastTransitionTime: now})
+	})
 }
