@@ -2,6 +2,7 @@ package apistatus
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -226,12 +227,9 @@ func (d drawer) time() *timestamppb.Timestamp {
 func podUID(n byte) []byte { return append(make([]byte, 15), n+1) }
 
 func is(s *jobpolicyv1.JobStatus, conditionType string) bool {
-	for _, c := range s.GetConditions() {
-		if c.GetType() == conditionType && c.GetStatus() == isTrue {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.GetConditions(), func(c *jobpolicyv1.JobCondition) bool {
+		return c.GetType() == conditionType && c.GetStatus() == isTrue
+	})
 }
 
 func setCondition(s *jobpolicyv1.JobStatus, conditionType string, status jobpolicyv1.ConditionStatus) {

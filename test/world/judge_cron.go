@@ -1,6 +1,7 @@
 package world
 
 import (
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -99,12 +100,7 @@ func (j *judge) recentCrons(c *cronRecord) []*batchv1.CronJob {
 }
 
 func (j *judge) cronLately(c *cronRecord, so func(*batchv1.CronJob) bool) bool {
-	for _, cron := range j.recentCrons(c) {
-		if so(cron) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(j.recentCrons(c), so)
 }
 
 // cronOurs reports whether the executors run a CronJob.

@@ -104,15 +104,9 @@ func (p *podRecord) maySucceed() bool { return p.succeeded() || p.flipped }
 // was due to be counted, as far as an executor knew then. A success stays valid if the Job
 // no longer wants the index.
 func (j *judge) askedFor(r *jobRecord, p *podRecord) bool {
-	if inRange(r.job, p.pod) {
-		return true
-	}
-	for _, e := range r.earlier {
-		if !e.until.Add(j.calmLag).Before(p.dueAt) && inRange(e.job, p.pod) {
-			return true
-		}
-	}
-	return false
+	return inRange(r.job, p.pod) || slices.ContainsFunc(r.earlier, func(e earlierSpec) bool {
+		return !e.until.Add(j.calmLag).Before(p.dueAt) && inRange(e.job, p.pod)
+	})
 }
 
 // delays is 1 for a failure that causes a delay, and 0 for any other end.

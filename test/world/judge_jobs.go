@@ -1,6 +1,7 @@
 package world
 
 import (
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -246,12 +247,7 @@ func (j *judge) recent(r *jobRecord) []*batchv1.Job {
 
 // always reports whether is holds for all recent versions of the Job.
 func (j *judge) always(r *jobRecord, so func(*batchv1.Job) bool) bool {
-	for _, job := range j.recent(r) {
-		if !so(job) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(j.recent(r), func(job *batchv1.Job) bool { return !so(job) })
 }
 
 // lately reports whether is holds for a recent version of the Job.

@@ -88,14 +88,7 @@ func (j *judge) judgeRecorded(w apiserver.Write, r *jobRecord, next *batchv1.Job
 }
 
 // had reports whether a pod was due to be counted by the Job.
-func (r *jobRecord) had(p *podRecord) bool {
-	for _, end := range r.ends {
-		if end == p {
-			return true
-		}
-	}
-	return false
-}
+func (r *jobRecord) had(p *podRecord) bool { return slices.Contains(r.ends, p) }
 
 // wrongEntry says why a pod must not be recorded with this outcome; empty if it may.
 func (j *judge) wrongEntry(w apiserver.Write, r *jobRecord, next *batchv1.Job, p *podRecord, as outcome) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -120,12 +121,7 @@ func run(t *testing.T, shell guide.Shell, step guide.Step) {
 }
 
 func hasHeading(steps []guide.Step, heading string) bool {
-	for _, step := range steps {
-		if step.Heading == heading {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(steps, func(step guide.Step) bool { return step.Heading == heading })
 }
 
 // environment is that of a person with kubectl, its plugin, helm and the cluster's

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -150,10 +151,5 @@ func show(out io.Writer, r specs.Result) {
 }
 
 func allPassed(results []specs.Result) bool {
-	for _, r := range results {
-		if !r.Passed {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(results, func(r specs.Result) bool { return !r.Passed })
 }

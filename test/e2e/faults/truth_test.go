@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -72,13 +73,9 @@ func (l *lab) truthOf(job *batchv1.Job) truth {
 
 // ignored reports whether a Job's policy ignores the failure of a pod.
 func ignored(job *batchv1.Job, pod *corev1.Pod) bool {
-	if job.Spec.PodFailurePolicy == nil || job.Spec.PodFailurePolicy.Rules[0].Action != batchv1.PodFailurePolicyActionIgnore {
-		return false
-	}
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.DisruptionTarget && condition.Status == corev1.ConditionTrue {
-			return true
-		}
-	}
-	return false
+	policy := job.Spec.PodFailurePolicy
+	return policy != nil && policy.Rules[0].Action == batchv1.PodFailurePolicyActionIgnore &&
+		slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
+		})
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -351,12 +352,7 @@ func eventually(t *testing.T, what string, done func() (bool, string)) {
 
 // noneHeld reports whether all pods of a Training are released.
 func noneHeld(t *testing.T, training string) bool {
-	for _, pod := range list(t, training) {
-		if len(pod.Finalizers) > 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(list(t, training), func(pod corev1.Pod) bool { return len(pod.Finalizers) > 0 })
 }
 
 func list(t *testing.T, training string) (of []corev1.Pod) {

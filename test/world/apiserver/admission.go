@@ -3,6 +3,7 @@ package apiserver
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
@@ -110,10 +111,7 @@ func completePod(pod *core.Pod) {
 }
 
 func tolerates(pod *core.Pod, taint string) bool {
-	for _, t := range pod.Spec.Tolerations {
-		if (t.Key == taint || t.Key == "") && (t.Effect == core.TaintEffectNoExecute || t.Effect == "") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(pod.Spec.Tolerations, func(t core.Toleration) bool {
+		return (t.Key == taint || t.Key == "") && (t.Effect == core.TaintEffectNoExecute || t.Effect == "")
+	})
 }
