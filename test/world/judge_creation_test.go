@@ -16,54 +16,46 @@ func create(tp *tape, name string, index int32) { tp.pod(executorA, "job-a", nam
 // An executor creates no more pods than wanted (I6).
 func TestCreation(t *testing.T) {
 	runStreams(t, map[string]streamCase{
-		"as many as wanted": {play: func(tp *tape) { starts(tp, tp.job("a")) }},
-		"one too many": {want: []string{"I6"}, play: func(tp *tape) {
-			starts(tp, tp.job("a"))
-			create(tp, "a-2", noIndex)
-		}},
-		"in place of one that was labelled back a moment ago": {play: func(tp *tape) {
-			starts(tp, tp.job("a"))
+		"as many as wanted": {play: func(tp *tape) { starts(tp) }},
+		"one too many":      {want: []string{"I6"}, play: running(func(tp *tape) { create(tp, "a-2", noIndex) })},
+		"in place of one that was labelled back a moment ago": {play: running(func(tp *tape) {
 			relabels(tp, "a-0")
 			create(tp, "a-2", noIndex)
-		}},
-		"beside one that was labelled back long ago": {want: []string{"I6"}, play: func(tp *tape) {
-			starts(tp, tp.job("a"))
+		})},
+		"beside one that was labelled back long ago": {want: []string{"I6"}, play: running(func(tp *tape) {
 			relabels(tp, "a-0")
 			tp.wait(time.Hour)
 			create(tp, "a-2", noIndex)
-		}},
-		"one too many for what is left": {want: []string{"I6"}, play: func(tp *tape) {
-			starts(tp, tp.job("a"))
+		})},
+		"one too many for what is left": {want: []string{"I6"}, play: running(func(tp *tape) {
 			tp.ends("a-0", 0)
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Active = 1; succeededList(s, "a-0") })
 			create(tp, "a-2", noIndex)
-		}},
+		})},
 		"one too many, while another executor is active": {play: func(tp *tape) {
 			tp.job("a")
 			tp.pod(executorB, "job-a", "b-0", noIndex)
-			starts(tp, "job-a")
+			startsPods(tp)
 			tp.status(executorB, "job-a", func(s *batchv1.JobStatus) { s.Active = 3 })
 			tp.pod(executorB, "job-a", "b-1", noIndex)
 		}},
-		"beside those of an executor that has gone long ago": {want: []string{"I6"}, play: func(tp *tape) {
-			starts(tp, tp.job("a"))
+		"beside those of an executor that has gone long ago": {want: []string{"I6"}, play: running(func(tp *tape) {
 			tp.wait(time.Hour)
 			tp.pod(executorB, "job-a", "b-0", noIndex)
-		}},
-		"in place of one that is being deleted": {play: func(tp *tape) {
-			starts(tp, tp.job("a"))
+		})},
+		"in place of one that is being deleted": {play: running(func(tp *tape) {
 			tp.deletes(user, "a-0")
 			tp.wait(10 * time.Second)
 			create(tp, "a-2", noIndex)
-		}},
+		})},
 		"in place of one that is to end first": {want: []string{"I6"}, play: func(tp *tape) {
-			starts(tp, tp.job("a", func(job *batchv1.Job) { job.Spec.PodReplacementPolicy = ptr(batchv1.Failed) }))
+			starts(tp, func(job *batchv1.Job) { job.Spec.PodReplacementPolicy = ptr(batchv1.Failed) })
 			tp.deletes(user, "a-0")
 			tp.wait(10 * time.Second)
 			create(tp, "a-2", noIndex)
 		}},
 		"another one for a work queue that is done": {want: []string{"I6"}, play: func(tp *tape) {
-			starts(tp, tp.job("a", func(job *batchv1.Job) { job.Spec.Completions = nil }))
+			starts(tp, func(job *batchv1.Job) { job.Spec.Completions = nil })
 			tp.ends("a-0", 0)
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { succeededList(s, "a-0") })
 			create(tp, "a-2", noIndex)
@@ -80,20 +72,19 @@ func TestCreationAfterAChange(t *testing.T) {
 			tp.wait(time.Hour)
 			create(tp, "a-2", 1)
 		}},
-		"for a pod that succeeded and that it let go because nothing controlled it": {play: func(tp *tape) {
-			starts(tp, tp.job("a"))
+		"for a pod that succeeded and that it let go because nothing controlled it": {play: running(func(tp *tape) {
 			tp.ends("a-0", 0)
 			tp.edit("webhook", "a-0", func(pod *corev1.Pod) { pod.OwnerReferences = nil })
 			tp.release(executorA, "a-0")
 			tp.wait(time.Hour)
 			create(tp, "a-2", noIndex)
-		}},
+		})},
 		"for a pod that succeeded and that it lost, with the finalizer on": {play: loses(func(pod *corev1.Pod) { pod.Labels = nil })},
 		"for a pod that succeeded and that it can adopt":                   {want: []string{"I6"}, play: loses(func(*corev1.Pod) {})},
 		"one more for a Job that was just scaled down": {play: func(tp *tape) {
 			tp.job("a")
 			create(tp, "a-0", noIndex)
-			tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Parallelism = ptr(int32(1)) })
+			tp.spec(parallel(1))
 			create(tp, "a-1", noIndex)
 		}},
 	})
@@ -102,7 +93,7 @@ func TestCreationAfterAChange(t *testing.T) {
 // loses lets a pod succeed and lose its Job, but keep its finalizer. Then the executor creates another.
 func loses(change func(*corev1.Pod)) func(*tape) {
 	return func(tp *tape) {
-		starts(tp, tp.job("a"))
+		starts(tp)
 		tp.ends("a-0", 0)
 		tp.edit("webhook", "a-0", change)
 		tp.wait(time.Hour)
@@ -115,29 +106,28 @@ func loses(change func(*corev1.Pod)) func(*tape) {
 func TestCreationForAJobThatWantsNone(t *testing.T) {
 	runStreams(t, map[string]streamCase{
 		"for a suspended Job": {want: []string{"I6"}, play: func(tp *tape) {
-			tp.job("a", func(job *batchv1.Job) { job.Spec.Suspend = ptr(true) })
+			tp.job("a", suspend)
 			create(tp, "a-0", noIndex)
 		}},
 		"for a Job that was suspended a moment ago": {play: func(tp *tape) {
 			tp.job("a")
-			tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Suspend = ptr(true) })
+			tp.spec(suspend)
 			create(tp, "a-0", noIndex)
 		}},
 		"for a Job that was suspended long ago": {want: []string{"I6"}, play: func(tp *tape) {
 			tp.job("a")
-			tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Suspend = ptr(true) })
+			tp.spec(suspend)
 			tp.wait(time.Hour)
 			create(tp, "a-0", noIndex)
 		}},
-		"for a finished Job": {want: []string{"I6"}, play: func(tp *tape) {
-			starts(tp, tp.job("a"))
-			completes(tp, "job-a")
+		"for a finished Job": {want: []string{"I6"}, play: running(func(tp *tape) {
+			completes(tp)
 			create(tp, "a-2", noIndex)
-		}},
+		})},
 		"for a Job with a verdict": {want: []string{"I6"}, play: func(tp *tape) {
-			starts(tp, tp.job("a", func(job *batchv1.Job) { job.Spec.BackoffLimit = ptr(int32(0)) }))
-			fails(tp, "job-a", "a-0")
-			announces(tp, "job-a", batchv1.JobFailureTarget, reasonBackoffLimit)
+			starts(tp, noRetries)
+			fails(tp, "a-0")
+			announcesFailure(tp)
 			tp.wait(time.Minute)
 			create(tp, "a-2", noIndex)
 		}},
@@ -161,10 +151,7 @@ func TestCreationOfIndexes(t *testing.T) {
 		"two indexes":               {play: func(tp *tape) { tp.job("a", indexedJob(2)); create(tp, "a-0", 0); create(tp, "a-1", 1) }},
 		"an index that is too high": {want: []string{"I6"}, play: func(tp *tape) { tp.job("a", indexedJob(2)); create(tp, "a-0", 2) }},
 		"an index that is completed": {want: []string{"I6"}, play: func(tp *tape) {
-			tp.job("a", indexedJob(2))
-			create(tp, "a-0", 0)
-			tp.ends("a-0", 0)
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.CompletedIndexes, s.Succeeded = "0", 1 })
+			completesIndex0(tp)
 			create(tp, "a-1", 0)
 		}},
 	})
@@ -173,20 +160,16 @@ func TestCreationOfIndexes(t *testing.T) {
 // An executor deletes pods only for a reason.
 func TestDeletion(t *testing.T) {
 	runStreams(t, map[string]streamCase{
-		"of a pod that nothing asks to end": {want: []string{"deletion"}, play: func(tp *tape) {
-			starts(tp, tp.job("a"))
-			tp.deletes(executorA, "a-0")
-		}},
-		"of a suspended Job's pod": {play: func(tp *tape) {
-			starts(tp, tp.job("a"))
-			tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Suspend = ptr(true) })
+		"of a pod that nothing asks to end": {want: []string{"deletion"}, play: running(func(tp *tape) { tp.deletes(executorA, "a-0") })},
+		"of a suspended Job's pod": {play: running(func(tp *tape) {
+			tp.spec(suspend)
 			tp.release(executorA, "a-0")
 			tp.deletes(executorA, "a-0")
-		}},
+		})},
 		"of a Job that has failed": {play: func(tp *tape) {
-			starts(tp, tp.job("a", func(job *batchv1.Job) { job.Spec.BackoffLimit = ptr(int32(0)) }))
+			starts(tp, noRetries)
 			tp.ends("a-0", 1)
-			announces(tp, "job-a", batchv1.JobFailureTarget, reasonBackoffLimit)
+			announcesFailure(tp)
 			tp.deletes(executorA, "a-1")
 		}},
 		"of one of two pods with an index": {play: func(tp *tape) {
@@ -213,7 +196,7 @@ func TestDelayAfterASuccessOfADroppedIndex(t *testing.T) {
 		tp.job("a", indexedJob(2))
 		tp.pod(executorA, "job-a", "a-0", 0)
 		tp.pod(executorA, "job-a", "a-1", 1)
-		tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Completions, job.Spec.Parallelism = ptr(int32(1)), ptr(int32(1)) })
+		tp.spec(sized(1, 1))
 		tp.wait(known)
 		tp.ends("a-0", 1)
 		tp.wait(time.Second)
@@ -229,46 +212,32 @@ func TestDelayAfterASuccessOfADroppedIndex(t *testing.T) {
 
 // Failed pods are replaced no faster than the retry delay allows (I12).
 func TestDelay(t *testing.T) {
+	replaces := func(waits ...time.Duration) func(*tape) {
+		return running(func(tp *tape) {
+			for i, wait := range waits {
+				fails(tp, []types.UID{"a-0", "a-2"}[i])
+				tp.wait(wait)
+				again(tp, executorA, []string{"a-2", "a-3"}[i])
+			}
+		})
+	}
 	runStreams(t, map[string]streamCase{
-		"in time": {play: func(tp *tape) {
-			starts(tp, tp.job("a"))
-			fails(tp, "job-a", "a-0")
-			tp.wait(10 * time.Second)
-			again(tp, executorA, "a-2")
-			fails(tp, "job-a", "a-2")
-			tp.wait(20 * time.Second)
-			again(tp, executorA, "a-3")
-		}},
-		"too early": {want: []string{"I12"}, play: func(tp *tape) {
-			starts(tp, tp.job("a"))
-			fails(tp, "job-a", "a-0")
-			tp.wait(9 * time.Second)
-			again(tp, executorA, "a-2")
-		}},
-		"too early after two": {want: []string{"I12"}, play: func(tp *tape) {
-			starts(tp, tp.job("a"))
-			fails(tp, "job-a", "a-0")
-			tp.wait(10 * time.Second)
-			again(tp, executorA, "a-2")
-			fails(tp, "job-a", "a-2")
-			tp.wait(19 * time.Second)
-			again(tp, executorA, "a-3")
-		}},
+		"in time":             {play: replaces(10*time.Second, 20*time.Second)},
+		"too early":           {want: []string{"I12"}, play: replaces(9 * time.Second)},
+		"too early after two": {want: []string{"I12"}, play: replaces(10*time.Second, 19*time.Second)},
 		"too early after a failure that the policy ignores": {want: []string{"I12"}, play: func(tp *tape) {
-			starts(tp, tp.job("a", policyOn(1, batchv1.PodFailurePolicyActionIgnore)))
+			starts(tp, policyOn(1, batchv1.PodFailurePolicyActionIgnore))
 			tp.ends("a-0", 1)
 			tp.release(executorA, "a-0")
 			again(tp, executorA, "a-2")
 		}},
-		"at once after a disruption": {play: func(tp *tape) {
-			starts(tp, tp.job("a"))
+		"at once after a disruption": {play: running(func(tp *tape) {
 			tp.ends("a-0", 137, disrupts)
 			again(tp, executorA, "a-2")
-		}},
+		})},
 		"at once after a success": {play: func(tp *tape) {
-			tp.job("a", func(job *batchv1.Job) { job.Spec.Completions = ptr(int32(5)) })
-			starts(tp, "job-a")
-			fails(tp, "job-a", "a-0")
+			starts(tp, completions(5))
+			fails(tp, "a-0")
 			tp.wait(time.Second)
 			tp.ends("a-1", 0)
 			again(tp, executorA, "a-2")
@@ -296,43 +265,40 @@ func TestDelayAfterFailuresThatAreGone(t *testing.T) {
 		}},
 		"a failure after the executor let the pod go":  {play: letsGo(true)},
 		"a failure before the executor let the pod go": {want: []string{"I1", "I12"}, play: letsGo(false)},
-		"a failure that is gone, to a new executor": {play: func(tp *tape) {
-			starts(tp, tp.job("a"))
-			fails(tp, "job-a", "a-0")
+		"a failure that is gone, to a new executor": {play: running(func(tp *tape) {
+			fails(tp, "a-0")
 			tp.removes(user, "pods", "a-0")
 			tp.wait(time.Second)
 			tp.pod(executorB, "job-a", "b-0", noIndex)
-		}},
-		"a failure that is gone, to the executor that saw it": {want: []string{"I12"}, play: func(tp *tape) {
-			starts(tp, tp.job("a"))
-			fails(tp, "job-a", "a-0")
+		})},
+		"a failure that is gone, to the executor that saw it": {want: []string{"I12"}, play: running(func(tp *tape) {
+			fails(tp, "a-0")
 			tp.removes(user, "pods", "a-0")
 			tp.wait(time.Second)
 			again(tp, executorA, "a-2")
-		}},
+		})},
 		"a failure that another executor released, and that is gone": {play: func(tp *tape) {
 			tp.judge.began(executorB, tp.now)
-			starts(tp, tp.job("a"))
+			starts(tp)
 			tp.wait(2 * time.Minute)
-			fails(tp, "job-a", "a-0")
+			fails(tp, "a-0")
 			tp.removes(user, "pods", "a-0")
 			tp.wait(time.Second)
 			tp.pod(executorB, "job-a", "b-0", noIndex)
 		}},
 		"a failure that another executor released, and that is there": {want: []string{"I12"}, play: func(tp *tape) {
 			tp.judge.began(executorB, tp.now)
-			starts(tp, tp.job("a"))
+			starts(tp)
 			tp.wait(2 * time.Minute)
-			fails(tp, "job-a", "a-0")
+			fails(tp, "a-0")
 			tp.wait(time.Second)
 			tp.pod(executorB, "job-a", "b-0", noIndex)
 		}},
-		"a failure that a new executor finds": {want: []string{"I12"}, play: func(tp *tape) {
-			starts(tp, tp.job("a"))
-			fails(tp, "job-a", "a-0")
+		"a failure that a new executor finds": {want: []string{"I12"}, play: running(func(tp *tape) {
+			fails(tp, "a-0")
 			tp.wait(time.Second)
 			tp.pod(executorB, "job-a", "b-0", noIndex)
-		}},
+		})},
 	})
 }
 
@@ -341,9 +307,9 @@ func TestDelayAfterFailuresThatAreGone(t *testing.T) {
 func letsGo(before bool) func(*tape) {
 	return func(tp *tape) {
 		suspend := func(to bool) {
-			tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Suspend = ptr(to) })
+			tp.spec(func(job *batchv1.Job) { job.Spec.Suspend = ptr(to) })
 		}
-		tp.job("a", func(job *batchv1.Job) { job.Spec.Parallelism = ptr(int32(1)) })
+		tp.job("a", parallel(1))
 		tp.pod(executorA, "job-a", "a-0", noIndex)
 		tp.wait(time.Second)
 		suspend(true)
@@ -364,7 +330,7 @@ func letsGo(before bool) func(*tape) {
 // The next pod of an index replaces the failed one that carries the most failures. Two active
 // executors may have left two that carry as many: then it replaces the one that finished last.
 func TestLastFailureOfAnIndex(t *testing.T) {
-	limited := func(job *batchv1.Job) { job.Spec.BackoffLimitPerIndex = ptr(int32(9)) }
+	limited := retries(9)
 	replaces := func(earlier, later, next string) streamCase {
 		return streamCase{play: func(tp *tape) {
 			tp.job("a", indexedJob(1), limited)
@@ -393,7 +359,7 @@ func TestLastFailureOfAnIndex(t *testing.T) {
 // next pod of the index replaces the first.
 func deletedAgain(later time.Duration) func(*tape) {
 	return func(tp *tape) {
-		tp.job("a", indexedJob(1), policyOn(1, batchv1.PodFailurePolicyActionIgnore), func(job *batchv1.Job) { job.Spec.BackoffLimitPerIndex = ptr(int32(9)) })
+		tp.job("a", indexedJob(1), policyOn(1, batchv1.PodFailurePolicyActionIgnore), retries(9))
 		tp.pod(executorA, "job-a", "a-0", 0)
 		tp.pod(executorB, "job-a", "b-0", 0)
 		asked := tp.now.Add(time.Second)
@@ -414,32 +380,19 @@ func deletedAgain(later time.Duration) func(*tape) {
 
 // Each index of a Job with limits per index has its own delay (I12, I10).
 func TestDelayOfAnIndex(t *testing.T) {
-	limited := func(job *batchv1.Job) { job.Spec.BackoffLimitPerIndex = ptr(int32(3)) }
-	index := func(tp *tape, name, failures string) {
-		tp.pod(executorA, "job-a", name, 0, failedBefore(failures))
+	replaces := func(wait time.Duration, failures string) func(*tape) {
+		return func(tp *tape) {
+			tp.job("a", indexedJob(2), retries(3))
+			tp.pod(executorA, "job-a", "a-0", 0, failedBefore("0"))
+			tp.ends("a-0", 1)
+			tp.wait(wait)
+			tp.pod(executorA, "job-a", "a-1", 0, failedBefore(failures))
+		}
 	}
 	runStreams(t, map[string]streamCase{
-		"of an index, in time": {play: func(tp *tape) {
-			tp.job("a", indexedJob(2), limited)
-			index(tp, "a-0", "0")
-			tp.ends("a-0", 1)
-			tp.wait(10 * time.Second)
-			index(tp, "a-1", "1")
-		}},
-		"of an index, too early": {want: []string{"I12"}, play: func(tp *tape) {
-			tp.job("a", indexedJob(2), limited)
-			index(tp, "a-0", "0")
-			tp.ends("a-0", 1)
-			tp.wait(9 * time.Second)
-			index(tp, "a-1", "1")
-		}},
-		"of an index that forgets how often it failed": {want: []string{"I10"}, play: func(tp *tape) {
-			tp.job("a", indexedJob(2), limited)
-			index(tp, "a-0", "0")
-			tp.ends("a-0", 1)
-			tp.wait(10 * time.Second)
-			index(tp, "a-1", "0")
-		}},
+		"of an index, in time":                                    {play: replaces(10*time.Second, "1")},
+		"of an index, too early":                                  {want: []string{"I12"}, play: replaces(9*time.Second, "1")},
+		"of an index that forgets how often it failed":            {want: []string{"I10"}, play: replaces(10*time.Second, "0")},
 		"of an index whose pod came back to the Job a moment ago": {play: comesBack(time.Second)},
 		"of an index whose pod came back long ago":                {want: []string{"I10"}, play: comesBack(time.Hour)},
 	})
@@ -450,7 +403,7 @@ func TestDelayOfAnIndex(t *testing.T) {
 // if there had been none.
 func comesBack(ago time.Duration) func(*tape) {
 	return func(tp *tape) {
-		tp.job("a", indexedJob(2), func(job *batchv1.Job) { job.Spec.BackoffLimitPerIndex = ptr(int32(3)) })
+		tp.job("a", indexedJob(2), retries(3))
 		tp.pod(executorA, "job-a", "a-0", 0, failedBefore("0"))
 		var labels map[string]string
 		tp.edit("webhook", "a-0", func(pod *corev1.Pod) { labels, pod.Labels = pod.Labels, nil })

@@ -12,26 +12,22 @@ import (
 // has ended.
 func TestDeletionOfEndedPods(t *testing.T) {
 	completed := func(tp *tape) {
-		starts(tp, tp.job("a"))
-		completes(tp, "job-a")
+		starts(tp)
+		completes(tp)
 	}
 	tooMany := func(tp *tape) {
-		tp.job("a", func(job *batchv1.Job) { job.Spec.Parallelism = ptr(int32(1)) })
+		tp.job("a", parallel(1))
 		tp.pod(executorA, "job-a", "a-0", noIndex)
 		tp.pod(user, "job-a", "a-1", noIndex)
-		completes(tp, "job-a")
+		completes(tp)
 	}
 	fails := func(tp *tape, wait time.Duration) {
-		starts(tp, tp.job("a", func(job *batchv1.Job) { job.Spec.BackoffLimit = ptr(int32(0)) }))
+		starts(tp, noRetries)
 		tp.ends("a-0", 1)
-		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
-			failedList(s, "a-0")
-			setCondition(s, batchv1.JobFailureTarget, reasonBackoffLimit, tp.now)
-		})
+		recordsWithVerdict(tp)
 		tp.ends("a-1", 1)
 		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Active = 0; failedList(s, "a-0", "a-1") })
-		tp.release(executorA, "a-0")
-		tp.release(executorA, "a-1")
+		releasesBoth(tp)
 		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
 			s.Failed, s.UncountedTerminatedPods = 2, &batchv1.UncountedTerminatedPods{}
 			setCondition(s, batchv1.JobFailed, reasonBackoffLimit, tp.now)

@@ -11,64 +11,47 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// rests ends a tape after an hour of calm.
-func rests(play func(*tape)) func(*tape) {
+// looks ends a tape with a look after some time of calm.
+func looks(after time.Duration, play func(*tape)) func(*tape) {
 	return func(tp *tape) {
 		play(tp)
 		tp.judge.faultsEnded(tp.now)
-		tp.wait(time.Hour)
+		tp.wait(after)
 		tp.judge.look(tp.now)
 	}
 }
 
-func active(n int32) func(*batchv1.JobStatus) { return func(s *batchv1.JobStatus) { s.Active = n } }
+// rests ends a tape after an hour of calm.
+func rests(play func(*tape)) func(*tape) { return looks(time.Hour, play) }
 
-func noRetries(job *batchv1.Job) { job.Spec.BackoffLimit = ptr(int32(0)) }
+func active(n int32) func(*batchv1.JobStatus) { return func(s *batchv1.JobStatus) { s.Active = n } }
 
 // At rest, the status agrees with the pods, and nothing is left to do.
 func TestEnd(t *testing.T) {
-	suspend := func(job *batchv1.Job) { job.Spec.Suspend = ptr(true) }
 	runStreams(t, map[string]streamCase{
-		"two pods run":           {play: rests(func(tp *tape) { starts(tp, tp.job("a")) })},
-		"it says that three run": {want: []string{"status"}, play: rests(func(tp *tape) { starts(tp, tp.job("a")); tp.status(executorA, "job-a", active(3)) })},
-		"the end came a while ago": {play: func(tp *tape) {
-			starts(tp, tp.job("a"))
-			tp.ends("a-0", 0)
-			tp.judge.faultsEnded(tp.now)
-			tp.wait(time.Second)
-			tp.judge.look(tp.now)
-		}},
-		"an end is not accounted for": {want: []string{"status", "status", "status"}, play: rests(func(tp *tape) {
-			starts(tp, tp.job("a"))
-			tp.ends("a-0", 0)
-		})},
-		"a recorded pod is not counted": {want: []string{"status", "liveness"}, play: rests(func(tp *tape) {
-			starts(tp, tp.job("a"))
-			fails(tp, "job-a", "a-0")
-		})},
-		"one pod runs of two": {want: []string{"liveness"}, play: rests(func(tp *tape) {
-			starts(tp, tp.job("a"))
-			fails(tp, "job-a", "a-0")
-			counts(tp, "job-a")
-		})},
+		"two pods run":                  {play: rests(func(tp *tape) { starts(tp) })},
+		"it says that three run":        {want: []string{"status"}, play: rests(func(tp *tape) { starts(tp); tp.status(executorA, "job-a", active(3)) })},
+		"the end came a while ago":      {play: looks(time.Second, running(func(tp *tape) { tp.ends("a-0", 0) }))},
+		"an end is not accounted for":   {want: []string{"status", "status", "status"}, play: rests(running(func(tp *tape) { tp.ends("a-0", 0) }))},
+		"a recorded pod is not counted": {want: []string{"status", "liveness"}, play: rests(running(func(tp *tape) { fails(tp, "a-0") }))},
+		"one pod runs of two": {want: []string{"liveness"}, play: rests(running(func(tp *tape) {
+			fails(tp, "a-0")
+			counts(tp)
+		}))},
 		"one pod runs of two, and the quota is used up": {play: rests(func(tp *tape) {
 			quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "q", UID: "q"}, Spec: corev1.ResourceQuotaSpec{
 				Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")},
 			}}
 			tp.commit(user, "create", "resourcequotas", "", quota, quota)
-			starts(tp, tp.job("a"))
-			fails(tp, "job-a", "a-0")
-			counts(tp, "job-a")
+			starts(tp)
+			fails(tp, "a-0")
+			counts(tp)
 		})},
-		"a suspended Job's pod runs": {want: []string{"status", "liveness"}, play: rests(func(tp *tape) {
-			starts(tp, tp.job("a"))
-			tp.spec(user, "job-a", suspend)
-		})},
-		"three pods run of two": {want: []string{"liveness"}, play: rests(func(tp *tape) {
-			starts(tp, tp.job("a"))
+		"a suspended Job's pod runs": {want: []string{"status", "liveness"}, play: rests(running(func(tp *tape) { tp.spec(suspend) }))},
+		"three pods run of two": {want: []string{"liveness"}, play: rests(running(func(tp *tape) {
 			tp.pod(user, "job-a", "a-2", noIndex)
 			tp.status(executorA, "job-a", active(3))
-		})},
+		}))},
 	})
 }
 
@@ -76,31 +59,27 @@ func TestEnd(t *testing.T) {
 func TestEndOfAJobThatMustEnd(t *testing.T) {
 	runStreams(t, map[string]streamCase{
 		"too many failed, and it goes on": {want: []string{"liveness", "liveness"}, play: rests(func(tp *tape) {
-			starts(tp, tp.job("a", noRetries))
-			fails(tp, "job-a", "a-0")
-			counts(tp, "job-a")
+			starts(tp, noRetries)
+			fails(tp, "a-0")
+			counts(tp)
 		})},
 		"a completed index that it asks for no more, and then again, and it does not run": {want: []string{"liveness"}, play: rests(dropsAnIndex)},
-		"all succeeded, and it goes on": {want: []string{"liveness"}, play: rests(func(tp *tape) {
-			starts(tp, tp.job("a"))
+		"all succeeded, and it goes on": {want: []string{"liveness"}, play: rests(running(func(tp *tape) {
 			tp.ends("a-0", 0)
 			tp.ends("a-1", 0)
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Active = 0; succeededList(s, "a-0", "a-1") })
-			tp.release(executorA, "a-0")
-			tp.release(executorA, "a-1")
-			counts(tp, "job-a")
-		})},
+			releasesBoth(tp)
+			counts(tp)
+		}))},
 		"its containers restarted too often, and it goes on": {want: []string{"liveness"}, play: rests(func(tp *tape) {
-			starts(tp, tp.job("a", noRetries, func(job *batchv1.Job) { job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure }))
+			starts(tp, noRetries, func(job *batchv1.Job) { job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure })
 			tp.edit(kubelet, "a-0", func(pod *corev1.Pod) { pod.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 1}} })
 		})},
-		"its deadline passed, and it goes on": {want: []string{"liveness"}, play: rests(func(tp *tape) {
-			starts(tp, tp.job("a", func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = ptr(int64(60)) }))
-		})},
+		"its deadline passed, and it goes on": {want: []string{"liveness"}, play: rests(func(tp *tape) { starts(tp, deadline(60)) })},
 		"a verdict, and nothing to wait for": {want: []string{"status", "liveness"}, play: rests(func(tp *tape) {
-			starts(tp, tp.job("a", noRetries))
-			fails(tp, "job-a", "a-0")
-			announces(tp, "job-a", batchv1.JobFailureTarget, reasonBackoffLimit)
+			starts(tp, noRetries)
+			fails(tp, "a-0")
+			announcesFailure(tp)
 		})},
 	})
 }
@@ -111,16 +90,16 @@ func TestEndOfAJobThatKeepsItsCount(t *testing.T) {
 		return rests(func(tp *tape) {
 			tp.job("a", indexedJob(2), noRetries)
 			completesAnIndex(tp)
-			tp.spec(user, "job-a", sized(1, parallelism))
+			tp.spec(sized(1, parallelism))
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.CompletedIndexes = "" })
-			fails(tp, "job-a", "a-0")
-			announces(tp, "job-a", batchv1.JobFailureTarget, reasonBackoffLimit)
-			counts(tp, "job-a")
-			announces(tp, "job-a", batchv1.JobFailed, reasonBackoffLimit)
+			fails(tp, "a-0")
+			announcesFailure(tp)
+			counts(tp)
+			announces(tp, batchv1.JobFailed, reasonBackoffLimit)
 			tp.event(executorA, "job-a", reasonBackoffLimit, 1)
 			tp.wait(time.Second)
 			for _, change := range changes {
-				tp.spec(user, "job-a", change)
+				tp.spec(change)
 			}
 		})
 	}
@@ -144,57 +123,47 @@ func completesAnIndex(tp *tape) {
 	tp.release(executorA, "a-1")
 }
 
-// sized sets a Job's completions and parallelism.
-func sized(completions, parallelism int32) func(*batchv1.Job) {
-	return func(job *batchv1.Job) { job.Spec.Completions, job.Spec.Parallelism = &completions, &parallelism }
-}
-
 // dropsAnIndex resizes a Job so that it forgets the success of index 1. Index 0 runs.
 func dropsAnIndex(tp *tape) {
 	tp.job("a", indexedJob(2))
 	completesAnIndex(tp)
-	tp.spec(user, "job-a", sized(1, 1))
+	tp.spec(sized(1, 1))
 	tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Succeeded, s.CompletedIndexes = 0, "" })
-	tp.spec(user, "job-a", sized(2, 2))
+	tp.spec(sized(2, 2))
 }
 
 // At rest, nothing is left over, and no pod waits longer than its retry delay.
 func TestEndLeavesNothing(t *testing.T) {
 	runStreams(t, map[string]streamCase{
 		"its time to live is over": {want: []string{"ttl"}, play: rests(func(tp *tape) {
-			starts(tp, tp.job("a", func(job *batchv1.Job) { job.Spec.TTLSecondsAfterFinished = ptr(int32(60)) }))
-			completes(tp, "job-a")
+			starts(tp, timeToLive(60))
+			completes(tp)
 		})},
 		"its time to live is not over": {play: rests(func(tp *tape) {
-			starts(tp, tp.job("a", func(job *batchv1.Job) { job.Spec.TTLSecondsAfterFinished = ptr(int32(6000)) }))
-			completes(tp, "job-a")
+			starts(tp, timeToLive(6000))
+			completes(tp)
 		})},
 		"a pod of a Job that is gone": {want: []string{"orphans"}, play: rests(func(tp *tape) {
 			tp.pod(user, tp.job("a"), "a-0", noIndex)
 			tp.removes(user, "jobs", "job-a")
 		})},
-		"a pod that waits for its replacement": {play: func(tp *tape) {
-			tp.job("a", indexedJob(1), func(job *batchv1.Job) { job.Spec.BackoffLimitPerIndex = ptr(int32(50)) })
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.StartTime = ptr(metav1.NewTime(tp.now)) })
-			tp.pod(executorA, "job-a", "a-0", 0, failedBefore("20"))
-			tp.ends("a-0", 1)
-			tp.judge.faultsEnded(tp.now)
-			tp.wait(settles + time.Minute)
-			tp.judge.look(tp.now)
-		}},
+		"a pod that waits for its replacement":                  {play: looks(settles+time.Minute, waitsLong)},
 		"a recorded failure whose replacement is being deleted": {want: []string{"status", "status"}, play: rests(recordedBesideItsReplacement)},
 		"the same, released and counted": {play: rests(func(tp *tape) {
 			recordedBesideItsReplacement(tp)
 			tp.release(executorA, "a-0")
-			counts(tp, "job-a")
+			counts(tp)
 		})},
-		"a pod that waits for its replacement too long": {want: []string{"liveness"}, play: rests(func(tp *tape) {
-			tp.job("a", indexedJob(1), func(job *batchv1.Job) { job.Spec.BackoffLimitPerIndex = ptr(int32(50)) })
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.StartTime = ptr(metav1.NewTime(tp.now)) })
-			tp.pod(executorA, "job-a", "a-0", 0, failedBefore("20"))
-			tp.ends("a-0", 1)
-		})},
+		"a pod that waits for its replacement too long": {want: []string{"liveness"}, play: rests(waitsLong)},
 	})
+}
+
+// waitsLong lets a pod fail whose index failed so often before that the next pod comes after minutes.
+func waitsLong(tp *tape) {
+	tp.job("a", indexedJob(1), retries(50))
+	tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.StartTime = ptr(metav1.NewTime(tp.now)) })
+	tp.pod(executorA, "job-a", "a-0", 0, failedBefore("20"))
+	tp.ends("a-0", 1)
 }
 
 // recordedBesideItsReplacement records a failed pod of an index. The next pod of the index is being
@@ -218,7 +187,7 @@ func recordedBesideItsReplacement(tp *tape) {
 // list only a few failed pods may not see the others.
 func TestAnIndexThatWaitsHoldsBackNoOther(t *testing.T) {
 	waits := func(parallelism int32, fewRows bool, short ...string) func(*tape) {
-		return func(tp *tape) {
+		return looks(settles+time.Minute, func(tp *tape) {
 			tp.judge.fewRows = fewRows
 			tp.job("a", indexedJob(2), func(job *batchv1.Job) {
 				job.Spec.Parallelism, job.Spec.BackoffLimitPerIndex = &parallelism, ptr(int32(50))
@@ -230,10 +199,7 @@ func TestAnIndexThatWaitsHoldsBackNoOther(t *testing.T) {
 				tp.pod(executorA, "job-a", "a-1", 1, failedBefore(failures))
 				tp.ends("a-1", 1)
 			}
-			tp.judge.faultsEnded(tp.now)
-			tp.wait(settles + time.Minute)
-			tp.judge.look(tp.now)
-		}
+		})
 	}
 	runStreams(t, map[string]streamCase{
 		"both wait long":                          {play: waits(2, false, "20")},
@@ -248,14 +214,14 @@ func TestAnIndexThatWaitsHoldsBackNoOther(t *testing.T) {
 func TestTimeToLive(t *testing.T) {
 	deleteAfter := func(d time.Duration, changes ...func(*batchv1.Job)) func(*tape) {
 		return func(tp *tape) {
-			starts(tp, tp.job("a", changes...))
-			completes(tp, "job-a")
+			starts(tp, changes...)
+			completes(tp)
 			tp.wait(d)
 			tp.judge.clocksSet(tp.now, time.Hour)
 			tp.removes(executorA, "jobs", "job-a")
 		}
 	}
-	ttl := func(job *batchv1.Job) { job.Spec.TTLSecondsAfterFinished = ptr(int32(60)) }
+	ttl := timeToLive(60)
 	runStreams(t, map[string]streamCase{
 		"over":          {play: deleteAfter(time.Minute, ttl)},
 		"not over":      {want: []string{"ttl"}, play: deleteAfter(59*time.Second, ttl)},
@@ -299,6 +265,14 @@ func (tp *tape) runBy(who, name string, at time.Time) types.UID {
 // finishes ends a run.
 func (tp *tape) finishes(uid types.UID) {
 	tp.status("other", uid, func(s *batchv1.JobStatus) { setCondition(s, batchv1.JobComplete, "", tp.now) })
+}
+
+// finishesFour starts and ends four runs, a minute apart.
+func (tp *tape) finishesFour() {
+	for _, name := range []string{"w", "x", "y", "z"} {
+		tp.finishes(tp.run(name, tp.now))
+		tp.wait(time.Minute)
+	}
 }
 
 // tells writes the CronJob's status.
@@ -391,27 +365,18 @@ func TestRunsOfACronJobBesideEachOther(t *testing.T) {
 		}},
 		"history": {play: func(tp *tape) {
 			tp.cron()
-			for _, name := range []string{"w", "x", "y", "z"} {
-				tp.finishes(tp.run(name, tp.now))
-				tp.wait(time.Minute)
-			}
+			tp.finishesFour()
 			tp.removes(executorA, "jobs", "job-w")
 		}},
 		"history, while a user deletes another run": {play: func(tp *tape) {
 			tp.cron()
-			for _, name := range []string{"w", "x", "y", "z"} {
-				tp.finishes(tp.run(name, tp.now))
-				tp.wait(time.Minute)
-			}
+			tp.finishesFour()
 			tp.removes(user, "jobs", "job-z")
 			tp.removes(executorA, "jobs", "job-w")
 		}},
 		"history, long after a user deleted another run": {want: []string{"cron"}, play: func(tp *tape) {
 			tp.cron()
-			for _, name := range []string{"w", "x", "y", "z"} {
-				tp.finishes(tp.run(name, tp.now))
-				tp.wait(time.Minute)
-			}
+			tp.finishesFour()
 			tp.removes(user, "jobs", "job-z")
 			tp.wait(5 * time.Minute)
 			tp.removes(executorA, "jobs", "job-w")
@@ -440,15 +405,10 @@ func TestCronJobsAtRest(t *testing.T) {
 		})},
 		"too much history": {want: []string{"cron"}, play: rests(func(tp *tape) {
 			tp.cron(func(cron *batchv1.CronJob) { cron.Spec.Schedule = "0-3 0 1 1 *" })
-			for _, name := range []string{"w", "x", "y", "z"} {
-				tp.finishes(tp.run(name, tp.now))
-				tp.wait(time.Minute)
-			}
+			tp.finishesFour()
 			tp.tells(tp.now)
 		})},
 		"a run that was not started": {want: []string{"cron"}, play: rests(func(tp *tape) { tp.cron() })},
-		"a suspended CronJob": {play: rests(func(tp *tape) {
-			tp.cron(func(cron *batchv1.CronJob) { cron.Spec.Suspend = ptr(true) })
-		})},
+		"a suspended CronJob":        {play: rests(func(tp *tape) { tp.cron(func(cron *batchv1.CronJob) { cron.Spec.Suspend = ptr(true) }) })},
 	})
 }

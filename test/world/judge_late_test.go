@@ -27,21 +27,13 @@ func failsOften(tp *tape, job types.UID, beforeLast func(), changes ...func(*cor
 			tp.status(executorA, job, func(s *batchv1.JobStatus) { failedList(s, uid) })
 		}
 		tp.release(executorA, uid)
-		counts(tp, job)
+		counts(tp)
 	}
 }
 
 // An executor may wait for the retry delay of all that may count as failures in a row. After
 // a success that it must know of, it must not wait any longer.
 func TestRetryDelayHoldsBack(t *testing.T) {
-	looks := func(after time.Duration, play func(*tape)) func(*tape) {
-		return func(tp *tape) {
-			play(tp)
-			tp.judge.faultsEnded(tp.now)
-			tp.wait(after)
-			tp.judge.look(tp.now)
-		}
-	}
 	job := func(tp *tape, changes ...func(*batchv1.Job)) types.UID {
 		return tp.job("a", append(changes, func(job *batchv1.Job) {
 			job.Spec.BackoffLimit, job.Spec.Completions = ptr(int32(20)), ptr(int32(5))
@@ -55,7 +47,7 @@ func TestRetryDelayHoldsBack(t *testing.T) {
 		tp.ends(uid, 0)
 		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { succeededList(s, uid) })
 		tp.release(executorA, uid)
-		counts(tp, "job-a")
+		counts(tp)
 	}
 	runStreams(t, map[string]streamCase{
 		"six disruptions that no policy ignores, minutes ago": {play: looks(lookTime, disrupted)},
@@ -89,14 +81,14 @@ func TestFailedPodsOfAnIndexAreRecordedInTime(t *testing.T) {
 	records := func(wait time.Duration) func(*tape) {
 		return func(tp *tape) {
 			tp.judge.rivals = false
-			tp.job("a", indexedJob(1), func(job *batchv1.Job) { job.Spec.BackoffLimitPerIndex = ptr(int32(3)) })
+			tp.job("a", indexedJob(1), retries(3))
 			tp.pod(executorA, "job-a", "a-0", 0, failedBefore("0"))
 			tp.ends("a-0", 1)
 			tp.wait(firstDelay)
 			tp.pod(executorA, "job-a", "a-1", 0, failedBefore("1"))
 			tp.ends("a-1", 1)
 			tp.wait(wait)
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { failedList(s, "a-0") })
+			records(tp, "a-0")
 		}
 	}
 	runStreams(t, map[string]streamCase{

@@ -10,14 +10,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+func leaseOf(uid types.UID, holder string) *coordinationv1.Lease {
+	return &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: "lease", UID: uid},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: ptr(int32(15))},
+	}
+}
+
 func TestWhoeverLosesTheLeaseToAnotherWritesNothing(t *testing.T) {
 	tp := newTape(t)
 	tp.judge.elected = true
 	for _, holder := range []string{executorA, executorB} {
-		lease := &coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{Name: "lease", UID: "lease"},
-			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: ptr(int32(15))},
-		}
+		lease := leaseOf("lease", holder)
 		tp.commit(holder, "update", "leases", "", lease, lease)
 		tp.wait(time.Second)
 	}
@@ -45,12 +49,7 @@ func TestADeletedLeaseIsStillItsHoldersToThoseWhoHaveSeenIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tp := newTape(t)
 			tp.judge.elected = true
-			hold := func(holder string) *coordinationv1.Lease {
-				return &coordinationv1.Lease{
-					ObjectMeta: metav1.ObjectMeta{Name: "lease", UID: types.UID(holder)},
-					Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: ptr(int32(15))},
-				}
-			}
+			hold := func(holder string) *coordinationv1.Lease { return leaseOf(types.UID(holder), holder) }
 			for _, holder := range []string{"executor-c", executorA} {
 				tp.commit(holder, "update", "leases", "", hold(holder), hold(holder))
 				if tc.read == holder {
@@ -113,10 +112,7 @@ func TestWhoHasNotRenewedTheLeaseWritesNothing(t *testing.T) {
 			if tc.holder == executorB {
 				by = executorB
 			}
-			lease := &coordinationv1.Lease{
-				ObjectMeta: metav1.ObjectMeta{Name: "lease", UID: "lease"},
-				Spec:       coordinationv1.LeaseSpec{HolderIdentity: &tc.holder, LeaseDurationSeconds: ptr(int32(15))},
-			}
+			lease := leaseOf("lease", tc.holder)
 			tp.commit(by, "update", "leases", "", lease, lease)
 			tp.wait(tc.wait)
 			tp.judge.sends(executorA, tc.method, tc.what, tp.now)

@@ -13,20 +13,13 @@ import (
 // A release comes after the status that accounts for the pod (I1).
 func TestRelease(t *testing.T) {
 	runStreams(t, map[string]streamCase{
-		"of an ended pod that no status accounts for": {want: []string{"I1"}, play: func(tp *tape) {
-			starts(tp, tp.job("a"))
+		"of an ended pod that no status accounts for": {want: []string{"I1"}, play: running(func(tp *tape) {
 			tp.ends("a-0", 0)
 			tp.release(executorA, "a-0")
-		}},
-		"of an ended pod that the status lists": {play: func(tp *tape) {
-			starts(tp, tp.job("a"))
-			fails(tp, "job-a", "a-0")
-		}},
+		})},
+		"of an ended pod that the status lists": {play: running(func(tp *tape) { fails(tp, "a-0") })},
 		"of a pod whose index is completed": {play: func(tp *tape) {
-			tp.job("a", indexedJob(2))
-			tp.pod(executorA, "job-a", "a-0", 0)
-			tp.ends("a-0", 0)
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.CompletedIndexes, s.Succeeded = "0", 1 })
+			completesIndex0(tp)
 			tp.release(executorA, "a-0")
 		}},
 		"of a pod whose index another one had a moment ago": {play: secondOfItsIndex(time.Second)},
@@ -40,46 +33,38 @@ func TestRelease(t *testing.T) {
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.CompletedIndexes, s.Succeeded = "0", 1 })
 			tp.release(executorA, "a-1")
 		}},
-		"of a running pod that nothing asks to end": {want: []string{"I1"}, play: func(tp *tape) {
-			starts(tp, tp.job("a"))
+		"of a running pod that nothing asks to end": {want: []string{"I1"}, play: running(func(tp *tape) { tp.release(executorA, "a-0") })},
+		"of a running pod of a suspended Job": {play: running(func(tp *tape) {
+			tp.spec(suspend)
 			tp.release(executorA, "a-0")
-		}},
-		"of a running pod of a suspended Job": {play: func(tp *tape) {
-			starts(tp, tp.job("a"))
-			tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Suspend = ptr(true) })
+		})},
+		"of a running pod too many": {play: running(func(tp *tape) {
+			tp.spec(parallel(1))
 			tp.release(executorA, "a-0")
-		}},
-		"of a running pod too many": {play: func(tp *tape) {
-			starts(tp, tp.job("a"))
-			tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Parallelism = ptr(int32(1)) })
-			tp.release(executorA, "a-0")
-		}},
+		})},
 		"of a pod that the policy ignores": {play: func(tp *tape) {
-			starts(tp, tp.job("a", policyOn(1, batchv1.PodFailurePolicyActionIgnore)))
+			starts(tp, policyOn(1, batchv1.PodFailurePolicyActionIgnore))
 			tp.ends("a-0", 1)
 			tp.release(executorA, "a-0")
 		}},
 		"of a pod that the policy counts": {want: []string{"I1"}, play: func(tp *tape) {
-			starts(tp, tp.job("a", policyOn(1, batchv1.PodFailurePolicyActionIgnore)))
+			starts(tp, policyOn(1, batchv1.PodFailurePolicyActionIgnore))
 			tp.ends("a-0", 2)
 			tp.release(executorA, "a-0")
 		}},
-		"of an ended pod after its Job is gone": {play: func(tp *tape) {
-			starts(tp, tp.job("a"))
+		"of an ended pod after its Job is gone": {play: running(func(tp *tape) {
 			tp.ends("a-0", 0)
 			tp.removes(user, "jobs", "job-a")
 			tp.release(executorA, "a-0")
-		}},
-		"of a pod that its Job no longer selects": {play: func(tp *tape) {
-			starts(tp, tp.job("a"))
+		})},
+		"of a pod that its Job no longer selects": {play: running(func(tp *tape) {
 			tp.edit(user, "a-0", func(pod *corev1.Pod) { pod.Labels = nil })
 			tp.release(executorA, "a-0")
-		}},
-		"by somebody else": {play: func(tp *tape) {
-			starts(tp, tp.job("a"))
+		})},
+		"by somebody else": {play: running(func(tp *tape) {
 			tp.ends("a-0", 0)
 			tp.release(user, "a-0")
-		}},
+		})},
 	})
 }
 
@@ -91,7 +76,7 @@ func TestReleaseOfADisruptedPod(t *testing.T) {
 		"that failed after its Job had failed":    {play: failsLate(0)},
 		"that failed long before its release":     {want: []string{"I1"}, play: failsLate(time.Hour)},
 		"that succeeded, of a Job that has not failed": {want: []string{"I1"}, play: func(tp *tape) {
-			starts(tp, tp.job("a", ignoresDisruptions))
+			starts(tp, ignoresDisruptions)
 			tp.ends("a-0", 0, disrupts)
 			tp.release(executorA, "a-0")
 		}},
@@ -110,9 +95,9 @@ func ignoresDisruptions(job *batchv1.Job) {
 // succeedsLate lets a disrupted pod of a failed Job succeed. The pod is released some time later.
 func succeedsLate(later time.Duration) func(*tape) {
 	return func(tp *tape) {
-		starts(tp, tp.job("a", ignoresDisruptions))
+		starts(tp, ignoresDisruptions)
 		tp.ends("a-1", 1)
-		announces(tp, "job-a", batchv1.JobFailureTarget, reasonBackoffLimit)
+		announcesFailure(tp)
 		tp.ends("a-0", 0, disrupts)
 		tp.wait(later)
 		tp.release(executorA, "a-0")
@@ -123,15 +108,15 @@ func succeedsLate(later time.Duration) func(*tape) {
 // the pod was disrupted or not. The pod is released some time later.
 func failsLate(later time.Duration) func(*tape) {
 	return func(tp *tape) {
-		starts(tp, tp.job("a", ignoresDisruptions, func(job *batchv1.Job) {
+		starts(tp, ignoresDisruptions, func(job *batchv1.Job) {
 			counts := batchv1.PodFailurePolicyRule{
 				Action:      batchv1.PodFailurePolicyActionCount,
 				OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{42}},
 			}
 			job.Spec.PodFailurePolicy.Rules = append([]batchv1.PodFailurePolicyRule{counts}, job.Spec.PodFailurePolicy.Rules...)
-		}))
+		})
 		tp.ends("a-1", 1)
-		announces(tp, "job-a", batchv1.JobFailureTarget, reasonBackoffLimit)
+		announcesFailure(tp)
 		tp.edit(kubelet, "a-0", disrupts)
 		tp.ends("a-0", 42, disrupts)
 		tp.wait(later)
@@ -152,84 +137,70 @@ func policyOn(code int32, action batchv1.PodFailurePolicyAction) func(*batchv1.J
 // A pod is counted once, when its finalizer is gone (I2, I3).
 func TestLedger(t *testing.T) {
 	runStreams(t, map[string]streamCase{
-		"counted while the finalizer is on": {want: []string{"I2"}, play: func(tp *tape) {
-			starts(tp, tp.job("a"))
+		"counted while the finalizer is on": {want: []string{"I2"}, play: running(func(tp *tape) {
 			tp.ends("a-0", 1)
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { failedList(s, "a-0") })
-			counts(tp, "job-a")
-		}},
-		"counted when it is gone": {play: func(tp *tape) {
-			starts(tp, tp.job("a"))
-			fails(tp, "job-a", "a-0")
-			counts(tp, "job-a")
-		}},
-		"recorded again after it was counted": {want: []string{"I2"}, play: func(tp *tape) {
-			starts(tp, tp.job("a"))
-			fails(tp, "job-a", "a-0")
-			counts(tp, "job-a")
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { failedList(s, "a-0") })
-		}},
-		"a counter that grows by nothing": {want: []string{"I2", "I2"}, play: func(tp *tape) {
-			starts(tp, tp.job("a"))
+			records(tp, "a-0")
+			counts(tp)
+		})},
+		"counted when it is gone": {play: running(func(tp *tape) {
+			fails(tp, "a-0")
+			counts(tp)
+		})},
+		"recorded again after it was counted": {want: []string{"I2"}, play: running(func(tp *tape) {
+			fails(tp, "a-0")
+			counts(tp)
+			records(tp, "a-0")
+		})},
+		"a counter that grows by nothing": {want: []string{"I2", "I2"}, play: running(func(tp *tape) {
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Failed = 1 })
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Succeeded = 1 })
-		}},
-		"a pod that leaves a list and no counter grows": {want: []string{"I2"}, play: func(tp *tape) {
-			starts(tp, tp.job("a"))
-			fails(tp, "job-a", "a-0")
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { failedList(s) })
-		}},
-		"in both lists": {want: []string{"I3"}, play: func(tp *tape) {
-			starts(tp, tp.job("a"))
-			fails(tp, "job-a", "a-0")
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { failedList(s, "a-0", "a-0") })
-		}},
-		"from one list to the other": {want: []string{"I3"}, play: func(tp *tape) {
-			starts(tp, tp.job("a"))
-			fails(tp, "job-a", "a-0")
+		})},
+		"a pod that leaves a list and no counter grows": {want: []string{"I2"}, play: running(func(tp *tape) {
+			fails(tp, "a-0")
+			records(tp)
+		})},
+		"in both lists": {want: []string{"I3"}, play: running(func(tp *tape) {
+			fails(tp, "a-0")
+			records(tp, "a-0", "a-0")
+		})},
+		"from one list to the other": {want: []string{"I3"}, play: running(func(tp *tape) {
+			fails(tp, "a-0")
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { failedList(s); succeededList(s, "a-0") })
-		}},
+		})},
 	})
 }
 
 // A pod is recorded in the list that its end belongs to (I2).
 func TestRecords(t *testing.T) {
 	runStreams(t, map[string]streamCase{
-		"a running pod recorded as failed": {want: []string{"I2"}, play: func(tp *tape) {
-			starts(tp, tp.job("a"))
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { failedList(s, "a-0") })
-		}},
-		"a deleted pod recorded as failed": {play: func(tp *tape) {
-			starts(tp, tp.job("a"))
+		"a running pod recorded as failed": {want: []string{"I2"}, play: running(func(tp *tape) { records(tp, "a-0") })},
+		"a deleted pod recorded as failed": {play: running(func(tp *tape) {
 			tp.deletes(user, "a-0")
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { failedList(s, "a-0") })
-		}},
+			records(tp, "a-0")
+		})},
 		"a deleted pod recorded as failed that may yet succeed": {want: []string{"I2"}, play: func(tp *tape) {
-			starts(tp, tp.job("a", func(job *batchv1.Job) { job.Spec.PodReplacementPolicy = ptr(batchv1.Failed) }))
+			starts(tp, func(job *batchv1.Job) { job.Spec.PodReplacementPolicy = ptr(batchv1.Failed) })
 			tp.deletes(user, "a-0")
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { failedList(s, "a-0") })
+			records(tp, "a-0")
 		}},
-		"a failed pod recorded as succeeded": {want: []string{"I2"}, play: func(tp *tape) {
-			starts(tp, tp.job("a"))
+		"a failed pod recorded as succeeded": {want: []string{"I2"}, play: running(func(tp *tape) {
 			tp.ends("a-0", 1)
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { succeededList(s, "a-0") })
-		}},
-		"a succeeded pod recorded as failed": {want: []string{"I2"}, play: func(tp *tape) {
-			starts(tp, tp.job("a"))
+		})},
+		"a succeeded pod recorded as failed": {want: []string{"I2"}, play: running(func(tp *tape) {
 			tp.ends("a-0", 0)
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { failedList(s, "a-0") })
-		}},
+			records(tp, "a-0")
+		})},
 		"a pod recorded that the policy ignores": {want: []string{"I2"}, play: func(tp *tape) {
-			starts(tp, tp.job("a", policyOn(1, batchv1.PodFailurePolicyActionIgnore)))
+			starts(tp, policyOn(1, batchv1.PodFailurePolicyActionIgnore))
 			tp.ends("a-0", 1)
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { failedList(s, "a-0") })
+			records(tp, "a-0")
 		}},
-		"another Job's pod": {want: []string{"I8"}, play: func(tp *tape) {
-			starts(tp, tp.job("a"))
+		"another Job's pod": {want: []string{"I8"}, play: running(func(tp *tape) {
 			tp.job("b")
 			tp.ends("a-0", 1)
 			tp.status(executorA, "job-b", func(s *batchv1.JobStatus) { failedList(s, "a-0") })
-		}},
+		})},
 	})
 }
 
@@ -258,7 +229,7 @@ func TestIndexes(t *testing.T) {
 		tp.pod(executorA, "job-a", string(name), 0, failedBefore(failures))
 		tp.ends(name, 1)
 	}
-	limited := func(job *batchv1.Job) { job.Spec.BackoffLimitPerIndex = ptr(int32(1)) }
+	limited := retries(1)
 	runStreams(t, map[string]streamCase{
 		"completed without a success": {want: []string{"verdict"}, play: func(tp *tape) {
 			tp.job("a", indexedJob(2))
@@ -272,10 +243,7 @@ func TestIndexes(t *testing.T) {
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.CompletedIndexes, s.Succeeded = "0", 2 })
 		}},
 		"an index that goes": {want: []string{"I2"}, play: func(tp *tape) {
-			tp.job("a", indexedJob(2))
-			tp.pod(executorA, "job-a", "a-0", 0)
-			tp.ends("a-0", 0)
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.CompletedIndexes, s.Succeeded = "0", 1 })
+			completesIndex0(tp)
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.CompletedIndexes, s.Succeeded = "", 0 })
 		}},
 		"an index that goes with the completions": {play: func(tp *tape) {
@@ -283,7 +251,7 @@ func TestIndexes(t *testing.T) {
 			tp.pod(executorA, "job-a", "a-1", 1)
 			tp.ends("a-1", 0)
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.CompletedIndexes, s.Succeeded = "1", 1 })
-			tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Completions, job.Spec.Parallelism = ptr(int32(1)), ptr(int32(1)) })
+			tp.spec(sized(1, 1))
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.CompletedIndexes, s.Succeeded = "", 0 })
 		}},
 		"failed too early": {want: []string{"verdict"}, play: func(tp *tape) {

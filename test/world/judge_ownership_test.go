@@ -123,15 +123,15 @@ func TestWrites(t *testing.T) {
 			tp.job("a")
 			tp.judge.faultsEnded(tp.now)
 			tp.wait(time.Hour)
-			tp.spec(user, "job-a", func(*batchv1.Job) {})
+			tp.spec(func(*batchv1.Job) {})
 			breathe(tp, 1, 10*time.Minute)
 		}},
 		"a write when the deadline has passed": {play: func(tp *tape) {
-			tp.job("a", func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = ptr(int64(3600)) })
+			tp.job("a", deadline(3600))
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.StartTime = ptr(metav1.NewTime(tp.now)) })
 			tp.judge.faultsEnded(tp.now)
 			tp.wait(time.Hour)
-			announces(tp, "job-a", batchv1.JobFailureTarget, reasonDeadline)
+			announces(tp, batchv1.JobFailureTarget, reasonDeadline)
 		}},
 	})
 }

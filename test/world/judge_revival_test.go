@@ -9,8 +9,24 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func putsBack(tp *tape, uid types.UID) {
-	tp.edit("webhook", uid, func(pod *corev1.Pod) { pod.Finalizers = []string{batchv1.JobTrackingFinalizer} })
+func putsBack(tp *tape) {
+	tp.edit("webhook", "a-0", func(pod *corev1.Pod) { pod.Finalizers = []string{batchv1.JobTrackingFinalizer} })
+}
+
+// countsSuccess lets a pod of a running Job succeed, and be recorded, released and counted.
+func countsSuccess(tp *tape) {
+	tp.ends("a-0", 0)
+	tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { succeededList(s, "a-0"); s.Active = 1 })
+	tp.release(executorA, "a-0")
+	counts(tp)
+}
+
+// recordsWithVerdict lists a pod as failed and announces that the Job fails, in one status.
+func recordsWithVerdict(tp *tape) {
+	tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
+		failedList(s, "a-0")
+		setCondition(s, batchv1.JobFailureTarget, reasonBackoffLimit, tp.now)
+	})
 }
 
 // A pod whose finalizer somebody removes counts nowhere. An executor that has seen the
@@ -42,24 +58,20 @@ func TestLetGo(t *testing.T) {
 // Somebody may make a pod that was counted look as if it was not. Only then may it count
 // once more.
 func TestRevivals(t *testing.T) {
-	three := func(job *batchv1.Job) { job.Spec.Completions, job.Spec.Parallelism = ptr(int32(3)), ptr(int32(2)) }
+	three := sized(3, 2)
 	counted := func(tp *tape) {
-		starts(tp, tp.job("a", three))
-		fails(tp, "job-a", "a-0")
-		counts(tp, "job-a")
+		starts(tp, three)
+		fails(tp, "a-0")
+		counts(tp)
 	}
-	record := func(tp *tape) { tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { failedList(s, "a-0") }) }
 	succeed := func(tp *tape) {
-		starts(tp, tp.job("a", three))
-		tp.ends("a-0", 0)
-		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { succeededList(s, "a-0"); s.Active = 1 })
-		tp.release(executorA, "a-0")
-		counts(tp, "job-a")
+		starts(tp, three)
+		countsSuccess(tp)
 		tp.pod(executorA, "job-a", "a-2", noIndex)
 		tp.wait(time.Hour)
 	}
 	finish := func(tp *tape, wait time.Duration) {
-		starts(tp, tp.job("a"))
+		starts(tp)
 		tp.ends("a-0", 0)
 		tp.ends("a-1", 0)
 		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
@@ -67,32 +79,31 @@ func TestRevivals(t *testing.T) {
 			succeededList(s, "a-0", "a-1")
 			setCondition(s, batchv1.JobSuccessCriteriaMet, reasonCompletions, tp.now)
 		})
-		tp.release(executorA, "a-0")
-		tp.release(executorA, "a-1")
-		counts(tp, "job-a")
+		releasesBoth(tp)
+		counts(tp)
 		tp.wait(time.Hour)
-		putsBack(tp, "a-0")
+		putsBack(tp)
 		tp.wait(wait)
 		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { setCondition(s, batchv1.JobComplete, "", tp.now) })
 	}
 	runStreams(t, map[string]streamCase{
-		"recorded once more": {play: func(tp *tape) { counted(tp); putsBack(tp, "a-0"); record(tp) }},
+		"recorded once more": {play: func(tp *tape) { counted(tp); putsBack(tp); records(tp, "a-0") }},
 		"recorded twice more": {want: []string{"I2"}, play: func(tp *tape) {
 			counted(tp)
-			putsBack(tp, "a-0")
-			record(tp)
+			putsBack(tp)
+			records(tp, "a-0")
 			tp.release(executorA, "a-0")
-			counts(tp, "job-a")
-			record(tp)
+			counts(tp)
+			records(tp, "a-0")
 		}},
 		"other labels make no pod look uncounted": {want: []string{"I2"}, play: func(tp *tape) {
 			counted(tp)
 			tp.edit(user, "a-0", func(pod *corev1.Pod) { pod.Labels = map[string]string{"job": "a", "x": "y"} })
-			record(tp)
+			records(tp, "a-0")
 		}},
 		"a pod too many, after a success that counts again": {play: func(tp *tape) {
 			succeed(tp)
-			putsBack(tp, "a-0")
+			putsBack(tp)
 			tp.release(executorA, "a-1")
 			tp.deletes(executorA, "a-1")
 		}},
@@ -109,37 +120,30 @@ func TestRevivals(t *testing.T) {
 // A pod that counts once more may decide the Job, also if it loses its finalizer again while the
 // status that records it is on its way.
 func TestVerdictsAfterARevival(t *testing.T) {
-	three := func(job *batchv1.Job) { job.Spec.Completions, job.Spec.Parallelism = ptr(int32(3)), ptr(int32(2)) }
+	three := sized(3, 2)
 	fail := func(tp *tape, revive func()) {
-		starts(tp, tp.job("a", three, func(job *batchv1.Job) { job.Spec.BackoffLimit = ptr(int32(1)) }))
-		fails(tp, "job-a", "a-0")
-		counts(tp, "job-a")
+		starts(tp, three, func(job *batchv1.Job) { job.Spec.BackoffLimit = ptr(int32(1)) })
+		fails(tp, "a-0")
+		counts(tp)
 		revive()
-		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
-			failedList(s, "a-0")
-			setCondition(s, batchv1.JobFailureTarget, reasonBackoffLimit, tp.now)
-		})
+		recordsWithVerdict(tp)
 	}
 	runStreams(t, map[string]streamCase{
 		"a failure that counts again fails the Job, and lost its finalizer a moment ago": {play: func(tp *tape) {
-			fail(tp, func() { putsBack(tp, "a-0"); tp.release(user, "a-0") })
+			fail(tp, func() { putsBack(tp); tp.release(user, "a-0") })
 		}},
-		"a success that counts again completes the Job when it is counted": {play: func(tp *tape) {
-			starts(tp, tp.job("a"))
-			tp.ends("a-0", 0)
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { succeededList(s, "a-0"); s.Active = 1 })
-			tp.release(executorA, "a-0")
-			counts(tp, "job-a")
+		"a success that counts again completes the Job when it is counted": {play: running(func(tp *tape) {
+			countsSuccess(tp)
 			tp.release(executorA, "a-1")
 			tp.deletes(user, "a-1")
-			putsBack(tp, "a-0")
+			putsBack(tp)
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { succeededList(s, "a-0") })
 			tp.release(executorA, "a-0")
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
 				s.Succeeded, s.Active, s.UncountedTerminatedPods = 2, 0, &batchv1.UncountedTerminatedPods{}
 				setCondition(s, batchv1.JobSuccessCriteriaMet, reasonCompletions, tp.now)
 			})
-		}},
+		})},
 		"a failure that counts once fails no Job": {want: []string{"I2", "verdict"}, play: func(tp *tape) { fail(tp, func() {}) }},
 	})
 }
@@ -148,12 +152,9 @@ func TestVerdictsAfterARevival(t *testing.T) {
 // not know that at once.
 func TestCreationsAfterARevival(t *testing.T) {
 	create := func(tp *tape, wait time.Duration, then ...func(*corev1.Pod)) {
-		starts(tp, tp.job("a", func(job *batchv1.Job) { job.Spec.Completions, job.Spec.Parallelism = ptr(int32(3)), ptr(int32(2)) }))
-		tp.ends("a-0", 0)
-		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { succeededList(s, "a-0"); s.Active = 1 })
-		tp.release(executorA, "a-0")
-		counts(tp, "job-a")
-		putsBack(tp, "a-0")
+		starts(tp, sized(3, 2))
+		countsSuccess(tp)
+		putsBack(tp)
 		for _, change := range then {
 			tp.edit("webhook", "a-0", change)
 		}
@@ -173,20 +174,13 @@ func TestCreationsAfterARevival(t *testing.T) {
 // ended before does not.
 func TestRanOn(t *testing.T) {
 	failing := func(tp *tape) {
-		tp.job("a", policyOn(1, batchv1.PodFailurePolicyActionIgnore), func(job *batchv1.Job) { job.Spec.BackoffLimit = ptr(int32(0)) })
-		starts(tp, "job-a")
+		starts(tp, policyOn(1, batchv1.PodFailurePolicyActionIgnore), noRetries)
 		tp.ends("a-0", 2)
 		tp.wait(time.Hour)
 	}
 	announce := func(tp *tape) {
-		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
-			failedList(s, "a-0")
-			setCondition(s, batchv1.JobFailureTarget, reasonBackoffLimit, tp.now)
-		})
+		recordsWithVerdict(tp)
 		tp.wait(time.Hour)
-	}
-	record := func(tp *tape) {
-		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { failedList(s, "a-0", "a-1") })
 	}
 	runStreams(t, map[string]streamCase{
 		"it ended after the verdict, long ago": {play: func(tp *tape) {
@@ -194,14 +188,14 @@ func TestRanOn(t *testing.T) {
 			announce(tp)
 			tp.ends("a-1", 1)
 			tp.wait(time.Hour)
-			record(tp)
+			records(tp, "a-0", "a-1")
 		}},
 		"it ended before the verdict, long ago": {want: []string{"I2"}, play: func(tp *tape) {
 			failing(tp)
 			tp.ends("a-1", 1)
 			tp.wait(5 * time.Minute)
 			announce(tp)
-			record(tp)
+			records(tp, "a-0", "a-1")
 		}},
 	})
 }
@@ -210,7 +204,7 @@ func TestRanOn(t *testing.T) {
 // finalizer, it is counted only when it ends again.
 func TestRunsAgain(t *testing.T) {
 	again := func(tp *tape) {
-		starts(tp, tp.job("a"))
+		starts(tp)
 		tp.ends("a-0", 1)
 		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Active = 1; failedList(s, "a-0") })
 		tp.edit(kubelet, "a-0", func(pod *corev1.Pod) { pod.Status = corev1.PodStatus{Phase: corev1.PodRunning} })

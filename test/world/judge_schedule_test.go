@@ -35,38 +35,33 @@ func (tp *tape) waitsUntil(end string, runs ...string) {
 
 // Runs start at the times of the schedule in its zone, and at no others, also when clocks change.
 func TestRunsOfTheSchedule(t *testing.T) {
-	half := on("30 2 * * *", "Europe/Berlin")
+	runs := func(from, until string, at ...string) func(*tape) {
+		return func(tp *tape) {
+			tp.from(from)
+			tp.cron(on("30 2 * * *", "Europe/Berlin"))
+			tp.waitsUntil(until, at...)
+		}
+	}
 	runStreams(t, map[string]streamCase{
-		"clocks are set forward, and the hour is skipped": {play: func(tp *tape) {
-			tp.from("2026-03-27T12:00:00Z")
-			tp.cron(half)
-			tp.waitsUntil("2026-03-30T12:00:00Z", "2026-03-28T01:30:00Z", "2026-03-30T00:30:00Z")
-		}},
-		"the skipped hour runs": {want: []string{"cron"}, play: func(tp *tape) {
-			tp.from("2026-03-27T12:00:00Z")
-			tp.cron(half)
-			tp.waitsUntil("2026-03-30T12:00:00Z", "2026-03-28T01:30:00Z", "2026-03-29T01:30:00Z", "2026-03-30T00:30:00Z")
-		}},
-		"clocks are set back, and the hour runs twice": {play: func(tp *tape) {
-			tp.from("2026-10-24T12:00:00Z")
-			tp.cron(half)
-			tp.waitsUntil("2026-10-25T12:00:00Z", "2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z")
-		}},
-		"the hour runs once": {want: []string{"cron"}, play: func(tp *tape) {
-			tp.from("2026-10-24T12:00:00Z")
-			tp.cron(half)
-			tp.waitsUntil("2026-10-25T12:00:00Z", "2026-10-25T00:30:00Z")
-		}},
-		"a day is left out": {want: []string{"cron"}, play: func(tp *tape) {
-			tp.from("2026-06-01T12:00:00Z")
-			tp.cron(half)
-			tp.waitsUntil("2026-06-04T12:00:00Z", "2026-06-02T00:30:00Z", "2026-06-04T00:30:00Z")
-		}},
-		"another zone": {want: []string{"cron", "cron"}, play: func(tp *tape) {
-			tp.from("2026-06-01T12:00:00Z")
-			tp.cron(half)
-			tp.waitsUntil("2026-06-02T12:00:00Z", "2026-06-02T02:30:00Z")
-		}},
+		"clocks are set forward, and the hour is skipped": {
+			play: runs("2026-03-27T12:00:00Z", "2026-03-30T12:00:00Z", "2026-03-28T01:30:00Z", "2026-03-30T00:30:00Z"),
+		},
+		"the skipped hour runs": {
+			want: []string{"cron"},
+			play: runs("2026-03-27T12:00:00Z", "2026-03-30T12:00:00Z", "2026-03-28T01:30:00Z", "2026-03-29T01:30:00Z", "2026-03-30T00:30:00Z"),
+		},
+		"clocks are set back, and the hour runs twice": {
+			play: runs("2026-10-24T12:00:00Z", "2026-10-25T12:00:00Z", "2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"),
+		},
+		"the hour runs once": {
+			want: []string{"cron"}, play: runs("2026-10-24T12:00:00Z", "2026-10-25T12:00:00Z", "2026-10-25T00:30:00Z"),
+		},
+		"a day is left out": {
+			want: []string{"cron"}, play: runs("2026-06-01T12:00:00Z", "2026-06-04T12:00:00Z", "2026-06-02T00:30:00Z", "2026-06-04T00:30:00Z"),
+		},
+		"another zone": {
+			want: []string{"cron", "cron"}, play: runs("2026-06-01T12:00:00Z", "2026-06-02T12:00:00Z", "2026-06-02T02:30:00Z"),
+		},
 		"every 36 hours": {play: func(tp *tape) {
 			tp.from("2026-06-01T00:00:00Z")
 			tp.cron(on("@every 36h", "Etc/UTC"), createdNow(tp))
@@ -98,20 +93,17 @@ func TestRunsOfTheSchedule(t *testing.T) {
 
 // A user's Job of the CronJob is a run if it has the run's time.
 func TestRunsThatAUserStarts(t *testing.T) {
-	half := on("30 2 * * *", "Europe/Berlin")
+	runs := func(at string) func(*tape) {
+		return func(tp *tape) {
+			tp.from("2026-06-01T12:00:00Z")
+			tp.cron(on("30 2 * * *", "Europe/Berlin"))
+			tp.finishes(tp.runBy(user, "by-hand", instant(at)))
+			tp.waitsUntil("2026-06-02T12:00:00Z")
+		}
+	}
 	runStreams(t, map[string]streamCase{
-		"a user's Job has the time of a run": {play: func(tp *tape) {
-			tp.from("2026-06-01T12:00:00Z")
-			tp.cron(half)
-			tp.finishes(tp.runBy(user, "by-hand", instant("2026-06-02T00:30:00Z")))
-			tp.waitsUntil("2026-06-02T12:00:00Z")
-		}},
-		"a user's Job has another time than the run": {want: []string{"cron"}, play: func(tp *tape) {
-			tp.from("2026-06-01T12:00:00Z")
-			tp.cron(half)
-			tp.finishes(tp.runBy(user, "by-hand", instant("2026-06-02T00:29:00Z")))
-			tp.waitsUntil("2026-06-02T12:00:00Z")
-		}},
+		"a user's Job has the time of a run":         {play: runs("2026-06-02T00:30:00Z")},
+		"a user's Job has another time than the run": {want: []string{"cron"}, play: runs("2026-06-02T00:29:00Z")},
 	})
 }
 

@@ -90,9 +90,7 @@ func touchedWhenGone(tp *tape, later time.Duration) {
 func TestStandingDown(t *testing.T) {
 	counts := func(s *batchv1.JobStatus) { s.Active = 1 }
 	runStreams(t, map[string]streamCase{
-		"a write before the executor must have noticed": {play: func(tp *tape) {
-			tp.status(executorA, contested(tp).UID, counts)
-		}},
+		"a write before the executor must have noticed": {play: func(tp *tape) { tp.status(executorA, contested(tp).UID, counts) }},
 		"a write after that": {play: func(tp *tape) {
 			job := contested(tp)
 			tp.wait(2 * time.Minute)
@@ -127,18 +125,11 @@ func TestStandingDown(t *testing.T) {
 			tp.wait(time.Minute)
 			tp.status(executorB, job.UID, counts)
 		}},
-		"no look at the Job while it is left alone": {play: func(tp *tape) {
-			contested(tp)
-			tp.judge.faultsEnded(tp.now)
-			tp.wait(secondcontroller.Quiet)
-			tp.judge.look(tp.now)
-		}},
-		"no look at the Job ever after": {play: func(tp *tape) {
-			contested(tp)
-			tp.judge.faultsEnded(tp.now)
-			tp.wait(secondcontroller.Quiet + settles + 2*time.Minute)
-			tp.judge.look(tp.now)
-		}, want: []string{"status", "status", "liveness"}},
+		"no look at the Job while it is left alone": {play: looks(secondcontroller.Quiet, func(tp *tape) { contested(tp) })},
+		"no look at the Job ever after": {
+			want: []string{"status", "status", "liveness"},
+			play: looks(secondcontroller.Quiet+settles+2*time.Minute, func(tp *tape) { contested(tp) }),
+		},
 		"a write where nobody is to stand down": {play: func(tp *tape) {
 			job := contested(tp)
 			tp.judge.standDown = false

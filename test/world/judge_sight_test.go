@@ -31,9 +31,9 @@ func TestDelayExcuses(t *testing.T) {
 	early := []string{"I12"}
 	runStreams(t, map[string]streamCase{
 		"another executor is active, and it has recorded the failure itself": {want: early, play: func(tp *tape) {
-			starts(tp, tp.job("a", manyPods))
+			starts(tp, manyPods)
 			again(tp, executorB, "b-0")
-			fails(tp, "job-a", "a-0")
+			fails(tp, "a-0")
 			again(tp, executorA, "a-2")
 		}},
 		"another executor is active, and its pod failed": {play: func(tp *tape) {
@@ -43,34 +43,30 @@ func TestDelayExcuses(t *testing.T) {
 			tp.ends("b-0", 1)
 			again(tp, executorA, "a-1")
 		}},
-		"another pod said two things of its end": {want: early, play: func(tp *tape) {
-			starts(tp, tp.job("a"))
+		"another pod said two things of its end": {want: early, play: running(func(tp *tape) {
 			tp.ends("a-1", 1)
 			flip(tp, "a-1")
 			tp.wait(2 * time.Minute)
-			fails(tp, "job-a", "a-0")
+			fails(tp, "a-0")
 			again(tp, executorA, "a-2")
-		}},
-		"the pod said two things of its end": {play: func(tp *tape) {
-			starts(tp, tp.job("a"))
-			fails(tp, "job-a", "a-0")
+		})},
+		"the pod said two things of its end": {play: running(func(tp *tape) {
+			fails(tp, "a-0")
 			flip(tp, "a-0")
 			again(tp, executorA, "a-2")
-		}},
-		"the pod was a stray long before it failed": {want: early, play: func(tp *tape) {
-			starts(tp, tp.job("a"))
+		})},
+		"the pod was a stray long before it failed": {want: early, play: running(func(tp *tape) {
 			relabels(tp, "a-0")
 			tp.wait(time.Hour)
-			fails(tp, "job-a", "a-0")
+			fails(tp, "a-0")
 			again(tp, executorA, "a-2")
-		}},
-		"the pod was made a stray when it had failed, and a new executor begins": {play: func(tp *tape) {
-			starts(tp, tp.job("a"))
+		})},
+		"the pod was made a stray when it had failed, and a new executor begins": {play: running(func(tp *tape) {
 			tp.ends("a-0", 1)
 			tp.edit("webhook", "a-0", func(pod *corev1.Pod) { pod.Labels = nil })
 			tp.wait(time.Second)
 			again(tp, executorB, "b-0")
-		}},
+		})},
 	})
 }
 
@@ -105,39 +101,35 @@ func TestDelayAfterHalfAList(t *testing.T) {
 func TestDelayExcusesBySuccesses(t *testing.T) {
 	early := []string{"I12"}
 	runStreams(t, map[string]streamCase{
-		"a pod succeeded without finalizer, and it saw that pod run": {want: early, play: func(tp *tape) {
-			starts(tp, tp.job("a"))
+		"a pod succeeded without finalizer, and it saw that pod run": {want: early, play: running(func(tp *tape) {
 			tp.release(user, "a-1")
-			fails(tp, "job-a", "a-0")
+			fails(tp, "a-0")
 			tp.wait(2 * time.Minute)
 			again(tp, executorA, "a-2")
-			fails(tp, "job-a", "a-2")
+			fails(tp, "a-2")
 			tp.wait(time.Second)
 			tp.ends("a-1", 0)
 			again(tp, executorA, "a-3")
-		}},
-		"a pod succeeded without finalizer, and a new executor finds it so": {play: func(tp *tape) {
-			starts(tp, tp.job("a"))
+		})},
+		"a pod succeeded without finalizer, and a new executor finds it so": {play: running(func(tp *tape) {
 			tp.release(user, "a-1")
-			fails(tp, "job-a", "a-0")
+			fails(tp, "a-0")
 			tp.wait(time.Second)
 			tp.ends("a-1", 0)
 			tp.wait(time.Second)
 			again(tp, executorB, "b-0")
-		}},
+		})},
 		// Nothing in the cluster tells which of them was first: the success ends the row,
 		// as upstream has it of pods that it finds at once.
 		"another pod succeeded in the same second": {play: func(tp *tape) {
-			tp.job("a", manyPods)
-			starts(tp, "job-a")
+			starts(tp, manyPods)
 			tp.ends("a-1", 0)
-			fails(tp, "job-a", "a-0")
+			fails(tp, "a-0")
 			again(tp, executorA, "a-2")
 		}},
 		"a success is gone that the executor has found": {play: func(tp *tape) {
-			tp.job("a", manyPods)
-			starts(tp, "job-a")
-			fails(tp, "job-a", "a-0")
+			starts(tp, manyPods)
+			fails(tp, "a-0")
 			tp.ends("a-1", 0)
 			tp.wait(time.Second)
 			again(tp, executorB, "b-0")
@@ -145,9 +137,8 @@ func TestDelayExcusesBySuccesses(t *testing.T) {
 			again(tp, executorB, "b-1")
 		}},
 		"a success was gone before the executor began": {want: early, play: func(tp *tape) {
-			tp.job("a", manyPods)
-			starts(tp, "job-a")
-			fails(tp, "job-a", "a-0")
+			starts(tp, manyPods)
+			fails(tp, "a-0")
 			tp.ends("a-1", 0)
 			tp.removes(user, "pods", "a-1")
 			tp.wait(time.Second)
@@ -157,9 +148,9 @@ func TestDelayExcusesBySuccesses(t *testing.T) {
 			tp.job("a", indexedJob(2))
 			tp.pod(executorA, "job-a", "a-0", 0)
 			tp.pod(executorA, "job-a", "a-1", 1)
-			fails(tp, "job-a", "a-0")
+			fails(tp, "a-0")
 			tp.ends("a-1", 0)
-			tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Completions, job.Spec.Parallelism = ptr(int32(1)), ptr(int32(1)) })
+			tp.spec(sized(1, 1))
 			tp.wait(time.Second)
 			tp.pod(executorA, "job-a", "a-2", 0)
 		}},
@@ -176,7 +167,7 @@ func TestTwoExecutors(t *testing.T) {
 		"one too many of its own": {want: []string{"I6"}, play: func(tp *tape) {
 			tp.job("a")
 			tp.pod(executorB, "job-a", "b-0", noIndex)
-			starts(tp, "job-a")
+			startsPods(tp)
 			tp.pod(executorA, "job-a", "a-2", noIndex)
 		}},
 		"an index that the other one completed": {play: func(tp *tape) {
@@ -200,19 +191,19 @@ func TestTwoExecutors(t *testing.T) {
 
 // While nothing has failed for some time, views are seldom late.
 func TestCalmViews(t *testing.T) {
-	suspended := func(tp *tape, wait time.Duration) {
+	creates := func(tp *tape, wait time.Duration) {
 		tp.judge.calmLag = 10 * time.Second
 		tp.job("a")
-		tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Suspend = ptr(true) })
+		tp.spec(suspend)
 		tp.wait(wait)
 		tp.pod(executorA, "job-a", "a-0", noIndex)
 	}
 	runStreams(t, map[string]streamCase{
-		"a pod for a Job suspended seconds ago": {play: func(tp *tape) { suspended(tp, 5*time.Second) }},
-		"a pod for a Job suspended a while ago": {want: []string{"I6"}, play: func(tp *tape) { suspended(tp, 15*time.Second) }},
+		"a pod for a Job suspended seconds ago": {play: func(tp *tape) { creates(tp, 5*time.Second) }},
+		"a pod for a Job suspended a while ago": {want: []string{"I6"}, play: func(tp *tape) { creates(tp, 15*time.Second) }},
 		"a pod for a Job suspended a while ago, after a fault": {play: func(tp *tape) {
 			tp.judge.disturbed(tp.now)
-			suspended(tp, 15*time.Second)
+			creates(tp, 15*time.Second)
 		}},
 	})
 }

@@ -88,13 +88,13 @@ func (tp *tape) job(name string, changes ...func(*batchv1.Job)) types.UID {
 
 func ptr[T any](v T) *T { return &v }
 
-// spec changes a Job's spec or metadata.
-func (tp *tape) spec(by string, uid types.UID, change func(*batchv1.Job)) {
+// spec lets a user change the spec or the metadata of Job a.
+func (tp *tape) spec(change func(*batchv1.Job)) {
 	tp.t.Helper()
-	job := tp.stored[uid].(*batchv1.Job).DeepCopy()
+	job := tp.stored["job-a"].(*batchv1.Job).DeepCopy()
 	change(job)
 	job.Generation++
-	tp.commit(by, "update", "jobs", "", job, job)
+	tp.commit(user, "update", "jobs", "", job, job)
 }
 
 // status writes a Job's status.
@@ -182,6 +182,35 @@ func succeededList(s *batchv1.JobStatus, uids ...types.UID) {
 }
 
 func failedList(s *batchv1.JobStatus, uids ...types.UID) { s.UncountedTerminatedPods.Failed = uids }
+
+// Changes of a Job. retries sets how often each index may fail and be tried again.
+func noRetries(job *batchv1.Job) { job.Spec.BackoffLimit = ptr(int32(0)) }
+
+func suspend(job *batchv1.Job) { job.Spec.Suspend = ptr(true) }
+
+func parallel(n int32) func(*batchv1.Job) {
+	return func(job *batchv1.Job) { job.Spec.Parallelism = &n }
+}
+
+func completions(n int32) func(*batchv1.Job) {
+	return func(job *batchv1.Job) { job.Spec.Completions = &n }
+}
+
+func sized(completions, parallelism int32) func(*batchv1.Job) {
+	return func(job *batchv1.Job) { job.Spec.Completions, job.Spec.Parallelism = &completions, &parallelism }
+}
+
+func retries(limit int32) func(*batchv1.Job) {
+	return func(job *batchv1.Job) { job.Spec.BackoffLimitPerIndex = &limit }
+}
+
+func deadline(seconds int64) func(*batchv1.Job) {
+	return func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = &seconds }
+}
+
+func timeToLive(seconds int32) func(*batchv1.Job) {
+	return func(job *batchv1.Job) { job.Spec.TTLSecondsAfterFinished = &seconds }
+}
 
 func indexedJob(completions int32) func(*batchv1.Job) {
 	return func(job *batchv1.Job) {

@@ -23,8 +23,7 @@ func (tp *tape) event(by string, job types.UID, reason string, count int32) {
 // failed plays a Job that an executor declares failed, and then some more.
 func failed(more func(*tape)) func(*tape) {
 	return rests(func(tp *tape) {
-		one := func(job *batchv1.Job) { job.Spec.Completions, job.Spec.Parallelism = ptr(int32(1)), ptr(int32(1)) }
-		tp.ends(tp.pod(executorA, tp.job("a", noRetries, one), "a-0", noIndex), 1)
+		tp.ends(tp.pod(executorA, tp.job("a", noRetries, sized(1, 1)), "a-0", noIndex), 1)
 		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
 			s.Active = 0
 			failedList(s, "a-0")
@@ -84,13 +83,12 @@ func TestWhoTellsTheEnd(t *testing.T) {
 
 // finishesOther lets somebody else complete a Job.
 func finishesOther(tp *tape) {
-	tp.job("a", func(job *batchv1.Job) { job.Spec.ManagedBy = ptr(others) })
+	tp.job("a", foreign)
 	tp.status(others, "job-a", func(s *batchv1.JobStatus) { setCondition(s, batchv1.JobComplete, "", tp.now) })
 }
 
 // A first status that only says that a Job is suspended waits for a second.
 func TestTheFirstStatusOfASuspendedJob(t *testing.T) {
-	suspended := func(job *batchv1.Job) { job.Spec.Suspend = ptr(true) }
 	says := func(tp *tape, changes ...func(*batchv1.JobStatus)) {
 		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
 			setCondition(s, batchv1.JobSuspended, "JobSuspended", tp.now)
@@ -100,23 +98,23 @@ func TestTheFirstStatusOfASuspendedJob(t *testing.T) {
 		})
 	}
 	runStreams(t, map[string]streamCase{
-		"at once": {want: []string{"status"}, play: func(tp *tape) { tp.job("a", suspended); says(tp) }},
+		"at once": {want: []string{"status"}, play: func(tp *tape) { tp.job("a", suspend); says(tp) }},
 		"after a second": {play: func(tp *tape) {
-			tp.job("a", suspended)
+			tp.job("a", suspend)
 			tp.wait(statusPeriod)
 			says(tp)
 		}},
 		"at once, of a Job that was suspended a moment ago": {play: func(tp *tape) {
 			tp.job("a")
-			tp.spec(user, "job-a", suspended)
+			tp.spec(suspend)
 			says(tp)
 		}},
 		"at once, of a Job with a pod": {play: func(tp *tape) {
-			tp.pod(user, tp.job("a", suspended), "a-0", noIndex)
+			tp.pod(user, tp.job("a", suspend), "a-0", noIndex)
 			says(tp, func(s *batchv1.JobStatus) { s.Active = 1 })
 		}},
 		"at once, by an engine of another contract": {play: func(tp *tape) {
-			tp.job("a", suspended)
+			tp.job("a", suspend)
 			tp.judge.disturbed(tp.now)
 			says(tp)
 		}},

@@ -10,9 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func announces(tp *tape, job types.UID, kind batchv1.JobConditionType, reason string) {
-	tp.status(executorA, job, func(s *batchv1.JobStatus) { setCondition(s, kind, reason, tp.now) })
+func announces(tp *tape, kind batchv1.JobConditionType, reason string) {
+	tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { setCondition(s, kind, reason, tp.now) })
 }
+
+func announcesSuccess(tp *tape) { announces(tp, batchv1.JobSuccessCriteriaMet, reasonCompletions) }
+
+func announcesFailure(tp *tape) { announces(tp, batchv1.JobFailureTarget, reasonBackoffLimit) }
 
 // finish writes a terminal condition with the final counts of a Job of two pods.
 func finish(tp *tape, kind batchv1.JobConditionType) {
@@ -24,7 +28,7 @@ func finish(tp *tape, kind batchv1.JobConditionType) {
 
 // succeed lets both pods of a Job succeed and be recorded.
 func succeed(tp *tape) {
-	starts(tp, tp.job("a"))
+	starts(tp)
 	tp.ends("a-0", 0)
 	tp.ends("a-1", 0)
 	tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { succeededList(s, "a-0", "a-1") })
@@ -35,28 +39,25 @@ func TestConditions(t *testing.T) {
 	runStreams(t, map[string]streamCase{
 		"Complete before SuccessCriteriaMet": {want: []string{"I4"}, play: func(tp *tape) {
 			succeed(tp)
-			tp.release(executorA, "a-0")
-			tp.release(executorA, "a-1")
+			releasesBoth(tp)
 			finish(tp, batchv1.JobComplete)
 		}},
 		"Complete with a pod that holds the finalizer": {want: []string{"I2", "I4"}, play: func(tp *tape) {
 			succeed(tp)
-			announces(tp, "job-a", batchv1.JobSuccessCriteriaMet, reasonCompletions)
+			announcesSuccess(tp)
 			tp.release(executorA, "a-0")
 			finish(tp, batchv1.JobComplete)
 		}},
 		"Complete with uncounted pods": {want: []string{"I4"}, play: func(tp *tape) {
 			succeed(tp)
-			announces(tp, "job-a", batchv1.JobSuccessCriteriaMet, reasonCompletions)
-			tp.release(executorA, "a-0")
-			tp.release(executorA, "a-1")
+			announcesSuccess(tp)
+			releasesBoth(tp)
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Active = 0; setCondition(s, batchv1.JobComplete, "", tp.now) })
 		}},
 		"Complete as active pods are told": {want: []string{"I4"}, play: func(tp *tape) {
 			succeed(tp)
-			announces(tp, "job-a", batchv1.JobSuccessCriteriaMet, reasonCompletions)
-			tp.release(executorA, "a-0")
-			tp.release(executorA, "a-1")
+			announcesSuccess(tp)
+			releasesBoth(tp)
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
 				s.Succeeded, s.UncountedTerminatedPods = 2, &batchv1.UncountedTerminatedPods{}
 				setCondition(s, batchv1.JobComplete, "", tp.now)
@@ -64,32 +65,29 @@ func TestConditions(t *testing.T) {
 		}},
 		"Failed after SuccessCriteriaMet": {want: []string{"I4"}, play: func(tp *tape) {
 			succeed(tp)
-			announces(tp, "job-a", batchv1.JobSuccessCriteriaMet, reasonCompletions)
-			tp.release(executorA, "a-0")
-			tp.release(executorA, "a-1")
+			announcesSuccess(tp)
+			releasesBoth(tp)
 			finish(tp, batchv1.JobFailed)
 		}},
-		"a status after the end": {want: []string{"I4"}, play: func(tp *tape) {
-			starts(tp, tp.job("a"))
-			completes(tp, "job-a")
+		"a status after the end": {want: []string{"I4"}, play: running(func(tp *tape) {
+			completes(tp)
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Ready = ptr(int32(0)) })
-		}},
+		})},
 		"a verdict taken back": {want: []string{"I4"}, play: func(tp *tape) {
 			succeed(tp)
-			announces(tp, "job-a", batchv1.JobSuccessCriteriaMet, reasonCompletions)
+			announcesSuccess(tp)
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Conditions = nil })
 		}},
 		"both verdicts": {want: []string{"I4"}, play: func(tp *tape) {
 			succeed(tp)
-			announces(tp, "job-a", batchv1.JobSuccessCriteriaMet, reasonCompletions)
-			announces(tp, "job-a", batchv1.JobFailureTarget, reasonBackoffLimit)
+			announcesSuccess(tp)
+			announcesFailure(tp)
 		}},
-		"Complete while a pod runs that is no longer the Job's": {play: func(tp *tape) {
-			starts(tp, tp.job("a"))
+		"Complete while a pod runs that is no longer the Job's": {play: running(func(tp *tape) {
 			tp.pod(user, "job-a", "a-2", noIndex, func(pod *corev1.Pod) { pod.Labels = nil })
 			tp.wait(time.Hour)
-			completes(tp, "job-a")
-		}},
+			completes(tp)
+		})},
 	})
 }
 
@@ -103,7 +101,7 @@ func declare(kind batchv1.JobConditionType, reason string, what func(*tape), cha
 		tp.wait(time.Hour)
 		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Active, s.StartTime = 2, ptr(metav1.NewTime(tp.now)) })
 		what(tp)
-		announces(tp, "job-a", kind, reason)
+		announces(tp, kind, reason)
 	}
 }
 
@@ -131,9 +129,6 @@ func givenAway(ago time.Duration) func(*tape) {
 
 // A verdict has a cause, and failure goes before success.
 func TestVerdicts(t *testing.T) {
-	deadline := func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = ptr(int64(60)) }
-	endless := func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = ptr(int64(999_999_999_999)) }
-	once := func(job *batchv1.Job) { job.Spec.BackoffLimit = ptr(int32(0)) }
 	onFailure := func(job *batchv1.Job) {
 		job.Spec.BackoffLimit, job.Spec.Template.Spec.RestartPolicy = ptr(int32(3)), corev1.RestartPolicyOnFailure
 	}
@@ -148,7 +143,7 @@ func TestVerdicts(t *testing.T) {
 		}
 	}
 	surplus := func(tp *tape) {
-		tp.spec(user, "job-a", func(job *batchv1.Job) { job.Spec.Parallelism = ptr(int32(1)) })
+		tp.spec(parallel(1))
 		tp.deletes(user, "a-0")
 		tp.release(executorA, "a-0")
 	}
@@ -163,35 +158,33 @@ func TestVerdicts(t *testing.T) {
 	passes := func(d time.Duration) func(*tape) { return func(tp *tape) { tp.wait(d) } }
 	success, failure := batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget
 	failJob := policyOn(42, batchv1.PodFailurePolicyActionFailJob)
-	three := func(job *batchv1.Job) { job.Spec.Completions = ptr(int32(3)) }
-	one := func(job *batchv1.Job) { job.Spec.Completions = ptr(int32(1)) }
 	queue := func(job *batchv1.Job) { job.Spec.Completions = nil }
 	broken := []string{"verdict"}
 	runStreams(t, map[string]streamCase{
 		"completions reached":                          {play: declare(success, reasonCompletions, end(0, 0))},
-		"completions not reached":                      {want: broken, play: declare(success, reasonCompletions, end(0, 0), three)},
+		"completions not reached":                      {want: broken, play: declare(success, reasonCompletions, end(0, 0), completions(3))},
 		"a completion was given away a moment ago":     {play: declare(success, reasonCompletions, givenAway(0))},
 		"a completion was given away long ago":         {want: broken, play: declare(success, reasonCompletions, givenAway(time.Hour))},
-		"completions reached, a pod runs":              {want: broken, play: declare(success, reasonCompletions, end(0), one)},
+		"completions reached, a pod runs":              {want: broken, play: declare(success, reasonCompletions, end(0), completions(1))},
 		"a work queue, one succeeded and one runs":     {want: broken, play: declare(success, reasonCompletions, end(0), queue)},
 		"a work queue, one succeeded and one failed":   {play: declare(success, reasonCompletions, end(0, 1), queue)},
 		"a work queue, all failed":                     {want: broken, play: declare(success, reasonCompletions, end(1, 1), queue)},
-		"success although a failure came before":       {want: broken, play: declare(success, reasonCompletions, end(42, 0), one, failJob)},
-		"the same, a moment after a new list":          {play: declare(success, reasonCompletions, func(tp *tape) { end(42, 0)(tp); tp.judge.lists(executorA, tp.now) }, one, failJob)},
-		"the same, long after a new list":              {want: broken, play: declare(success, reasonCompletions, listed, one, failJob)},
-		"success, and a failure after it":              {play: declare(success, reasonCompletions, end(0, 42), one, failJob)},
-		"success although too many failed before":      {want: broken, play: declare(success, reasonCompletions, end(1, 0), one, once)},
+		"success although a failure came before":       {want: broken, play: declare(success, reasonCompletions, end(42, 0), completions(1), failJob)},
+		"the same, a moment after a new list":          {play: declare(success, reasonCompletions, func(tp *tape) { end(42, 0)(tp); tp.judge.lists(executorA, tp.now) }, completions(1), failJob)},
+		"the same, long after a new list":              {want: broken, play: declare(success, reasonCompletions, listed, completions(1), failJob)},
+		"success, and a failure after it":              {play: declare(success, reasonCompletions, end(0, 42), completions(1), failJob)},
+		"success although too many failed before":      {want: broken, play: declare(success, reasonCompletions, end(1, 0), completions(1), noRetries)},
 		"a FailJob exit code":                          {play: declare(failure, reasonFailurePolicy, end(42), failJob)},
 		"another exit code":                            {want: broken, play: declare(failure, reasonFailurePolicy, end(41), failJob)},
-		"more failures than allowed":                   {play: declare(failure, reasonBackoffLimit, end(1), once)},
+		"more failures than allowed":                   {play: declare(failure, reasonBackoffLimit, end(1), noRetries)},
 		"as many failures as allowed":                  {want: broken, play: declare(failure, reasonBackoffLimit, end(1))},
-		"a failure that it let go as surplus":          {want: broken, play: declare(failure, reasonBackoffLimit, surplus, once)},
-		"the same, and the answer may be lost":         {play: declare(failure, reasonBackoffLimit, func(tp *tape) { tp.judge.disturbed(tp.now); surplus(tp) }, once)},
+		"a failure that it let go as surplus":          {want: broken, play: declare(failure, reasonBackoffLimit, surplus, noRetries)},
+		"the same, and the answer may be lost":         {play: declare(failure, reasonBackoffLimit, func(tp *tape) { tp.judge.disturbed(tp.now); surplus(tp) }, noRetries)},
 		"restarts enough":                              {play: declare(failure, reasonBackoffLimit, restart(3), onFailure)},
 		"restarts too few":                             {want: broken, play: declare(failure, reasonBackoffLimit, restart(2), onFailure)},
-		"the deadline passed":                          {play: declare(failure, reasonDeadline, passes(time.Minute), deadline)},
-		"the deadline is yet to pass":                  {want: broken, play: declare(failure, reasonDeadline, passes(59*time.Second), deadline)},
-		"a deadline of thousands of years":             {want: broken, play: declare(failure, reasonDeadline, passes(time.Minute), endless)},
+		"the deadline passed":                          {play: declare(failure, reasonDeadline, passes(time.Minute), deadline(60))},
+		"the deadline is yet to pass":                  {want: broken, play: declare(failure, reasonDeadline, passes(59*time.Second), deadline(60))},
+		"a deadline of thousands of years":             {want: broken, play: declare(failure, reasonDeadline, passes(time.Minute), deadline(999_999_999_999))},
 		"no deadline":                                  {want: broken, play: declare(failure, reasonDeadline, passes(time.Minute))},
 		"no rule of that name":                         {want: broken, play: declare(failure, "Mood", end(1))},
 		"failed indexes, none of them":                 {want: broken, play: declare(failure, reasonFailedIndexes, end(1), indexedJob(2))},
