@@ -36,10 +36,10 @@ func TestAnyWrongCountIsFound(t *testing.T) {
 		"one success too many":            {status: func(s *batchv1.JobStatus) { s.Succeeded++ }, want: "succeeded: 3, want 2"},
 		"a failure that is not counted":   {status: func(s *batchv1.JobStatus) { s.Failed-- }, want: "failed: 0, want 1"},
 		"an active pod":                   {status: func(s *batchv1.JobStatus) { s.Active++ }, want: "active: 1, want 0"},
-		"a ready pod":                     {status: func(s *batchv1.JobStatus) { s.Ready = ptr[int32](1) }, want: "ready: 1, want 0"},
-		"a terminating pod":               {status: func(s *batchv1.JobStatus) { s.Terminating = ptr[int32](1) }, want: "terminating: 1, want 0"},
+		"a ready pod":                     {status: func(s *batchv1.JobStatus) { s.Ready = new(int32(1)) }, want: "ready: 1, want 0"},
+		"a terminating pod":               {status: func(s *batchv1.JobStatus) { s.Terminating = new(int32(1)) }, want: "terminating: 1, want 0"},
 		"a missing index":                 {status: func(s *batchv1.JobStatus) { s.CompletedIndexes = "0" }, want: "completed indexes: 0, want 0,1"},
-		"a failed index that is no index": {status: func(s *batchv1.JobStatus) { s.FailedIndexes = ptr("1") }, want: "failed indexes: 1, want 0"},
+		"a failed index that is no index": {status: func(s *batchv1.JobStatus) { s.FailedIndexes = new("1") }, want: "failed indexes: 1, want 0"},
 		"an uncounted pod": {status: func(s *batchv1.JobStatus) {
 			s.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Failed: []types.UID{"x"}}
 		}, want: "uncounted pods: false, want true"},
@@ -70,9 +70,9 @@ func TestAnyWrongCountIsFound(t *testing.T) {
 // and one failed. Lists of indexes here always begin with 0, the list of failed ones, too.
 func endedJob() (*batchv1.Job, ledger) {
 	job := &batchv1.Job{Spec: jobSpec(batchv1.IndexedCompletion, 3, 3)}
-	job.Spec.BackoffLimitPerIndex = ptr[int32](0)
+	job.Spec.BackoffLimitPerIndex = new(int32(0))
 	job.Status = batchv1.JobStatus{
-		Succeeded: 2, Failed: 1, CompletedIndexes: "0,1", FailedIndexes: ptr("0"),
+		Succeeded: 2, Failed: 1, CompletedIndexes: "0,1", FailedIndexes: new("0"),
 		Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}},
 	}
 	return job, ledger{total: total{seen: 3, succeeded: 2, failed: 1}, indexes: 3}

@@ -166,11 +166,11 @@ func failing(n int, perIndex bool) *Scenario {
 		Pods: n, script: script{hold: true, phase: corev1.PodFailed}, ends: batchv1.JobFailed,
 	}
 	spec := jobSpec(batchv1.NonIndexedCompletion, n, n)
-	spec.BackoffLimit = ptr(int32(n - 1))
+	spec.BackoffLimit = new(int32(n - 1))
 	if perIndex {
 		s.Name, s.Title = "S4-index", fmt.Sprintf("%d pods run, and then all fail, with backoffLimitPerIndex 0", n)
 		spec = jobSpec(batchv1.IndexedCompletion, n, n)
-		spec.BackoffLimitPerIndex = ptr[int32](0)
+		spec.BackoffLimitPerIndex = new(int32(0))
 	}
 	s.play = func(ctx context.Context, r *run) error {
 		if err := r.create(ctx, "job", spec); err != nil {
@@ -230,12 +230,10 @@ func oneShot() batchv1.JobSpec { return jobSpec(batchv1.NonIndexedCompletion, 1,
 
 func jobSpec(mode batchv1.CompletionMode, completions, parallelism int) batchv1.JobSpec {
 	return batchv1.JobSpec{
-		CompletionMode: &mode, Completions: ptr(int32(completions)), Parallelism: ptr(int32(parallelism)),
+		CompletionMode: &mode, Completions: new(int32(completions)), Parallelism: new(int32(parallelism)),
 		Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever,
 			Containers:    []corev1.Container{{Name: containerName, Image: "example.com/played"}},
 		}},
 	}
 }
-
-func ptr[T any](v T) *T { return &v }

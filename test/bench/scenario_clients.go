@@ -35,7 +35,7 @@ func updated(n int, suspended bool) *Scenario {
 	spec := oneShot()
 	if suspended {
 		s.Name, s.Title = "S9-suspended", s.Title+"; they are created suspended and resumed in the end"
-		spec.Suspend = ptr(true)
+		spec.Suspend = new(true)
 	}
 	s.play = func(ctx context.Context, r *run) error {
 		conflicts, err := r.createAndUpdate(ctx, n, spec)

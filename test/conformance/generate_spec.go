@@ -20,27 +20,27 @@ func (g *generator) newSpec() batchv1.JobSpec {
 	}
 	kind := g.IntN(100)
 	if kind < 85 {
-		spec.Completions = ptr(n)
+		spec.Completions = new(n)
 	}
 	if kind < 60 {
-		spec.CompletionMode = ptr(batchv1.IndexedCompletion)
+		spec.CompletionMode = new(batchv1.IndexedCompletion)
 	}
-	spec.Parallelism = ptr(pick(g, max(n, 1), max(n, 1), g.between(1, 5)))
+	spec.Parallelism = new(pick(g, max(n, 1), max(n, 1), g.between(1, 5)))
 	if g.chance(4) {
-		spec.Parallelism = ptr[int32](0)
+		spec.Parallelism = new(int32(0))
 	}
 	if g.chance(50) {
-		spec.BackoffLimit = ptr(g.between(0, 2))
+		spec.BackoffLimit = new(g.between(0, 2))
 	}
 	g.addOrigin(&spec)
 	switch {
 	case !g.foreign && g.chance(8):
 		g.expire = true
 	case g.chance(8):
-		spec.ActiveDeadlineSeconds = ptr[int64](90000)
+		spec.ActiveDeadlineSeconds = new(int64(90000))
 	}
 	if g.chance(12) {
-		spec.Suspend = ptr(true)
+		spec.Suspend = new(true)
 	}
 	g.addContainers(&spec)
 	if kind < 60 {
@@ -65,7 +65,7 @@ func (g *generator) addOrigin(spec *batchv1.JobSpec) {
 		ownSelector(spec)
 	}
 	if g.chance(5) {
-		spec.TTLSecondsAfterFinished = ptr[int32](5000)
+		spec.TTLSecondsAfterFinished = new(int32(5000))
 	}
 }
 
@@ -87,9 +87,9 @@ func (g *generator) addContainers(spec *batchv1.JobSpec) {
 
 func (g *generator) addIndexFields(spec *batchv1.JobSpec, n int32) {
 	if g.chance(40) {
-		spec.BackoffLimitPerIndex = ptr(g.between(0, 1))
+		spec.BackoffLimitPerIndex = new(g.between(0, 1))
 		if g.chance(50) && n > 0 {
-			spec.MaxFailedIndexes = ptr(g.between(0, min(n, 2)))
+			spec.MaxFailedIndexes = new(g.between(0, min(n, 2)))
 		}
 	}
 	if g.chance(35) && n > 0 {
@@ -107,14 +107,14 @@ func (g *generator) successRule(n int32) batchv1.SuccessPolicyRule {
 	if g.chance(60) {
 		first := g.between(0, n-1)
 		last := g.between(first, n-1)
-		rule.SucceededIndexes = ptr(fmt.Sprintf("%d-%d", first, last))
+		rule.SucceededIndexes = new(fmt.Sprintf("%d-%d", first, last))
 		if first == last {
-			rule.SucceededIndexes = ptr(fmt.Sprint(first))
+			rule.SucceededIndexes = new(fmt.Sprint(first))
 		}
 		most = last - first + 1
 	}
 	if rule.SucceededIndexes == nil || g.chance(40) {
-		rule.SucceededCount = ptr(g.between(1, most))
+		rule.SucceededCount = new(g.between(1, most))
 	}
 	return rule
 }
@@ -135,7 +135,7 @@ func (g *generator) addPolicies(spec *batchv1.JobSpec) {
 		onFailure(spec)
 	}
 	if g.chance(30) {
-		spec.PodReplacementPolicy = ptr(pick(g, batchv1.Failed, batchv1.TerminatingOrFailed))
+		spec.PodReplacementPolicy = new(pick(g, batchv1.Failed, batchv1.TerminatingOrFailed))
 	}
 }
 

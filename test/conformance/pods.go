@@ -91,7 +91,7 @@ func (k kubelet) owners(ctx context.Context, owner string, job types.UID) ([]met
 	switch owner {
 	case "job":
 		return []metav1.OwnerReference{{
-			APIVersion: "batch/v1", Kind: "Job", Name: k.name, UID: job, Controller: ptr(true), BlockOwnerDeletion: ptr(true),
+			APIVersion: "batch/v1", Kind: "Job", Name: k.name, UID: job, Controller: new(true), BlockOwnerDeletion: new(true),
 		}}, nil
 	case "other":
 		other := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "owner-"}}
@@ -99,7 +99,7 @@ func (k kubelet) owners(ctx context.Context, owner string, job types.UID) ([]met
 		if err != nil {
 			return nil, err
 		}
-		return []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: other.Name, UID: other.UID, Controller: ptr(true)}}, nil
+		return []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: other.Name, UID: other.UID, Controller: new(true)}}, nil
 	}
 	return nil, nil
 }

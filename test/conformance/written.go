@@ -8,29 +8,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 // A change is one field of a Job's spec.
 type change func(*batchv1.JobSpec)
 
 func indexed(n int32) change {
 	return func(s *batchv1.JobSpec) {
-		s.CompletionMode, s.Completions, s.Parallelism = ptr(batchv1.IndexedCompletion), ptr(n), ptr(n)
+		s.CompletionMode, s.Completions, s.Parallelism = new(batchv1.IndexedCompletion), new(n), new(n)
 	}
 }
 
-func completions(n int32) change  { return func(s *batchv1.JobSpec) { s.Completions = ptr(n) } }
-func parallelism(n int32) change  { return func(s *batchv1.JobSpec) { s.Parallelism = ptr(n) } }
-func backoffLimit(n int32) change { return func(s *batchv1.JobSpec) { s.BackoffLimit = ptr(n) } }
-func deadline(n int64) change     { return func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr(n) } }
+func completions(n int32) change  { return func(s *batchv1.JobSpec) { s.Completions = new(n) } }
+func parallelism(n int32) change  { return func(s *batchv1.JobSpec) { s.Parallelism = new(n) } }
+func backoffLimit(n int32) change { return func(s *batchv1.JobSpec) { s.BackoffLimit = new(n) } }
+func deadline(n int64) change     { return func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = new(n) } }
 
-func perIndex(n int32) change { return func(s *batchv1.JobSpec) { s.BackoffLimitPerIndex = ptr(n) } }
+func perIndex(n int32) change { return func(s *batchv1.JobSpec) { s.BackoffLimitPerIndex = new(n) } }
 
-func maxFailed(n int32) change     { return func(s *batchv1.JobSpec) { s.MaxFailedIndexes = ptr(n) } }
-func suspended(s *batchv1.JobSpec) { s.Suspend = ptr(true) }
+func maxFailed(n int32) change     { return func(s *batchv1.JobSpec) { s.MaxFailedIndexes = new(n) } }
+func suspended(s *batchv1.JobSpec) { s.Suspend = new(true) }
 func onFailure(s *batchv1.JobSpec) { s.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure }
 
-func replaceFailed(s *batchv1.JobSpec) { s.PodReplacementPolicy = ptr(batchv1.Failed) }
+func replaceFailed(s *batchv1.JobSpec) { s.PodReplacementPolicy = new(batchv1.Failed) }
 
 func failurePolicy(rules ...batchv1.PodFailurePolicyRule) change {
 	return func(s *batchv1.JobSpec) { s.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: rules} }
@@ -104,15 +102,15 @@ func writeRuns(add adder) {
 	add("indexed-two-at-once", newSpec(indexed(4), parallelism(2)), "succeed #1", "succeed *", "succeed *")
 	add("indexed-retry", newSpec(indexed(3)), "fail #1 exit=3", "succeed *")
 	add("pending", newSpec(parallelism(3), completions(3)), "run 1", "succeed 1", "run *", "succeed 2").Manual = true
-	add("success-count", newSpec(indexed(4), successPolicy(batchv1.SuccessPolicyRule{SucceededCount: ptr[int32](2)})), "succeed #3", "succeed #1")
-	add("success-indexes", newSpec(indexed(4), successPolicy(batchv1.SuccessPolicyRule{SucceededIndexes: ptr("0,2")})), "succeed #1", "succeed #2", "succeed #0")
+	add("success-count", newSpec(indexed(4), successPolicy(batchv1.SuccessPolicyRule{SucceededCount: new(int32(2))})), "succeed #3", "succeed #1")
+	add("success-indexes", newSpec(indexed(4), successPolicy(batchv1.SuccessPolicyRule{SucceededIndexes: new("0,2")})), "succeed #1", "succeed #2", "succeed #0")
 	add("success-both", newSpec(indexed(5), successPolicy(
-		batchv1.SuccessPolicyRule{SucceededIndexes: ptr("0-3"), SucceededCount: ptr[int32](2)},
-		batchv1.SuccessPolicyRule{SucceededIndexes: ptr("4")})), "succeed #1", "succeed #4")
-	add("success-held", newSpec(indexed(3), successPolicy(batchv1.SuccessPolicyRule{SucceededCount: ptr[int32](1)})),
+		batchv1.SuccessPolicyRule{SucceededIndexes: new("0-3"), SucceededCount: new(int32(2))},
+		batchv1.SuccessPolicyRule{SucceededIndexes: new("4")})), "succeed #1", "succeed #4")
+	add("success-held", newSpec(indexed(3), successPolicy(batchv1.SuccessPolicyRule{SucceededCount: new(int32(1))})),
 		"hold", "succeed #1", "end #0 succeeded", "end * failed")
-	add("success-policy-fails", newSpec(indexed(3), backoffLimit(0), successPolicy(batchv1.SuccessPolicyRule{SucceededCount: ptr[int32](2)})), "fail #1")
-	add("success-policy-and-limit-at-once", newSpec(indexed(3), successPolicy(batchv1.SuccessPolicyRule{SucceededCount: ptr[int32](3)})), "succeed *")
+	add("success-policy-fails", newSpec(indexed(3), backoffLimit(0), successPolicy(batchv1.SuccessPolicyRule{SucceededCount: new(int32(2))})), "fail #1")
+	add("success-policy-and-limit-at-once", newSpec(indexed(3), successPolicy(batchv1.SuccessPolicyRule{SucceededCount: new(int32(3))})), "succeed *")
 }
 
 func writeFailures(add adder) {
@@ -198,7 +196,7 @@ func writeFound(add adder) {
 	add("suspended-when-done", newSpec(parallelism(5), backoffLimit(0), onFailure), "succeed 4", "suspend")
 	add("suspended-when-done-indexed", newSpec(indexed(4)), "succeed #0,1", "suspend", "resize 2")
 	add("limit-and-per-index", newSpec(indexed(3), backoffLimit(0), perIndex(0)), "fail #1 exit=42")
-	add("success-policy-and-per-index", newSpec(indexed(2), perIndex(0), successPolicy(batchv1.SuccessPolicyRule{SucceededIndexes: ptr("1")})), "succeed #1")
+	add("success-policy-and-per-index", newSpec(indexed(2), perIndex(0), successPolicy(batchv1.SuccessPolicyRule{SucceededIndexes: new("1")})), "succeed #1")
 	add("born-suspended-orphans", newSpec(indexed(3), suspended, perIndex(1)), "resume", "delete Orphan")
 }
 
@@ -221,7 +219,7 @@ func writeShapes(add adder) {
 	}), "succeed *")
 	add("shape-own-finalizer", newSpec(func(s *batchv1.JobSpec) { s.Template.Finalizers = []string{"example.com/mine"} }), "succeed 1")
 	add("shape-own-selector", newSpec(func(s *batchv1.JobSpec) {
-		s.ManualSelector = ptr(true)
+		s.ManualSelector = new(true)
 		s.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"queue": "mine"}}
 		s.Template.Labels = map[string]string{"queue": "mine"}
 	}), "succeed 1")

@@ -19,7 +19,7 @@ func writeDeletions(add adder) {
 		add("delete-terminating-"+mode, newSpec(parallelism(2), completions(2)), "hold", "remove 1", "delete "+mode, "end * failed")
 		add("delete-failing-"+mode, newSpec(parallelism(3), completions(3), failurePolicy(onExit("FailJob", 42))),
 			"hold", "fail 1 exit=42", "delete "+mode, "end * succeeded")
-		add("delete-criteria-met-"+mode, newSpec(indexed(3), successPolicy(batchv1.SuccessPolicyRule{SucceededCount: ptr[int32](1)})),
+		add("delete-criteria-met-"+mode, newSpec(indexed(3), successPolicy(batchv1.SuccessPolicyRule{SucceededCount: new(int32(1))})),
 			"hold", "succeed #0", "delete "+mode, "end * failed")
 		add("delete-suspending-"+mode, newSpec(indexed(2)), "hold", "suspend", "delete "+mode, "end * failed")
 		add("delete-pending-"+mode, newSpec(parallelism(2)), "delete "+mode).Manual = true
@@ -56,7 +56,7 @@ func writeBursts(add adder) {
 	for seed := range uint64(4) {
 		add(fmt.Sprint("burst-fail-and-scale-", seed), newSpec(backoffLimit(1), parallelism(2)), "fail 1 condition=DisruptionTarget", "fail 1 & parallelism 3").seed = seed
 	}
-	add("burst-success-policy", newSpec(indexed(4), successPolicy(batchv1.SuccessPolicyRule{SucceededIndexes: ptr("0-2"), SucceededCount: ptr[int32](2)})),
+	add("burst-success-policy", newSpec(indexed(4), successPolicy(batchv1.SuccessPolicyRule{SucceededIndexes: new("0-2"), SucceededCount: new(int32(2))})),
 		"hold", "succeed #0,1 & label a=b", "end * failed")
 }
 
@@ -80,7 +80,7 @@ func writeRestarts(add adder) {
 	add("restart-policy-pod-removed", newSpec(parallelism(2), completions(3), failurePolicy(onExit("FailJob", 42))), "hold", "crash & fail 1 exit=42 & remove *", "end * failed")
 	add("restart-policy-removed-first", newSpec(indexed(2), failurePolicy(onExit("FailJob", 42))), "hold", "crash & remove #1 & fail #1 exit=42")
 	add("restart-policy-between", newSpec(indexed(3), failurePolicy(onExit("FailJob", 42))), "hold", "fail #1 exit=42 & crash", "crash & end #0 failed", "end * succeeded")
-	add("restart-criteria-met", newSpec(indexed(3), successPolicy(batchv1.SuccessPolicyRule{SucceededCount: ptr[int32](1)})),
+	add("restart-criteria-met", newSpec(indexed(3), successPolicy(batchv1.SuccessPolicyRule{SucceededCount: new(int32(1))})),
 		"hold", "succeed #1 & crash", "crash & end #0 failed", "end * succeeded")
 	add("restart-past-limit", newSpec(backoffLimit(0), parallelism(3), completions(3)), "hold", "fail 1 & crash", "crash & end 1 failed", "end * failed")
 	add("restart-counts-of-containers", newSpec(onFailure, backoffLimit(2), parallelism(2), completions(2)), "hold", "crash & restart 1 count=3", "end * failed")

@@ -7,26 +7,26 @@ import (
 )
 
 func managedBy(name string) change {
-	return func(s *batchv1.JobSpec) { s.ManagedBy = ptr(name) }
+	return func(s *batchv1.JobSpec) { s.ManagedBy = new(name) }
 }
 
 // withSidecar: an init container, "first", and one that keeps running, "side".
 func withSidecar(s *batchv1.JobSpec) {
 	s.Template.Spec.InitContainers = []corev1.Container{
 		{Name: "first", Image: "none"},
-		{Name: "side", Image: "none", RestartPolicy: ptr(corev1.ContainerRestartPolicyAlways)},
+		{Name: "side", Image: "none", RestartPolicy: new(corev1.ContainerRestartPolicyAlways)},
 	}
 }
 
 // ownSelector: the Job selects pods by a label that other pods may have too.
 func ownSelector(s *batchv1.JobSpec) {
-	s.ManualSelector = ptr(true)
+	s.ManualSelector = new(true)
 	s.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"queue": "mine"}}
 	s.Template.Labels = map[string]string{"queue": "mine"}
 }
 
 func onExitOf(container string, rule batchv1.PodFailurePolicyRule) batchv1.PodFailurePolicyRule {
-	rule.OnExitCodes.ContainerName = ptr(container)
+	rule.OnExitCodes.ContainerName = new(container)
 	return rule
 }
 
@@ -48,7 +48,7 @@ func writeManaged(add adder) {
 		add("managed-"+name+"-born-suspended", newSpec(by, indexed(2), suspended), "resume", "succeed *")
 		add("managed-"+name+"-fails", newSpec(by, indexed(3), perIndex(0), maxFailed(1)), "hold", "succeed #2", "fail #0", "fail #1")
 		add("managed-"+name+"-policies", newSpec(by, indexed(3), failurePolicy(onExit("FailJob", 42))), "hold", "fail #1 exit=42", "end * failed")
-		add("managed-"+name+"-succeeds-early", newSpec(by, indexed(3), successPolicy(batchv1.SuccessPolicyRule{SucceededCount: ptr[int32](1)})),
+		add("managed-"+name+"-succeeds-early", newSpec(by, indexed(3), successPolicy(batchv1.SuccessPolicyRule{SucceededCount: new(int32(1))})),
 			"hold", "succeed #1", "end * failed")
 		add("managed-"+name+"-deadline", newSpec(by, parallelism(2)), "hold", "activeDeadlineSeconds 1", "end * failed")
 		add("managed-"+name+"-resized", newSpec(by, indexed(4)), "succeed #0,3", "resize 2", "resize 4", "succeed *")

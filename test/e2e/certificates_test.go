@@ -376,7 +376,7 @@ func (in *installed) runJob(t *testing.T, name string) {
 	t.Helper()
 	jobs := in.client.BatchV1().Jobs("default")
 	spec := batchv1.JobSpec{
-		ManagedBy: ptr("jobpolicy.dev/executor"), Completions: ptr[int32](2), Parallelism: ptr[int32](2), Template: shell("true", corev1.RestartPolicyNever),
+		ManagedBy: new("jobpolicy.dev/executor"), Completions: new(int32(2)), Parallelism: new(int32(2)), Template: shell("true", corev1.RestartPolicyNever),
 	}
 	if _, err := jobs.Create(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

@@ -211,5 +211,3 @@ func waitEvents(t *testing.T, job *batchv1.Job, want ...string) {
 		return true, ""
 	})
 }
-
-func ptr[T any](v T) *T { return &v }

@@ -31,11 +31,11 @@ func TestCoexistWithAnEmbeddedEngine(t *testing.T) {
 	namespace := newNamespace(t)
 	template := shell(`test "$JOB_COMPLETION_INDEX" != 2`, corev1.RestartPolicyNever)
 	spec := batchv1.JobSpec{
-		Completions: ptr[int32](4), Parallelism: ptr[int32](2), CompletionMode: ptr(batchv1.IndexedCompletion),
-		BackoffLimit: ptr[int32](1), Template: template,
+		Completions: new(int32(4)), Parallelism: new(int32(2)), CompletionMode: new(batchv1.IndexedCompletion),
+		BackoffLimit: new(int32(1)), Template: template,
 	}
 	createJob(t, namespace, "first", spec)
-	spec.ManagedBy = ptr(manager)
+	spec.ManagedBy = new(manager)
 	createJob(t, namespace, "second", spec)
 	one, other := waitFinished(t, namespace, "first"), waitFinished(t, namespace, "second")
 	// How many other indexes had ended when index 2 failed twice depends on timing; the
@@ -75,7 +75,7 @@ func standbyTakesOver(t *testing.T, name string, extra ...string) {
 	})
 	namespace := newNamespace(t)
 	createJob(t, namespace, "handed-over", batchv1.JobSpec{
-		ManagedBy: ptr(manager), Completions: ptr[int32](12), Parallelism: ptr[int32](2),
+		ManagedBy: new(manager), Completions: new(int32(12)), Parallelism: new(int32(2)),
 		Template: shell("sleep 0.5", corev1.RestartPolicyNever),
 	})
 	waitJob(t, namespace, "handed-over", "some pods are done", func(job *batchv1.Job) bool { return job.Status.Succeeded >= 2 })

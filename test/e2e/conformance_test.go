@@ -23,13 +23,13 @@ func TestTheConformanceKitPassesTheExecutor(t *testing.T) {
 	namespace := newNamespace(t)
 	// One fails while another of its pods runs, which is deleted.
 	createJob(t, namespace, "watched-0", batchv1.JobSpec{
-		ManagedBy: ptr(manager), Completions: ptr[int32](2), Parallelism: ptr[int32](2), CompletionMode: ptr(batchv1.IndexedCompletion),
-		BackoffLimit: ptr[int32](0), Template: shell(`test "$JOB_COMPLETION_INDEX" = 0 || exec sleep 1000; sleep 1; exit 1`, corev1.RestartPolicyNever),
+		ManagedBy: new(manager), Completions: new(int32(2)), Parallelism: new(int32(2)), CompletionMode: new(batchv1.IndexedCompletion),
+		BackoffLimit: new(int32(0)), Template: shell(`test "$JOB_COMPLETION_INDEX" = 0 || exec sleep 1000; sleep 1; exit 1`, corev1.RestartPolicyNever),
 	})
 	for i := 1; i < jobs; i++ {
 		createJob(t, namespace, fmt.Sprint("watched-", i), batchv1.JobSpec{
-			ManagedBy: ptr(manager), Completions: ptr[int32](5), Parallelism: ptr[int32](2), CompletionMode: ptr(batchv1.IndexedCompletion),
-			BackoffLimitPerIndex: ptr[int32](1), Template: shell(`test "$JOB_COMPLETION_INDEX" != 3`, corev1.RestartPolicyNever),
+			ManagedBy: new(manager), Completions: new(int32(5)), Parallelism: new(int32(2)), CompletionMode: new(batchv1.IndexedCompletion),
+			BackoffLimitPerIndex: new(int32(1)), Template: shell(`test "$JOB_COMPLETION_INDEX" != 3`, corev1.RestartPolicyNever),
 		})
 	}
 	for i := range jobs {

@@ -103,7 +103,7 @@ func TestARunStartsWhenItIsAskedFor(t *testing.T) {
 	t.Parallel()
 	w := newCronWorld(t, client)
 	asked := cron("asked", onceAYear, "true")
-	asked.Spec.SuccessfulJobsHistoryLimit = ptr[int32](2)
+	asked.Spec.SuccessfulJobsHistoryLimit = new(int32(2))
 	w.create(t, asked)
 
 	w.ask(t, "asked", "first")

@@ -28,7 +28,7 @@ func TestCronJobsBesideTheBuiltinController(t *testing.T) {
 	w.create(t, cron("left-alone", everyMinute, "true"))
 	for i := range contested {
 		c := handedTo(ours, cron(fmt.Sprint("contested-", i), everyMinute, "true"))
-		c.Spec.SuccessfulJobsHistoryLimit = ptr(int32(i % 2))
+		c.Spec.SuccessfulJobsHistoryLimit = new(int32(i % 2))
 		w.create(t, c)
 	}
 	time.Sleep(time.Until(next.Add(-2 * time.Second)))

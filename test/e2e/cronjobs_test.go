@@ -69,7 +69,7 @@ func cron(name, schedule, script string) *batchv1.CronJob {
 // handedTo assigns a CronJob to a controller, and suspends it for the built-in one.
 func handedTo(manager string, c *batchv1.CronJob) *batchv1.CronJob {
 	c.Annotations[cronManager] = manager
-	c.Spec.Suspend = ptr(true)
+	c.Spec.Suspend = new(true)
 	return c
 }
 

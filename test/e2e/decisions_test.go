@@ -29,7 +29,7 @@ func TestDecisionsAreALiveLog(t *testing.T) {
 	if err := watch.Start(); err != nil {
 		t.Fatal(err)
 	}
-	createJob(t, namespace, "watched", batchv1.JobSpec{BackoffLimit: ptr[int32](0), Template: shell("exit 3", corev1.RestartPolicyNever)})
+	createJob(t, namespace, "watched", batchv1.JobSpec{BackoffLimit: new(int32(0)), Template: shell("exit 3", corev1.RestartPolicyNever)})
 	seen := ""
 	for lines := bufio.NewScanner(out); !strings.Contains(seen, "the Job fails") && lines.Scan(); {
 		seen += lines.Text() + "\n"

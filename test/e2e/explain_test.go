@@ -76,15 +76,15 @@ func TestExplain(t *testing.T) {
 		settled func(*testing.T, *batchv1.Job)
 	}{
 		"backoff": {
-			spec:  batchv1.JobSpec{BackoffLimit: ptr[int32](20), Template: shell("exit 7", corev1.RestartPolicyNever)},
+			spec:  batchv1.JobSpec{BackoffLimit: new(int32(20)), Template: shell("exit 7", corev1.RestartPolicyNever)},
 			state: "BackingOff", want: []string{"container main ended with exit code 7", "the retry delay", "of 20 left"},
 		},
 		"suspended": {
-			spec:  batchv1.JobSpec{Suspend: ptr(true), Template: shell("true", corev1.RestartPolicyNever)},
+			spec:  batchv1.JobSpec{Suspend: new(true), Template: shell("true", corev1.RestartPolicyNever)},
 			state: "Suspended", want: []string{"it has no pods until spec.suspend is false"},
 		},
 		"deadline": {
-			spec:  batchv1.JobSpec{ActiveDeadlineSeconds: ptr[int64](1), Template: shell("sleep 600", corev1.RestartPolicyNever)},
+			spec:  batchv1.JobSpec{ActiveDeadlineSeconds: new(int64(1)), Template: shell("sleep 600", corev1.RestartPolicyNever)},
 			state: "Failed", want: []string{"Job was active longer than specified deadline (DeadlineExceeded)", "spec.activeDeadlineSeconds (1)"},
 		},
 		"rule": {
@@ -109,7 +109,7 @@ func TestExplain(t *testing.T) {
 			state: "Stuck", want: []string{"no node takes it:"},
 		},
 		"unmanaged": {
-			spec:  batchv1.JobSpec{ManagedBy: ptr("example.com/nobody"), Template: shell("true", corev1.RestartPolicyNever)},
+			spec:  batchv1.JobSpec{ManagedBy: new("example.com/nobody"), Template: shell("true", corev1.RestartPolicyNever)},
 			state: "Unmanaged", want: []string{`it asks for the controller "example.com/nobody"`},
 		},
 		"complete": {

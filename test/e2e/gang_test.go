@@ -86,8 +86,8 @@ func (g *gangPlane) testNoGangs(t *testing.T) {
 	namespace := g.namespace(t)
 	change := map[string]func(*batchv1.JobSpec){
 		"not-indexed": func(s *batchv1.JobSpec) { s.CompletionMode = nil },
-		"one-pod":     func(s *batchv1.JobSpec) { s.Parallelism, s.Completions = ptr[int32](1), ptr[int32](1) },
-		"not-at-once": func(s *batchv1.JobSpec) { s.Completions = ptr[int32](4) },
+		"one-pod":     func(s *batchv1.JobSpec) { s.Parallelism, s.Completions = new(int32(1)), new(int32(1)) },
+		"not-at-once": func(s *batchv1.JobSpec) { s.Completions = new(int32(4)) },
 		"their-group": func(s *batchv1.JobSpec) { s.Template.Spec.SchedulingGroup = schedulingGroup("theirs") },
 	}
 	for name, f := range change {
@@ -123,7 +123,7 @@ func (g *gangPlane) testLongName(t *testing.T) {
 func (g *gangPlane) testSuspended(t *testing.T) {
 	namespace := g.namespace(t)
 	spec := gangSpec(ours, 2, "true")
-	spec.Suspend = ptr(true)
+	spec.Suspend = new(true)
 	job := g.create(t, namespace, "queued", spec)
 	g.waitJob(t, job, "suspended", func(job *batchv1.Job) bool { return conditionReason(job, batchv1.JobSuspended) != "" })
 	_, group := g.onlyGang(t, namespace)

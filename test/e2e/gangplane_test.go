@@ -66,11 +66,11 @@ func startGangPlane(t *testing.T) *gangPlane {
 // gangSpec is a Job with n pods that all run at once.
 func gangSpec(manager string, n int32, script string) batchv1.JobSpec {
 	spec := batchv1.JobSpec{
-		Parallelism: ptr(n), Completions: ptr(n), CompletionMode: ptr(batchv1.IndexedCompletion),
+		Parallelism: new(n), Completions: new(n), CompletionMode: new(batchv1.IndexedCompletion),
 		Template: shell(script, corev1.RestartPolicyNever),
 	}
 	if manager != builtIn {
-		spec.ManagedBy = ptr(manager)
+		spec.ManagedBy = new(manager)
 	}
 	return spec
 }

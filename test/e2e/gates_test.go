@@ -24,7 +24,7 @@ func TestStartTimeOfASuspendedJob(t *testing.T) {
 			const manager = "example.com/gates"
 			executor := startExecutor(t, "--engine=embedded", "--managed-by="+manager, "--leader-elect=false", "--feature-gates="+tc.gate)
 			namespace := newNamespace(t)
-			createJob(t, namespace, "held", batchv1.JobSpec{ManagedBy: ptr(manager), Template: shell("sleep 600", corev1.RestartPolicyNever)})
+			createJob(t, namespace, "held", batchv1.JobSpec{ManagedBy: new(manager), Template: shell("sleep 600", corev1.RestartPolicyNever)})
 			waitJob(t, namespace, "held", "active", func(job *batchv1.Job) bool { return job.Status.Active == 1 })
 			patchJob(t, namespace, "held", `{"spec":{"suspend":true}}`)
 			job := waitJob(t, namespace, "held", "suspended", func(job *batchv1.Job) bool {

@@ -49,46 +49,46 @@ func TestJobsRunToTheirEnd(t *testing.T) {
 			want: end{Complete: "CompletionsReached", Succeeded: 1},
 		},
 		"more parallelism than completions": {
-			spec: batchv1.JobSpec{Parallelism: ptr[int32](9), Completions: ptr[int32](4), Template: quick},
+			spec: batchv1.JobSpec{Parallelism: new(int32(9)), Completions: new(int32(4)), Template: quick},
 			want: end{Complete: "CompletionsReached", Succeeded: 4},
 		},
 		"fewer pods at once than completions": {
-			spec: batchv1.JobSpec{Parallelism: ptr[int32](2), Completions: ptr[int32](5), Template: quick},
+			spec: batchv1.JobSpec{Parallelism: new(int32(2)), Completions: new(int32(5)), Template: quick},
 			want: end{Complete: "CompletionsReached", Succeeded: 5},
 		},
 		"a work queue ends when all workers have": {
-			spec: batchv1.JobSpec{Parallelism: ptr[int32](3), Template: shell("sleep 1", corev1.RestartPolicyNever)},
+			spec: batchv1.JobSpec{Parallelism: new(int32(3)), Template: shell("sleep 1", corev1.RestartPolicyNever)},
 			want: end{Complete: "CompletionsReached", Succeeded: 3},
 		},
 		"nothing to complete": {
-			spec: batchv1.JobSpec{Completions: ptr[int32](0), Template: quick},
+			spec: batchv1.JobSpec{Completions: new(int32(0)), Template: quick},
 			want: end{Complete: "CompletionsReached"},
 		},
 		"every index once": {
-			spec: batchv1.JobSpec{Parallelism: ptr[int32](3), Completions: ptr[int32](7), CompletionMode: ptr(batchv1.IndexedCompletion), Template: quick},
+			spec: batchv1.JobSpec{Parallelism: new(int32(3)), Completions: new(int32(7)), CompletionMode: new(batchv1.IndexedCompletion), Template: quick},
 			want: end{Complete: "CompletionsReached", Succeeded: 7, CompletedIndexes: "0-6"},
 		},
 		"one index fails once and is retried": {
 			spec: batchv1.JobSpec{
-				Parallelism: ptr[int32](3), Completions: ptr[int32](3), CompletionMode: ptr(batchv1.IndexedCompletion),
+				Parallelism: new(int32(3)), Completions: new(int32(3)), CompletionMode: new(batchv1.IndexedCompletion),
 				Template: shell(failsOnce, corev1.RestartPolicyNever),
 			},
 			want: end{Complete: "CompletionsReached", Succeeded: 3, FailedPods: 1, CompletedIndexes: "0-2"},
 		},
 		"pods fail until the back-off limit is exceeded": {
-			spec: batchv1.JobSpec{BackoffLimit: ptr[int32](1), Template: shell("exit 3", corev1.RestartPolicyNever)},
+			spec: batchv1.JobSpec{BackoffLimit: new(int32(1)), Template: shell("exit 3", corev1.RestartPolicyNever)},
 			want: end{Failed: "BackoffLimitExceeded", FailedPods: 2},
 		},
 		"containers restart until the back-off limit is reached": {
-			spec: batchv1.JobSpec{BackoffLimit: ptr[int32](2), Template: shell("exit 3", corev1.RestartPolicyOnFailure)},
+			spec: batchv1.JobSpec{BackoffLimit: new(int32(2)), Template: shell("exit 3", corev1.RestartPolicyOnFailure)},
 			want: end{Failed: "BackoffLimitExceeded", FailedPods: 1},
 		},
 		"an init container restarts until the back-off limit is reached": {
-			spec: batchv1.JobSpec{BackoffLimit: ptr[int32](1), Template: withInit(shell("true", corev1.RestartPolicyOnFailure), "exit 1")},
+			spec: batchv1.JobSpec{BackoffLimit: new(int32(1)), Template: withInit(shell("true", corev1.RestartPolicyOnFailure), "exit 1")},
 			want: end{Failed: "BackoffLimitExceeded", FailedPods: 1},
 		},
 		"the deadline passes": {
-			spec: batchv1.JobSpec{ActiveDeadlineSeconds: ptr[int64](2), Parallelism: ptr[int32](2), Template: shell("sleep 600", corev1.RestartPolicyNever)},
+			spec: batchv1.JobSpec{ActiveDeadlineSeconds: new(int64(2)), Parallelism: new(int32(2)), Template: shell("sleep 600", corev1.RestartPolicyNever)},
 			want: end{Failed: "DeadlineExceeded", FailedPods: 2},
 		},
 	}
@@ -131,7 +131,7 @@ func TestParallelismIsFollowed(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	createJob(t, namespace, "scaled", batchv1.JobSpec{
-		Parallelism: ptr[int32](0), Completions: ptr[int32](6), Template: shell("sleep 600", corev1.RestartPolicyNever),
+		Parallelism: new(int32(0)), Completions: new(int32(6)), Template: shell("sleep 600", corev1.RestartPolicyNever),
 	})
 	for _, n := range []int32{4, 1, 0, 2} {
 		patchJob(t, namespace, "scaled", `{"spec":{"parallelism":`+string(rune('0'+n))+`}}`)
@@ -157,7 +157,7 @@ func TestSuspendAndResume(t *testing.T) {
 	// Its pods run until the Job is resumed.
 	release := t.TempDir() + "/go"
 	createJob(t, namespace, "paused", batchv1.JobSpec{
-		Parallelism: ptr[int32](2), Completions: ptr[int32](2), ActiveDeadlineSeconds: ptr[int64](600),
+		Parallelism: new(int32(2)), Completions: new(int32(2)), ActiveDeadlineSeconds: new(int64(600)),
 		Template: shell("until [ -e "+release+" ]; do sleep 0.2; done", corev1.RestartPolicyNever),
 	})
 	running := waitJob(t, namespace, "paused", "two pods ready", func(job *batchv1.Job) bool { return ptrOr(job.Status.Ready, 0) == 2 })

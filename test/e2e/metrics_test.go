@@ -48,7 +48,7 @@ func measuredJobs() map[string]batchv1.JobSpec {
 	never := func(script string) corev1.PodTemplateSpec {
 		return withJobUID(shell(script, corev1.RestartPolicyNever))
 	}
-	indexed := ptr(batchv1.IndexedCompletion)
+	indexed := new(batchv1.IndexedCompletion)
 	onExit := func(code int32, action batchv1.PodFailurePolicyAction) *batchv1.PodFailurePolicy {
 		return &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
 			Action: action,
@@ -58,40 +58,40 @@ func measuredJobs() map[string]batchv1.JobSpec {
 		}}}
 	}
 	return map[string]batchv1.JobSpec{
-		"two-pods":    {Completions: ptr[int32](2), Parallelism: ptr[int32](2), Template: never("true")},
-		"every-index": {Completions: ptr[int32](3), Parallelism: ptr[int32](3), CompletionMode: indexed, Template: never("true")},
-		"retried":     {BackoffLimit: ptr[int32](1), Template: never("exit 1")},
+		"two-pods":    {Completions: new(int32(2)), Parallelism: new(int32(2)), Template: never("true")},
+		"every-index": {Completions: new(int32(3)), Parallelism: new(int32(3)), CompletionMode: indexed, Template: never("true")},
+		"retried":     {BackoffLimit: new(int32(1)), Template: never("exit 1")},
 		"retried-when-ended": {
-			BackoffLimit: ptr[int32](1), PodReplacementPolicy: ptr(batchv1.Failed), Template: never("exit 1"),
+			BackoffLimit: new(int32(1)), PodReplacementPolicy: new(batchv1.Failed), Template: never("exit 1"),
 		},
-		"too-long": {ActiveDeadlineSeconds: ptr[int64](15), Template: never(hard)},
+		"too-long": {ActiveDeadlineSeconds: new(int64(15)), Template: never(hard)},
 		"policy-fails-job": {
 			PodFailurePolicy: onExit(42, batchv1.PodFailurePolicyActionFailJob), Template: never("exit 42"),
 		},
 		"policy-counts": {
-			BackoffLimit: ptr[int32](0), PodFailurePolicy: onExit(44, batchv1.PodFailurePolicyActionCount), Template: never("exit 44"),
+			BackoffLimit: new(int32(0)), PodFailurePolicy: onExit(44, batchv1.PodFailurePolicyActionCount), Template: never("exit 44"),
 		},
 		"policy-ignores": {
-			BackoffLimit: ptr[int32](0), PodFailurePolicy: onExit(43, batchv1.PodFailurePolicyActionIgnore),
+			BackoffLimit: new(int32(0)), PodFailurePolicy: onExit(43, batchv1.PodFailurePolicyActionIgnore),
 			Template: never(`mark="/tmp/jobpolicy-e2e-$UID_OF_JOB"; mkdir "$mark" 2>/dev/null && exit 43; rmdir "$mark"`),
 		},
 		"policy-fails-index": {
-			Completions: ptr[int32](2), Parallelism: ptr[int32](2), CompletionMode: indexed, BackoffLimitPerIndex: ptr[int32](1),
+			Completions: new(int32(2)), Parallelism: new(int32(2)), CompletionMode: indexed, BackoffLimitPerIndex: new(int32(1)),
 			PodFailurePolicy: onExit(45, batchv1.PodFailurePolicyActionFailIndex), Template: never(`test "$JOB_COMPLETION_INDEX" = 0 || exit 45`),
 		},
 		"index-retried": {
-			Completions: ptr[int32](1), CompletionMode: indexed, BackoffLimitPerIndex: ptr[int32](1), Template: never("exit 1"),
+			Completions: new(int32(1)), CompletionMode: indexed, BackoffLimitPerIndex: new(int32(1)), Template: never("exit 1"),
 		},
 		"too-many-failed-indexes": {
-			Completions: ptr[int32](2), CompletionMode: indexed, BackoffLimitPerIndex: ptr[int32](0), MaxFailedIndexes: ptr[int32](0),
+			Completions: new(int32(2)), CompletionMode: indexed, BackoffLimitPerIndex: new(int32(0)), MaxFailedIndexes: new(int32(0)),
 			Template: never("exit 1"),
 		},
 		"one-index-is-enough": {
-			Completions: ptr[int32](2), Parallelism: ptr[int32](2), CompletionMode: indexed,
-			SuccessPolicy: &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: ptr("0")}}},
+			Completions: new(int32(2)), Parallelism: new(int32(2)), CompletionMode: indexed,
+			SuccessPolicy: &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: new("0")}}},
 			Template:      never(`test "$JOB_COMPLETION_INDEX" = 0 && exec sleep 10; ` + hard),
 		},
-		"of-another-manager": {ManagedBy: ptr("example.com/measured"), Template: never("true")},
+		"of-another-manager": {ManagedBy: new("example.com/measured"), Template: never("true")},
 	}
 }
 
@@ -204,14 +204,14 @@ func builtInMetered(t *testing.T) *metered {
 func (m *metered) createMeasured(t *testing.T) {
 	t.Helper()
 	for name, spec := range measuredJobs() {
-		spec.Template.Spec.TerminationGracePeriodSeconds = ptr[int64](measuredGrace)
+		spec.Template.Spec.TerminationGracePeriodSeconds = new(int64(measuredGrace))
 		m.create(t, name, spec)
 	}
 	_, err := m.client.CoreV1().Pods(m.namespace).Create(t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "of-another-kind", Finalizers: []string{batchv1.JobTrackingFinalizer},
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: "example.com/v1", Kind: "Training", Name: "t", UID: "00000000-0000-4000-8000-000000000002", Controller: ptr(true),
+				APIVersion: "example.com/v1", Kind: "Training", Name: "t", UID: "00000000-0000-4000-8000-000000000002", Controller: new(true),
 			}},
 		},
 		Spec: shell("true", corev1.RestartPolicyNever).Spec,

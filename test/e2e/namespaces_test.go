@@ -27,14 +27,14 @@ func TestRolesSufficeForAnExecutorOfSomeNamespaces(t *testing.T) {
 		"--namespaces="+inside+","+alsoInside)
 	eventually(t, "the executor is ready", pilot.ready)
 
-	spec := batchv1.JobSpec{ManagedBy: ptr(manager), Completions: ptr[int32](2), Template: shell("true", corev1.RestartPolicyNever)}
+	spec := batchv1.JobSpec{ManagedBy: new(manager), Completions: new(int32(2)), Template: shell("true", corev1.RestartPolicyNever)}
 	createJob(t, outside, "job", spec)
 	for _, namespace := range []string{inside, alsoInside} {
 		createJob(t, namespace, "job", spec)
 		waitFinished(t, namespace, "job")
 	}
 	short := spec
-	short.TTLSecondsAfterFinished = ptr[int32](0)
+	short.TTLSecondsAfterFinished = new(int32(0))
 	createJob(t, inside, "short-lived", short)
 	eventually(t, "a finished Job without time to live is deleted", func() (bool, string) {
 		jobs, err := client.BatchV1().Jobs(inside).List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=short-lived"})

@@ -16,11 +16,11 @@ func TestForeignJobsAndPodsAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	foreign := createJob(t, namespace, "foreign", batchv1.JobSpec{
-		ManagedBy: ptr("example.com/other"), Template: shell("true", corev1.RestartPolicyNever),
+		ManagedBy: new("example.com/other"), Template: shell("true", corev1.RestartPolicyNever),
 	})
 	pod := finalizedPod("of-another-kind", nil)
 	pod.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: "example.com/v1", Kind: "Training", Name: "t", UID: "00000000-0000-4000-8000-000000000001", Controller: ptr(true),
+		APIVersion: "example.com/v1", Kind: "Training", Name: "t", UID: "00000000-0000-4000-8000-000000000001", Controller: new(true),
 	}}
 
 	pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/hold"}}
@@ -103,8 +103,8 @@ func TestAdoptionAndRelease(t *testing.T) {
 	}
 	template.Labels = labels
 	job := createJob(t, namespace, "adopter", batchv1.JobSpec{
-		ManualSelector: ptr(true), Selector: &metav1.LabelSelector{MatchLabels: labels},
-		Parallelism: ptr[int32](2), Completions: ptr[int32](2), Template: template,
+		ManualSelector: new(true), Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Parallelism: new(int32(2)), Completions: new(int32(2)), Template: template,
 	})
 	waitJob(t, namespace, "adopter", "two pods", func(job *batchv1.Job) bool { return job.Status.Active == 2 })
 	names := []string{}
@@ -136,11 +136,11 @@ func TestAdoptionAndRelease(t *testing.T) {
 func TestSameNameAgain(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	spec := batchv1.JobSpec{Parallelism: ptr[int32](3), Template: shell("sleep 600", corev1.RestartPolicyNever)}
+	spec := batchv1.JobSpec{Parallelism: new(int32(3)), Template: shell("sleep 600", corev1.RestartPolicyNever)}
 	for range 3 {
 		job := createJob(t, namespace, "again", spec)
 		waitJob(t, namespace, "again", "active", func(now *batchv1.Job) bool { return now.UID == job.UID && now.Status.Active == 3 })
-		err := client.BatchV1().Jobs(namespace).Delete(t.Context(), "again", metav1.DeleteOptions{PropagationPolicy: ptr(metav1.DeletePropagationBackground)})
+		err := client.BatchV1().Jobs(namespace).Delete(t.Context(), "again", metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +157,7 @@ func TestDeletionReleasesPods(t *testing.T) {
 			t.Parallel()
 			namespace := newNamespace(t)
 			job := createJob(t, namespace, "deleted", batchv1.JobSpec{
-				Parallelism: ptr[int32](3), Completions: ptr[int32](9), Template: shell("sleep 1", corev1.RestartPolicyNever),
+				Parallelism: new(int32(3)), Completions: new(int32(9)), Template: shell("sleep 1", corev1.RestartPolicyNever),
 			})
 			waitJob(t, namespace, "deleted", "some pods are done", func(job *batchv1.Job) bool { return job.Status.Succeeded >= 1 })
 			err := client.BatchV1().Jobs(namespace).Delete(t.Context(), "deleted", metav1.DeleteOptions{PropagationPolicy: &propagation})

@@ -21,7 +21,7 @@ func TestThePageShowsAJobLive(t *testing.T) {
 	// Its pods run until the page has shown them.
 	release := t.TempDir() + "/go"
 	job := createJob(t, namespace, "live", batchv1.JobSpec{
-		Parallelism: ptr[int32](2), Completions: ptr[int32](2), CompletionMode: ptr(batchv1.IndexedCompletion),
+		Parallelism: new(int32(2)), Completions: new(int32(2)), CompletionMode: new(batchv1.IndexedCompletion),
 		Template: shell("until [ -e "+release+" ]; do sleep 0.2; done", corev1.RestartPolicyNever),
 	})
 	browser.Do(ctx, t, chromedp.Navigate(plane.ExecutorURL()+"/debug/page/#jobs?ns="+namespace))

@@ -35,10 +35,10 @@ func TestWaitEndsEitherWay(t *testing.T) {
 			spec: batchv1.JobSpec{Template: shell("sleep 2", corev1.RestartPolicyNever)}, code: 0, want: "Complete after ",
 		},
 		"failed": {
-			spec: batchv1.JobSpec{BackoffLimit: ptr[int32](0), Template: shell("exit 3", corev1.RestartPolicyNever)}, code: 1, want: "Failed after ",
+			spec: batchv1.JobSpec{BackoffLimit: new(int32(0)), Template: shell("exit 3", corev1.RestartPolicyNever)}, code: 1, want: "Failed after ",
 		},
 		"late": {
-			spec: batchv1.JobSpec{Suspend: ptr(true), Template: shell("true", corev1.RestartPolicyNever)}, args: []string{"--timeout", "2s"},
+			spec: batchv1.JobSpec{Suspend: new(true), Template: shell("true", corev1.RestartPolicyNever)}, args: []string{"--timeout", "2s"},
 			code: 3, want: "--timeout is over",
 		},
 	}
@@ -58,7 +58,7 @@ func TestWaitEndsEitherWay(t *testing.T) {
 func TestSimulateFromTheCluster(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	createJob(t, namespace, "real", batchv1.JobSpec{BackoffLimit: ptr[int32](1), Template: shell("true", corev1.RestartPolicyNever)})
+	createJob(t, namespace, "real", batchv1.JobSpec{BackoffLimit: new(int32(1)), Template: shell("true", corev1.RestartPolicyNever)})
 	waitFinished(t, namespace, "real")
 	out, err := kubectlJobpolicy(t, namespace, "simulate", "--from", "job/real", "--pod", "*:fail(9)@5s")
 	for _, want := range []string{"pod 0 failed: exit code 9", "Failed (BackoffLimitExceeded)", "2 created: failed 2"} {
@@ -72,7 +72,7 @@ func TestSimulateFromTheCluster(t *testing.T) {
 func TestTimeline(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	createJob(t, namespace, "retried", batchv1.JobSpec{BackoffLimit: ptr[int32](1), Template: shell("exit 5", corev1.RestartPolicyNever)})
+	createJob(t, namespace, "retried", batchv1.JobSpec{BackoffLimit: new(int32(1)), Template: shell("exit 5", corev1.RestartPolicyNever)})
 	job := waitFinished(t, namespace, "retried")
 	page := t.TempDir() + "/page.html"
 	out, err := kubectlJobpolicy(t, namespace, "timeline", "job/retried", "--html", page)

@@ -96,7 +96,7 @@ func probePod(t *testing.T, namespace string) *corev1.Pod {
 	pod := finalizedPod("probe", nil)
 	pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/hold"}}
 	pod.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: "example.com/v1", Kind: "Training", Name: "t", UID: "00000000-0000-4000-8000-000000000001", Controller: ptr(true),
+		APIVersion: "example.com/v1", Kind: "Training", Name: "t", UID: "00000000-0000-4000-8000-000000000001", Controller: new(true),
 	}}
 	probe, err := client.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{})
 	if err != nil {

@@ -55,7 +55,7 @@ func TestPreflight(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	createJob(t, namespace, "large", batchv1.JobSpec{
-		Suspend: ptr(true), Parallelism: ptr[int32](1000), Completions: ptr[int32](1000), Template: shell("true", corev1.RestartPolicyNever),
+		Suspend: new(true), Parallelism: new(int32(1000)), Completions: new(int32(1000)), Template: shell("true", corev1.RestartPolicyNever),
 	})
 	out, err := kubectlJobpolicy(t, namespace, "preflight")
 	if err != nil || !strings.Contains(out, "Jobs: 1, not finished: 1 (of the built-in controller 1, of others 0)") || !strings.Contains(out, "touched:  job "+namespace+"/large") {

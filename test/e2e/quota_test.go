@@ -26,7 +26,7 @@ func TestQuotaDelaysButLosesNothing(t *testing.T) {
 		return err == nil && len(q.Status.Hard) > 0, ""
 	})
 	createJob(t, namespace, "squeezed", batchv1.JobSpec{
-		Completions: ptr[int32](10), Parallelism: ptr[int32](3), Template: shell("sleep 0.5", corev1.RestartPolicyNever),
+		Completions: new(int32(10)), Parallelism: new(int32(3)), Template: shell("sleep 0.5", corev1.RestartPolicyNever),
 	})
 	waitJob(t, namespace, "squeezed", "a pod is counted before all were created", func(job *batchv1.Job) bool {
 		return job.Status.Succeeded >= 1 && len(jobPods(t, job)) < 10

@@ -60,11 +60,11 @@ func TestRestartsLoseNothing(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			namespace := newNamespace(t)
 			createJob(t, namespace, "indexed", batchv1.JobSpec{
-				Parallelism: ptr[int32](8), Completions: ptr[int32](24), CompletionMode: ptr(batchv1.IndexedCompletion),
+				Parallelism: new(int32(8)), Completions: new(int32(24)), CompletionMode: new(batchv1.IndexedCompletion),
 				Template: shell("sleep 0.$((JOB_COMPLETION_INDEX % 7 + 3))", corev1.RestartPolicyNever),
 			})
 			createJob(t, namespace, "failing", batchv1.JobSpec{
-				Parallelism: ptr[int32](2), Completions: ptr[int32](2), BackoffLimit: ptr[int32](3),
+				Parallelism: new(int32(2)), Completions: new(int32(2)), BackoffLimit: new(int32(3)),
 				Template: shell("sleep 0.5; exit 1", corev1.RestartPolicyNever),
 			})
 			waitJob(t, namespace, "indexed", "some indexes are done", func(job *batchv1.Job) bool { return job.Status.Succeeded >= 3 })
@@ -117,7 +117,7 @@ func checkFailing(t *testing.T, job *batchv1.Job) {
 func TestRetryDelaySurvivesRestart(t *testing.T) {
 	namespace := newNamespace(t)
 	createJob(t, namespace, "retried", batchv1.JobSpec{
-		BackoffLimit: ptr[int32](3), Template: shell("exit 1", corev1.RestartPolicyNever),
+		BackoffLimit: new(int32(3)), Template: shell("exit 1", corev1.RestartPolicyNever),
 	})
 	waitJob(t, namespace, "retried", "three pods failed", func(job *batchv1.Job) bool { return job.Status.Failed == 3 })
 	killAndStart(t, cluster.Executor)

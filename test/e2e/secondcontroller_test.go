@@ -29,7 +29,7 @@ func TestStandsDownBesideTheBuiltinController(t *testing.T) {
 	_, err := jobs.Create(t.Context(), &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "contested"},
 		Spec: batchv1.JobSpec{
-			Completions: ptr[int32](completions), Parallelism: ptr[int32](parallelism), Template: shell("sleep 0.3", corev1.RestartPolicyNever),
+			Completions: new(int32(completions)), Parallelism: new(int32(parallelism)), Template: shell("sleep 0.3", corev1.RestartPolicyNever),
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {

@@ -45,11 +45,11 @@ func TestAShadowBesideTheBuiltinControllers(t *testing.T) {
 			return conditionReason(job, batchv1.JobComplete)+conditionReason(job, batchv1.JobFailed) != "", describe(job)
 		})
 	}
-	create("some", batchv1.JobSpec{Completions: ptr[int32](6), Parallelism: ptr[int32](2), Template: shell("sleep 0.3", corev1.RestartPolicyNever)})
-	create("fails", batchv1.JobSpec{BackoffLimit: ptr[int32](0), Template: shell("false", corev1.RestartPolicyNever)})
-	create("suspended", batchv1.JobSpec{Suspend: ptr(true), Template: shell("true", corev1.RestartPolicyNever)})
-	create("long", batchv1.JobSpec{Parallelism: ptr[int32](2), Template: shell("sleep 1000", corev1.RestartPolicyNever)})
-	create("waits", batchv1.JobSpec{BackoffLimit: ptr[int32](6), Template: shell("false", corev1.RestartPolicyNever)})
+	create("some", batchv1.JobSpec{Completions: new(int32(6)), Parallelism: new(int32(2)), Template: shell("sleep 0.3", corev1.RestartPolicyNever)})
+	create("fails", batchv1.JobSpec{BackoffLimit: new(int32(0)), Template: shell("false", corev1.RestartPolicyNever)})
+	create("suspended", batchv1.JobSpec{Suspend: new(true), Template: shell("true", corev1.RestartPolicyNever)})
+	create("long", batchv1.JobSpec{Parallelism: new(int32(2)), Template: shell("sleep 1000", corev1.RestartPolicyNever)})
+	create("waits", batchv1.JobSpec{BackoffLimit: new(int32(6)), Template: shell("false", corev1.RestartPolicyNever)})
 	yearly := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: "yearly"}, Spec: batchv1.CronJobSpec{
 		Schedule: "0 0 1 1 *", JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: shell("true", corev1.RestartPolicyNever)}},
 	}}

@@ -33,15 +33,15 @@ func TestFinishedJobsExpire(t *testing.T) {
 		then string
 		want time.Duration
 	}{
-		"at once":                         {ttl: ptr[int32](0), script: "true", want: 0},
-		"after two seconds":               {ttl: ptr[int32](2), script: "true", want: 2 * time.Second},
-		"a failed one too":                {ttl: ptr[int32](1), script: "false", want: time.Second},
-		"sooner than was said first":      {ttl: ptr[int32](3600), script: "true", then: `{"spec":{"ttlSecondsAfterFinished":1}}`, want: time.Second},
+		"at once":                         {ttl: new(int32(0)), script: "true", want: 0},
+		"after two seconds":               {ttl: new(int32(2)), script: "true", want: 2 * time.Second},
+		"a failed one too":                {ttl: new(int32(1)), script: "false", want: time.Second},
+		"sooner than was said first":      {ttl: new(int32(3600)), script: "true", then: `{"spec":{"ttlSecondsAfterFinished":1}}`, want: time.Second},
 		"when it is said later":           {script: "true", then: `{"spec":{"ttlSecondsAfterFinished":3}}`, want: 3 * time.Second},
-		"by the annotation for success":   {ttl: ptr[int32](3600), annotations: map[string]string{ttlAfterComplete: "2", ttlAfterFailed: "3600"}, script: "true", want: 2 * time.Second},
+		"by the annotation for success":   {ttl: new(int32(3600)), annotations: map[string]string{ttlAfterComplete: "2", ttlAfterFailed: "3600"}, script: "true", want: 2 * time.Second},
 		"by the annotation for failure":   {annotations: map[string]string{ttlAfterComplete: "3600", ttlAfterFailed: "2"}, script: "false", want: 2 * time.Second},
 		"by the default of a namespace":   {namespace: map[string]string{ttlDefault: "2"}, script: "true", want: 2 * time.Second},
-		"the Job goes before the default": {ttl: ptr[int32](1), namespace: map[string]string{ttlDefault: "3600"}, script: "true", want: time.Second},
+		"the Job goes before the default": {ttl: new(int32(1)), namespace: map[string]string{ttlDefault: "3600"}, script: "true", want: time.Second},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -66,9 +66,9 @@ func TestFinishedJobsAreKept(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	template := shell("true", corev1.RestartPolicyNever)
-	removed := createFinishing(t, namespace, batchv1.JobSpec{TTLSecondsAfterFinished: ptr[int32](15), Template: template}, nil)
+	removed := createFinishing(t, namespace, batchv1.JobSpec{TTLSecondsAfterFinished: new(int32(15)), Template: template}, nil)
 	patchJob(t, namespace, removed.Name, `{"spec":{"ttlSecondsAfterFinished":null}}`)
-	lengthened := createFinishing(t, namespace, batchv1.JobSpec{TTLSecondsAfterFinished: ptr[int32](15), Template: template}, nil)
+	lengthened := createFinishing(t, namespace, batchv1.JobSpec{TTLSecondsAfterFinished: new(int32(15)), Template: template}, nil)
 	garbled := createFinishing(t, namespace, batchv1.JobSpec{Template: template}, map[string]string{ttlAfterComplete: "two"})
 	waitFinished(t, namespace, lengthened.Name)
 	patchJob(t, namespace, lengthened.Name, `{"spec":{"ttlSecondsAfterFinished":3600}}`)
@@ -76,7 +76,7 @@ func TestFinishedJobsAreKept(t *testing.T) {
 	waitFinished(t, namespace, garbled.Name)
 	waitEvents(t, garbled, "InvalidAnnotation")
 	// A Job that finishes after them, with the same time to live, goes; they stay.
-	last := createFinishing(t, namespace, batchv1.JobSpec{TTLSecondsAfterFinished: ptr[int32](15), Template: template}, nil)
+	last := createFinishing(t, namespace, batchv1.JobSpec{TTLSecondsAfterFinished: new(int32(15)), Template: template}, nil)
 	checkExpired(t, watchJob(t, last), 15*time.Second)
 	for _, job := range []*batchv1.Job{removed, lengthened, garbled} {
 		if left := getJob(t, namespace, job.Name); left.DeletionTimestamp != nil {
@@ -96,7 +96,7 @@ func TestAJobThatFinishedUnattendedExpires(t *testing.T) {
 		t.Fatal(err)
 	}
 	job := createFinishing(t, namespace, batchv1.JobSpec{
-		ManagedBy: ptr(manager), TTLSecondsAfterFinished: ptr[int32](1), Template: shell("true", corev1.RestartPolicyNever),
+		ManagedBy: new(manager), TTLSecondsAfterFinished: new(int32(1)), Template: shell("true", corev1.RestartPolicyNever),
 	}, nil)
 	life := watchJob(t, job)
 	waitFinished(t, namespace, job.Name)
@@ -111,7 +111,7 @@ func TestAJobThatFinishedUnattendedExpires(t *testing.T) {
 // createFinishing creates a Job that runs once.
 func createFinishing(t *testing.T, namespace string, spec batchv1.JobSpec, annotations map[string]string) *batchv1.Job {
 	t.Helper()
-	spec.BackoffLimit = ptr[int32](0)
+	spec.BackoffLimit = new(int32(0))
 	job, err := client.BatchV1().Jobs(namespace).Create(t.Context(),
 		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{GenerateName: "finishing-", Annotations: annotations}, Spec: spec}, metav1.CreateOptions{})
 	if err != nil {

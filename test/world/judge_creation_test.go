@@ -49,7 +49,7 @@ func TestCreation(t *testing.T) {
 			create(tp, "a-2", noIndex)
 		})},
 		"in place of one that is to end first": {want: []string{"I6"}, play: func(tp *tape) {
-			starts(tp, func(job *batchv1.Job) { job.Spec.PodReplacementPolicy = ptr(batchv1.Failed) })
+			starts(tp, func(job *batchv1.Job) { job.Spec.PodReplacementPolicy = new(batchv1.Failed) })
 			tp.deletes(user, "a-0")
 			tp.wait(10 * time.Second)
 			create(tp, "a-2", noIndex)
@@ -243,7 +243,7 @@ func TestDelay(t *testing.T) {
 			again(tp, executorA, "a-2")
 		}},
 		"the delay has a limit": {play: func(tp *tape) {
-			tp.job("a", func(job *batchv1.Job) { job.Spec.BackoffLimit = ptr(int32(100)) })
+			tp.job("a", func(job *batchv1.Job) { job.Spec.BackoffLimit = new(int32(100)) })
 			for i := range 12 {
 				name := string(rune('a' + i))
 				again(tp, executorA, name)
@@ -307,7 +307,7 @@ func TestDelayAfterFailuresThatAreGone(t *testing.T) {
 func letsGo(before bool) func(*tape) {
 	return func(tp *tape) {
 		suspend := func(to bool) {
-			tp.spec(func(job *batchv1.Job) { job.Spec.Suspend = ptr(to) })
+			tp.spec(func(job *batchv1.Job) { job.Spec.Suspend = new(to) })
 		}
 		tp.job("a", parallel(1))
 		tp.pod(executorA, "job-a", "a-0", noIndex)
@@ -365,7 +365,7 @@ func deletedAgain(later time.Duration) func(*tape) {
 		asked := tp.now.Add(time.Second)
 		deleted := func(at time.Time) {
 			tp.edit("pod-gc", "a-0", func(pod *corev1.Pod) {
-				pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds, pod.Status.Phase = ptr(metav1.NewTime(at)), ptr(int64(0)), corev1.PodFailed
+				pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds, pod.Status.Phase = new(metav1.NewTime(at)), new(int64(0)), corev1.PodFailed
 			})
 		}
 		tp.wait(2 * time.Second)

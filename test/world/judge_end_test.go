@@ -118,7 +118,7 @@ func completesAnIndex(tp *tape) {
 	tp.pod(executorA, "job-a", "a-1", 1)
 	tp.ends("a-1", 0)
 	tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
-		s.StartTime, s.Active, s.Succeeded, s.CompletedIndexes = ptr(metav1.NewTime(tp.now)), 1, 1, "1"
+		s.StartTime, s.Active, s.Succeeded, s.CompletedIndexes = new(metav1.NewTime(tp.now)), 1, 1, "1"
 	})
 	tp.release(executorA, "a-1")
 }
@@ -161,7 +161,7 @@ func TestEndLeavesNothing(t *testing.T) {
 // waitsLong lets a pod fail whose index failed so often before that the next pod comes after minutes.
 func waitsLong(tp *tape) {
 	tp.job("a", indexedJob(1), retries(50))
-	tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.StartTime = ptr(metav1.NewTime(tp.now)) })
+	tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.StartTime = new(metav1.NewTime(tp.now)) })
 	tp.pod(executorA, "job-a", "a-0", 0, failedBefore("20"))
 	tp.ends("a-0", 1)
 }
@@ -170,17 +170,17 @@ func waitsLong(tp *tape) {
 // deleted.
 func recordedBesideItsReplacement(tp *tape) {
 	tp.job("a", indexedJob(1), func(job *batchv1.Job) {
-		job.Spec.BackoffLimitPerIndex, job.Spec.PodReplacementPolicy = ptr(int32(50)), ptr(batchv1.Failed)
+		job.Spec.BackoffLimitPerIndex, job.Spec.PodReplacementPolicy = new(int32(50)), new(batchv1.Failed)
 	})
 	tp.pod(executorA, "job-a", "a-0", 0, failedBefore("0"))
 	tp.ends("a-0", 1)
 	tp.wait(20 * time.Second)
 	tp.pod(executorA, "job-a", "a-1", 0, failedBefore("1"))
 	tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
-		s.StartTime, s.Active, s.UncountedTerminatedPods = ptr(metav1.NewTime(tp.now)), 1, &batchv1.UncountedTerminatedPods{Failed: []types.UID{"a-0"}}
+		s.StartTime, s.Active, s.UncountedTerminatedPods = new(metav1.NewTime(tp.now)), 1, &batchv1.UncountedTerminatedPods{Failed: []types.UID{"a-0"}}
 	})
 	tp.deletes(user, "a-1")
-	tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Active, s.Terminating = 0, ptr(int32(1)) })
+	tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Active, s.Terminating = 0, new(int32(1)) })
 }
 
 // The retry delay of an index holds back only this index. An executor whose requests always
@@ -190,9 +190,9 @@ func TestAnIndexThatWaitsHoldsBackNoOther(t *testing.T) {
 		return looks(settles+time.Minute, func(tp *tape) {
 			tp.judge.fewRows = fewRows
 			tp.job("a", indexedJob(2), func(job *batchv1.Job) {
-				job.Spec.Parallelism, job.Spec.BackoffLimitPerIndex = &parallelism, ptr(int32(50))
+				job.Spec.Parallelism, job.Spec.BackoffLimitPerIndex = &parallelism, new(int32(50))
 			})
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.StartTime = ptr(metav1.NewTime(tp.now)) })
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.StartTime = new(metav1.NewTime(tp.now)) })
 			tp.pod(executorA, "job-a", "a-0", 0, failedBefore("20"))
 			tp.ends("a-0", 1)
 			for _, failures := range short {
@@ -256,8 +256,8 @@ func (tp *tape) runBy(who, name string, at time.Time) types.UID {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "ns", Name: name, UID: types.UID("job-" + name),
 		Annotations:     map[string]string{batchv1.CronJobScheduledTimestampAnnotation: at.Format(time.RFC3339)},
-		OwnerReferences: []metav1.OwnerReference{{Kind: "CronJob", Name: "c", UID: "cron", Controller: ptr(true)}},
-	}, Spec: batchv1.JobSpec{ManagedBy: ptr(others), Selector: &metav1.LabelSelector{}}}
+		OwnerReferences: []metav1.OwnerReference{{Kind: "CronJob", Name: "c", UID: "cron", Controller: new(true)}},
+	}, Spec: batchv1.JobSpec{ManagedBy: new(others), Selector: &metav1.LabelSelector{}}}
 	tp.commit(who, "create", "jobs", "", job, job)
 	return job.UID
 }
@@ -278,7 +278,7 @@ func (tp *tape) finishesFour() {
 // tells writes the CronJob's status.
 func (tp *tape) tells(at time.Time, active ...types.UID) {
 	cron := tp.stored["cron"].(*batchv1.CronJob).DeepCopy()
-	cron.Status = batchv1.CronJobStatus{LastScheduleTime: ptr(metav1.NewTime(at))}
+	cron.Status = batchv1.CronJobStatus{LastScheduleTime: new(metav1.NewTime(at))}
 	for _, uid := range active {
 		cron.Status.Active = append(cron.Status.Active, corev1.ObjectReference{UID: uid})
 	}
@@ -292,7 +292,7 @@ func policy(p batchv1.ConcurrencyPolicy) func(*batchv1.CronJob) {
 
 // A run starts at its time, once.
 func TestCronJobs(t *testing.T) {
-	suspend := func(cron *batchv1.CronJob) { cron.Spec.Suspend = ptr(true) }
+	suspend := func(cron *batchv1.CronJob) { cron.Spec.Suspend = new(true) }
 	runStreams(t, map[string]streamCase{
 		"a run":                 {play: func(tp *tape) { tp.cron(); tp.run("x", tp.now) }},
 		"a run before its time": {want: []string{"cron"}, play: func(tp *tape) { tp.cron(); tp.run("x", tp.now.Add(time.Minute)) }},
@@ -302,11 +302,11 @@ func TestCronJobs(t *testing.T) {
 			tp.run("x", tp.now.Add(time.Minute))
 		}},
 		"a run within its deadline": {play: func(tp *tape) {
-			tp.cron(func(cron *batchv1.CronJob) { cron.Spec.StartingDeadlineSeconds = ptr(int64(100)) })
+			tp.cron(func(cron *batchv1.CronJob) { cron.Spec.StartingDeadlineSeconds = new(int64(100)) })
 			tp.run("x", tp.now.Add(-time.Minute))
 		}},
 		"a run after its deadline": {want: []string{"cron"}, play: func(tp *tape) {
-			tp.cron(func(cron *batchv1.CronJob) { cron.Spec.StartingDeadlineSeconds = ptr(int64(10)) })
+			tp.cron(func(cron *batchv1.CronJob) { cron.Spec.StartingDeadlineSeconds = new(int64(10)) })
 			tp.run("x", tp.now.Add(-2*time.Minute))
 		}},
 		"a run of a suspended CronJob":          {want: []string{"cron"}, play: func(tp *tape) { tp.cron(suspend); tp.run("x", tp.now) }},
@@ -409,6 +409,6 @@ func TestCronJobsAtRest(t *testing.T) {
 			tp.tells(tp.now)
 		})},
 		"a run that was not started": {want: []string{"cron"}, play: rests(func(tp *tape) { tp.cron() })},
-		"a suspended CronJob":        {play: rests(func(tp *tape) { tp.cron(func(cron *batchv1.CronJob) { cron.Spec.Suspend = ptr(true) }) })},
+		"a suspended CronJob":        {play: rests(func(tp *tape) { tp.cron(func(cron *batchv1.CronJob) { cron.Spec.Suspend = new(true) }) })},
 	})
 }

@@ -15,7 +15,7 @@ import (
 // unless a policy ignores them: the next pod may come 5m20s after the last failure.
 // beforeLast happens before the last failure.
 func failsOften(tp *tape, job types.UID, beforeLast func(), changes ...func(*corev1.Pod)) {
-	tp.status(executorA, job, func(s *batchv1.JobStatus) { s.StartTime = ptr(metav1.NewTime(tp.now)) })
+	tp.status(executorA, job, func(s *batchv1.JobStatus) { s.StartTime = new(metav1.NewTime(tp.now)) })
 	for i := range 6 {
 		if i == 5 {
 			beforeLast()
@@ -36,7 +36,7 @@ func failsOften(tp *tape, job types.UID, beforeLast func(), changes ...func(*cor
 func TestRetryDelayHoldsBack(t *testing.T) {
 	job := func(tp *tape, changes ...func(*batchv1.Job)) types.UID {
 		return tp.job("a", append(changes, func(job *batchv1.Job) {
-			job.Spec.BackoffLimit, job.Spec.Completions = ptr(int32(20)), ptr(int32(5))
+			job.Spec.BackoffLimit, job.Spec.Completions = new(int32(20)), new(int32(5))
 		})...)
 	}
 	nothing := func() {}

@@ -85,7 +85,7 @@ func TestReleaseOfADisruptedPod(t *testing.T) {
 
 // ignoresDisruptions lets a Job ignore failures of disrupted pods.
 func ignoresDisruptions(job *batchv1.Job) {
-	job.Spec.BackoffLimit = ptr(int32(0))
+	job.Spec.BackoffLimit = new(int32(0))
 	job.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
 		Action:          batchv1.PodFailurePolicyActionIgnore,
 		OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}},
@@ -179,7 +179,7 @@ func TestRecords(t *testing.T) {
 			records(tp, "a-0")
 		})},
 		"a deleted pod recorded as failed that may yet succeed": {want: []string{"I2"}, play: func(tp *tape) {
-			starts(tp, func(job *batchv1.Job) { job.Spec.PodReplacementPolicy = ptr(batchv1.Failed) })
+			starts(tp, func(job *batchv1.Job) { job.Spec.PodReplacementPolicy = new(batchv1.Failed) })
 			tp.deletes(user, "a-0")
 			records(tp, "a-0")
 		}},
@@ -257,14 +257,14 @@ func TestIndexes(t *testing.T) {
 		"failed too early": {want: []string{"verdict"}, play: func(tp *tape) {
 			tp.job("a", indexedJob(2), limited)
 			failIndex(tp, "a-0", "0")
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.FailedIndexes = ptr("0"); failedList(s, "a-0") })
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.FailedIndexes = new("0"); failedList(s, "a-0") })
 		}},
 		"failed once too often": {play: func(tp *tape) {
 			tp.job("a", indexedJob(2), limited)
 			failIndex(tp, "a-0", "0")
 			tp.wait(10 * time.Second)
 			failIndex(tp, "a-1", "1")
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.FailedIndexes = ptr("0"); failedList(s, "a-0", "a-1") })
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.FailedIndexes = new("0"); failedList(s, "a-0", "a-1") })
 		}},
 		"failed once, after what another Job counted": {play: func(tp *tape) {
 			tp.job("a", indexedJob(2), limited)
@@ -273,22 +273,22 @@ func TestIndexes(t *testing.T) {
 			tp.edit(user, "a-0", loose)
 			tp.edit(executorA, "a-0", func(pod *corev1.Pod) {
 				pod.Labels = map[string]string{"job": "a"}
-				pod.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "a", UID: "job-a", Controller: ptr(true)}}
+				pod.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "a", UID: "job-a", Controller: new(true)}}
 			})
 			tp.ends("a-0", 1)
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.FailedIndexes = ptr("0"); failedList(s, "a-0") })
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.FailedIndexes = new("0"); failedList(s, "a-0") })
 		}},
 		"failed by the policy": {play: func(tp *tape) {
 			tp.job("a", indexedJob(2), limited, policyOn(1, batchv1.PodFailurePolicyActionFailIndex))
 			failIndex(tp, "a-0", "0")
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.FailedIndexes = ptr("0"); failedList(s, "a-0") })
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.FailedIndexes = new("0"); failedList(s, "a-0") })
 		}},
 		"both": {want: []string{"I3", "verdict"}, play: func(tp *tape) {
 			tp.job("a", indexedJob(2), limited)
 			tp.pod(executorA, "job-a", "a-0", 0)
 			tp.ends("a-0", 0)
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
-				s.CompletedIndexes, s.Succeeded, s.FailedIndexes = "0", 1, ptr("0")
+				s.CompletedIndexes, s.Succeeded, s.FailedIndexes = "0", 1, new("0")
 			})
 		}},
 	})

@@ -48,7 +48,7 @@ func startsPods(tp *tape) {
 	tp.pod(executorA, "job-a", "a-0", noIndex)
 	tp.pod(executorA, "job-a", "a-1", noIndex)
 	tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
-		s.Active, s.StartTime = 2, ptr(metav1.NewTime(tp.now))
+		s.Active, s.StartTime = 2, new(metav1.NewTime(tp.now))
 	})
 }
 
@@ -110,7 +110,7 @@ func completes(tp *tape) {
 	releasesBoth(tp)
 	tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
 		s.Succeeded, s.UncountedTerminatedPods = 2, &batchv1.UncountedTerminatedPods{}
-		s.CompletionTime = ptr(metav1.NewTime(tp.now))
+		s.CompletionTime = new(metav1.NewTime(tp.now))
 		setCondition(s, batchv1.JobComplete, batchv1.JobReasonCompletionsReached, tp.now)
 	})
 	tp.event(executorA, "job-a", "Completed", 1)

@@ -10,7 +10,7 @@ import (
 )
 
 // foreign is a Job that another controller manages.
-func foreign(job *batchv1.Job) { job.Spec.ManagedBy = ptr(others) }
+func foreign(job *batchv1.Job) { job.Spec.ManagedBy = new(others) }
 
 func loose(pod *corev1.Pod) { pod.OwnerReferences = nil }
 
@@ -18,7 +18,7 @@ func loose(pod *corev1.Pod) { pod.OwnerReferences = nil }
 func TestOwnership(t *testing.T) {
 	adopt := func(tp *tape, finalizers ...string) {
 		tp.edit(executorA, "loose", func(pod *corev1.Pod) {
-			pod.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "a", UID: "job-a", Controller: ptr(true)}}
+			pod.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "a", UID: "job-a", Controller: new(true)}}
 			pod.Finalizers = finalizers
 		})
 	}
@@ -84,7 +84,7 @@ func TestWrites(t *testing.T) {
 	breathe := func(tp *tape, times int, every time.Duration) {
 		for i := range times {
 			tp.wait(every)
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Ready = ptr(int32(i % 2)) })
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Ready = new(int32(i % 2)) })
 		}
 	}
 	runStreams(t, map[string]streamCase{
@@ -128,7 +128,7 @@ func TestWrites(t *testing.T) {
 		}},
 		"a write when the deadline has passed": {play: func(tp *tape) {
 			tp.job("a", deadline(3600))
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.StartTime = ptr(metav1.NewTime(tp.now)) })
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.StartTime = new(metav1.NewTime(tp.now)) })
 			tp.judge.faultsEnded(tp.now)
 			tp.wait(time.Hour)
 			announces(tp, batchv1.JobFailureTarget, reasonDeadline)

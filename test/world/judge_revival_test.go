@@ -33,7 +33,7 @@ func recordsWithVerdict(tp *tape) {
 // pod's end, but not the removal, may still count it.
 func TestLetGo(t *testing.T) {
 	verdict := func(tp *tape, code int32, wait time.Duration, kind batchv1.JobConditionType, reason string, list func(*batchv1.JobStatus, ...types.UID)) {
-		tp.job("a", func(job *batchv1.Job) { job.Spec.Completions, job.Spec.BackoffLimit = ptr(int32(1)), ptr(int32(0)) })
+		tp.job("a", func(job *batchv1.Job) { job.Spec.Completions, job.Spec.BackoffLimit = new(int32(1)), new(int32(0)) })
 		tp.pod(executorA, "job-a", "a-0", noIndex)
 		tp.ends("a-0", code)
 		tp.release(user, "a-0")
@@ -122,7 +122,7 @@ func TestRevivals(t *testing.T) {
 func TestVerdictsAfterARevival(t *testing.T) {
 	three := sized(3, 2)
 	fail := func(tp *tape, revive func()) {
-		starts(tp, three, func(job *batchv1.Job) { job.Spec.BackoffLimit = ptr(int32(1)) })
+		starts(tp, three, func(job *batchv1.Job) { job.Spec.BackoffLimit = new(int32(1)) })
 		fails(tp, "a-0")
 		counts(tp)
 		revive()

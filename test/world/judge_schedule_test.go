@@ -142,14 +142,14 @@ func TestRunsThatAreMissed(t *testing.T) {
 		}},
 		"none may wait": {play: func(tp *tape) {
 			tp.from("2026-06-01T12:00:00Z")
-			tp.cron(daily, func(cron *batchv1.CronJob) { cron.Spec.StartingDeadlineSeconds = ptr(int64(100)) })
+			tp.cron(daily, func(cron *batchv1.CronJob) { cron.Spec.StartingDeadlineSeconds = new(int64(100)) })
 			tp.judge.hindered("", instant("2026-06-02T01:00:00Z"), 30*time.Hour)
 			tp.waitsUntil("2026-06-03T12:00:00Z")
 		}},
 		"the CronJob is suspended meanwhile": {play: func(tp *tape) {
 			away(tp)
 			cron := tp.stored["cron"].(*batchv1.CronJob).DeepCopy()
-			cron.Spec.Suspend = ptr(true)
+			cron.Spec.Suspend = new(true)
 			tp.commit(user, "update", "cronjobs", "", cron, cron)
 			tp.waitsUntil("2026-06-03T12:00:00Z")
 		}},

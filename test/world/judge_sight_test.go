@@ -22,7 +22,7 @@ func flip(tp *tape, uid types.UID) {
 
 // manyPods gives a Job nine completions, three at a time.
 func manyPods(job *batchv1.Job) {
-	job.Spec.Completions, job.Spec.Parallelism = ptr(int32(9)), ptr(int32(3))
+	job.Spec.Completions, job.Spec.Parallelism = new(int32(9)), new(int32(3))
 }
 
 // Only facts that an executor cannot know excuse a pod that comes too early (I12). Another

@@ -75,7 +75,7 @@ func (tp *tape) job(name string, changes ...func(*batchv1.Job)) types.UID {
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("job-" + name), Generation: 1},
 		Spec: batchv1.JobSpec{
-			Completions: ptr(int32(2)), Parallelism: ptr(int32(2)), BackoffLimit: ptr(int32(6)),
+			Completions: new(int32(2)), Parallelism: new(int32(2)), BackoffLimit: new(int32(6)),
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"job": name}},
 		},
 	}
@@ -85,8 +85,6 @@ func (tp *tape) job(name string, changes ...func(*batchv1.Job)) types.UID {
 	tp.commit(user, "create", "jobs", "", job, job)
 	return job.UID
 }
-
-func ptr[T any](v T) *T { return &v }
 
 // spec lets a user change the spec or the metadata of Job a.
 func (tp *tape) spec(change func(*batchv1.Job)) {
@@ -115,7 +113,7 @@ func (tp *tape) pod(by string, job types.UID, name string, index int32, changes 
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "ns", Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(tp.now),
 			Labels: map[string]string{"job": jobName}, Annotations: map[string]string{}, Finalizers: []string{batchv1.JobTrackingFinalizer},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: jobName, UID: job, Controller: ptr(true)}},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: jobName, UID: job, Controller: new(true)}},
 		},
 		Status: corev1.PodStatus{Phase: corev1.PodPending},
 	}
@@ -163,7 +161,7 @@ func (tp *tape) release(by string, uid types.UID) {
 func (tp *tape) deletes(by string, uid types.UID) {
 	tp.t.Helper()
 	pod := tp.stored[uid].(*corev1.Pod).DeepCopy()
-	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = ptr(metav1.NewTime(tp.now)), ptr(int64(0))
+	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = new(metav1.NewTime(tp.now)), new(int64(0))
 	tp.commit(by, "delete", "pods", "", pod, pod)
 }
 
@@ -184,9 +182,9 @@ func succeededList(s *batchv1.JobStatus, uids ...types.UID) {
 func failedList(s *batchv1.JobStatus, uids ...types.UID) { s.UncountedTerminatedPods.Failed = uids }
 
 // Changes of a Job. retries sets how often each index may fail and be tried again.
-func noRetries(job *batchv1.Job) { job.Spec.BackoffLimit = ptr(int32(0)) }
+func noRetries(job *batchv1.Job) { job.Spec.BackoffLimit = new(int32(0)) }
 
-func suspend(job *batchv1.Job) { job.Spec.Suspend = ptr(true) }
+func suspend(job *batchv1.Job) { job.Spec.Suspend = new(true) }
 
 func parallel(n int32) func(*batchv1.Job) {
 	return func(job *batchv1.Job) { job.Spec.Parallelism = &n }
@@ -214,8 +212,8 @@ func timeToLive(seconds int32) func(*batchv1.Job) {
 
 func indexedJob(completions int32) func(*batchv1.Job) {
 	return func(job *batchv1.Job) {
-		job.Spec.CompletionMode = ptr(batchv1.IndexedCompletion)
-		job.Spec.Completions, job.Spec.Parallelism = ptr(completions), ptr(completions)
+		job.Spec.CompletionMode = new(batchv1.IndexedCompletion)
+		job.Spec.Completions, job.Spec.Parallelism = new(completions), new(completions)
 	}
 }
 

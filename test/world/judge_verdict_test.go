@@ -71,7 +71,7 @@ func TestConditions(t *testing.T) {
 		}},
 		"a status after the end": {want: []string{"I4"}, play: running(func(tp *tape) {
 			completes(tp)
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Ready = ptr(int32(0)) })
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Ready = new(int32(0)) })
 		})},
 		"a verdict taken back": {want: []string{"I4"}, play: func(tp *tape) {
 			succeed(tp)
@@ -99,7 +99,7 @@ func declare(kind batchv1.JobConditionType, reason string, what func(*tape), cha
 			tp.pod(user, "job-a", pod, int32(i))
 		}
 		tp.wait(time.Hour)
-		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Active, s.StartTime = 2, ptr(metav1.NewTime(tp.now)) })
+		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Active, s.StartTime = 2, new(metav1.NewTime(tp.now)) })
 		what(tp)
 		announces(tp, kind, reason)
 	}
@@ -130,10 +130,10 @@ func givenAway(ago time.Duration) func(*tape) {
 // A verdict has a cause, and failure goes before success.
 func TestVerdicts(t *testing.T) {
 	onFailure := func(job *batchv1.Job) {
-		job.Spec.BackoffLimit, job.Spec.Template.Spec.RestartPolicy = ptr(int32(3)), corev1.RestartPolicyOnFailure
+		job.Spec.BackoffLimit, job.Spec.Template.Spec.RestartPolicy = new(int32(3)), corev1.RestartPolicyOnFailure
 	}
 	succeedFirst := func(job *batchv1.Job) {
-		job.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: ptr("0"), SucceededCount: ptr(int32(1))}}}
+		job.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: new("0"), SucceededCount: new(int32(1))}}}
 	}
 	end := func(codes ...int32) func(*tape) {
 		return func(tp *tape) {
@@ -198,9 +198,9 @@ func TestVerdicts(t *testing.T) {
 
 func TestSuccessPolicyMet(t *testing.T) {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: batchv1.JobSpec{
-		Completions: ptr(int32(5)),
+		Completions: new(int32(5)),
 		SuccessPolicy: &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{
-			{SucceededIndexes: ptr("0-2"), SucceededCount: ptr(int32(2))}, {SucceededIndexes: ptr("4")}, {SucceededCount: ptr(int32(4))},
+			{SucceededIndexes: new("0-2"), SucceededCount: new(int32(2))}, {SucceededIndexes: new("4")}, {SucceededCount: new(int32(4))},
 		}},
 	}}
 	for completed, met := range map[string]bool{"": false, "0": false, "0,2": true, "4": true, "0,3": false, "3": false} {

@@ -26,7 +26,7 @@ func podAtVersion(rv int, phase corev1.PodPhase, finalizers ...string) *corev1.P
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			UID: "p", Name: "p", ResourceVersion: strconv.Itoa(rv), Finalizers: finalizers,
-			OwnerReferences: []metav1.OwnerReference{{UID: "j", Controller: ptr(true)}},
+			OwnerReferences: []metav1.OwnerReference{{UID: "j", Controller: new(true)}},
 		},
 		Status: corev1.PodStatus{Phase: phase},
 	}
@@ -52,7 +52,7 @@ func TestBrokenHistoriesAreNoticed(t *testing.T) {
 	success := recorded(batchv1.UncountedTerminatedPods{Succeeded: []types.UID{"p"}})
 	failure := recorded(batchv1.UncountedTerminatedPods{Failed: []types.UID{"p"}})
 	both := recorded(batchv1.UncountedTerminatedPods{Succeeded: []types.UID{"p"}, Failed: []types.UID{"p"}})
-	moreReady := func(j *batchv1.Job) { j.Status.Ready = ptr[int32](1) }
+	moreReady := func(j *batchv1.Job) { j.Status.Ready = new(int32(1)) }
 	holding := podAtVersion(5, corev1.PodSucceeded, batchv1.JobTrackingFinalizer)
 	cases := map[string]struct {
 		jobs []*batchv1.Job

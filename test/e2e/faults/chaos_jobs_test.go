@@ -45,11 +45,11 @@ func subjects() []*subject {
 	queue := withLimit(spec(0, 3), 100)
 	queue.Completions = nil
 	late := spec(3, 3)
-	late.ActiveDeadlineSeconds = ptr[int64](6)
+	late.ActiveDeadlineSeconds = new(int64(6))
 	enough := withLimit(indexed(30, 4), 100)
-	enough.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: ptr[int32](12)}}}
+	enough.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: new(int32(12))}}}
 	replaced := withLimit(indexed(20, 3), 100)
-	replaced.PodReplacementPolicy = ptr(batchv1.Failed)
+	replaced.PodReplacementPolicy = new(batchv1.Failed)
 	return []*subject{
 		{name: "plain", spec: withLimit(spec(40, 5), 100), ending: oftenSucceed, want: complete},
 		{name: "indexed", spec: withLimit(indexed(40, 5), 100), ending: oftenSucceed, want: complete},

@@ -23,7 +23,7 @@ func spec(n, p int32) batchv1.JobSpec {
 
 func indexed(n, p int32) batchv1.JobSpec {
 	s := spec(n, p)
-	s.CompletionMode = ptr(batchv1.IndexedCompletion)
+	s.CompletionMode = new(batchv1.IndexedCompletion)
 	return s
 }
 

@@ -110,7 +110,7 @@ func (l *lab) close() {
 // namespace is gone. A pod with a finalizer would keep it.
 func (l *lab) deleteNamespace() {
 	ctx := context.Background()
-	now := metav1.DeleteOptions{GracePeriodSeconds: ptr[int64](0)}
+	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
 	if err := client.CoreV1().Namespaces().Delete(ctx, l.namespace, metav1.DeleteOptions{}); err != nil {
 		l.Errorf("delete namespace: %v", err)
 		return
@@ -169,8 +169,6 @@ func (l *lab) hits(r *Rule, n int) {
 	l.Helper()
 	l.eventually(fmt.Sprintf("%d calls that a rule decides on", n), func() (bool, string) { return r.Hits() >= n, fmt.Sprint(r.Hits()) })
 }
-
-func ptr[T any](v T) *T { return &v }
 
 // refusals is how many statuses the API server refused as invalid.
 func (l *lab) refusals() int {

@@ -79,7 +79,7 @@ func (l *lab) end(pods ...corev1.Pod) {
 func (l *lab) remove(pod corev1.Pod) {
 	l.Helper()
 	err := client.CoreV1().Pods(pod.Namespace).Delete(l.Context(), pod.Name, metav1.DeleteOptions{
-		GracePeriodSeconds: ptr[int64](0), Preconditions: &metav1.Preconditions{UID: &pod.UID},
+		GracePeriodSeconds: new(int64(0)), Preconditions: &metav1.Preconditions{UID: &pod.UID},
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
 		l.Fatalf("delete pod: %v", err)

@@ -111,7 +111,7 @@ func TestSuspendedJobChangesRightAfterItsCreation_139281(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	s := spec(2, 2)
-	s.Suspend = ptr(true)
+	s.Suspend = new(true)
 	job := l.create("changed", s)
 	l.patch("changed", `{"spec":{"parallelism":1,"template":{"metadata":{"labels":{"color":"blue"}},"spec":{"nodeSelector":{"pool":"batch"}}}}}`)
 	l.wait("changed", "suspended", func(j *batchv1.Job) bool { return isTrue(j, batchv1.JobSuspended) })
