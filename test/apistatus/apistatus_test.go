@@ -1,7 +1,6 @@
 package apistatus
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"strings"
@@ -15,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"jobpolicy.dev/deploy/local/cluster"
-	"jobpolicy.dev/test/executables"
+	"jobpolicy.dev/test/controlplane"
 )
 
 var (
@@ -108,24 +107,11 @@ func (y tally) String() string {
 // startAPIServer starts a control plane without a Job controller.
 func startAPIServer(t *testing.T) typedbatchv1.JobInterface {
 	t.Helper()
-	plane, err := cluster.Start(t.Context(), cluster.Options{
-		BinDir: executables.MustDir(t), StateDir: t.TempDir(),
+	plane := controlplane.Start(t, cluster.Options{
 		WithoutEngine: true, WithoutExecutor: true, WithoutNode: true, WithoutScheduler: true,
 		ControllerManagerControllers: "serviceaccount-controller",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := plane.Stop(context.Background()); err != nil {
-			t.Errorf("stop: %v", err)
-		}
-	})
 	config := rest.CopyConfig(plane.RESTConfig())
 	config.QPS = -1 // The API server is all that is to be waited for.
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client.BatchV1().Jobs(metav1.NamespaceDefault)
+	return kubernetes.NewForConfigOrDie(config).BatchV1().Jobs(metav1.NamespaceDefault)
 }

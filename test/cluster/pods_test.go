@@ -38,7 +38,7 @@ func job(name, image string, command ...string) *batchv1.Job {
 
 func create(t *testing.T, namespace string, job *batchv1.Job) {
 	t.Helper()
-	_, err := shared.Client(t).BatchV1().Jobs(namespace).Create(t.Context(), job, metav1.CreateOptions{})
+	_, err := shared.Client().BatchV1().Jobs(namespace).Create(t.Context(), job, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func podOf(t *testing.T, namespace, job string, fulfils func(corev1.Pod) bool) c
 	t.Helper()
 	var found corev1.Pod
 	shared.Eventually(t, "the pod of Job "+job, func() error {
-		pods, err := shared.Client(t).CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{
+		pods, err := shared.Client().CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{
 			LabelSelector: batchv1.JobNameLabel + "=" + job,
 		})
 		if err != nil {
@@ -72,7 +72,7 @@ func runs(pod corev1.Pod) bool      { return pod.Status.Phase == corev1.PodRunni
 // logOf returns what the pod's container has written.
 func logOf(t *testing.T, pod corev1.Pod) string {
 	t.Helper()
-	text, err := shared.Client(t).CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(t.Context())
+	text, err := shared.Client().CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestAJobCompletesInAContainerWithAnAddress(t *testing.T) {
 	namespace := shared.Namespace(t)
 	create(t, namespace, job("addressed", "busybox", "sh", "-c", "hostname -i; cat /proc/1/comm; true"))
 	shared.Eventually(t, "the Job", func() error {
-		job, err := shared.Client(t).BatchV1().Jobs(namespace).Get(t.Context(), "addressed", metav1.GetOptions{})
+		job, err := shared.Client().BatchV1().Jobs(namespace).Get(t.Context(), "addressed", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -132,7 +132,7 @@ func TestAPodReachesTheAPIServerByItsName(t *testing.T) {
 }
 
 func TestPodsReachEachOtherByService(t *testing.T) {
-	namespace, client := shared.Namespace(t), shared.Client(t)
+	namespace, client := shared.Namespace(t), shared.Client()
 	server := job("server", "busybox", "sh", "-c", "echo it answers > /tmp/index.html; exec httpd -f -p 8080 -h /tmp")
 	server.Spec.Template.Labels = map[string]string{"app": "server"}
 	create(t, namespace, server)

@@ -35,6 +35,7 @@ import (
 	"jobpolicy.dev/deploy/local/cluster"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	jobpolicyv1grpc "jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
+	"jobpolicy.dev/test/controlplane"
 	"jobpolicy.dev/test/executables"
 	"jobpolicy.dev/test/freeport"
 )
@@ -139,21 +140,11 @@ func install(t *testing.T) *installed {
 		t.Fatal(err)
 	}
 	in := &installed{binaries: binaries, audit: log, objects: kustomize(t, "../../deploy/kubernetes/coexist")}
-	in.plane, err = cluster.Start(t.Context(), cluster.Options{
-		StateDir: t.TempDir(), BinDir: binaries, WithoutEngine: true, WithoutExecutor: true,
+	in.plane = controlplane.Start(t, cluster.Options{
+		WithoutEngine: true, WithoutExecutor: true,
 		ExtraArgs: map[string][]string{cluster.APIServer: args},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := in.plane.Stop(context.Background()); err != nil {
-			t.Errorf("stop the control plane: %v", err)
-		}
-	})
-	if in.client, err = kubernetes.NewForConfig(in.plane.RESTConfig()); err != nil {
-		t.Fatal(err)
-	}
+	in.client = kubernetes.NewForConfigOrDie(in.plane.RESTConfig())
 	in.apply(t)
 	in.kubeconfig = in.accountKubeconfig(t)
 	return in

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -12,7 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/deploy/local/cluster"
-	"jobpolicy.dev/test/executables"
+	"jobpolicy.dev/test/controlplane"
 )
 
 // The executor and the built-in CronJob controller each have their own CronJobs. While
@@ -80,26 +79,12 @@ func TestCronJobsBesideTheBuiltinController(t *testing.T) {
 func startBesidePlane(t *testing.T, executorArgs ...string) (*cluster.Cluster, *kubernetes.Clientset) {
 	t.Helper()
 	controllers := strings.NewReplacer(",-job-controller", "", ",-cronjob-controller", "").Replace(cluster.DefaultControllers)
-	beside, err := cluster.Start(t.Context(), cluster.Options{
-		StateDir: t.TempDir(), BinDir: executables.MustDir(t), WithoutEngine: true, ControllerManagerControllers: controllers,
+	beside := controlplane.Start(t, cluster.Options{
+		WithoutEngine: true, ControllerManagerControllers: controllers,
 		ExtraArgs: map[string][]string{cluster.Executor: executorArgs},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(tail(beside.LogPath(cluster.Executor), 60))
-		}
-		if err := beside.Stop(context.Background()); err != nil {
-			t.Errorf("stop: %v", err)
-		}
-	})
-	client, err := kubernetes.NewForConfig(beside.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return beside, client
+	logsExecutor(t, beside)
+	return beside, kubernetes.NewForConfigOrDie(beside.RESTConfig())
 }
 
 // An executor that is killed as soon as a Job exists, before or after it has recorded

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/deploy/local/cluster"
-	"jobpolicy.dev/test/executables"
+	"jobpolicy.dev/test/controlplane"
 )
 
 // A gangPlane is a control plane that schedules gangs. The built-in job
@@ -35,8 +34,8 @@ const (
 func startGangPlane(t *testing.T) *gangPlane {
 	t.Helper()
 	gates := "--feature-gates=GenericWorkload=true,WorkloadWithJob=true,GangScheduling=true"
-	plane, err := cluster.Start(t.Context(), cluster.Options{
-		StateDir: t.TempDir(), BinDir: executables.MustDir(t), WithoutEngine: true,
+	plane := controlplane.Start(t, cluster.Options{
+		WithoutEngine:                true,
 		ControllerManagerControllers: strings.Replace(cluster.DefaultControllers, ",-job-controller", "", 1),
 		ExtraArgs: map[string][]string{
 			cluster.APIServer:         {gates, "--runtime-config=scheduling.k8s.io/v1alpha2=true"},
@@ -45,21 +44,8 @@ func startGangPlane(t *testing.T) *gangPlane {
 			cluster.Executor:          {gangExecutorGates, "--replace-builtin=false", "--pod-failure-backoff=1s"},
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(tail(plane.LogPath(cluster.Executor), 60))
-		}
-		if err := plane.Stop(context.Background()); err != nil {
-			t.Errorf("stop: %v", err)
-		}
-	})
-	client, err := kubernetes.NewForConfig(plane.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	logsExecutor(t, plane)
+	client := kubernetes.NewForConfigOrDie(plane.RESTConfig())
 	return &gangPlane{plane, client}
 }
 

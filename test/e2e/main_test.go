@@ -121,3 +121,12 @@ func tail(path string, lines int) string {
 	}
 	return fmt.Sprintf("--- the end of %s\n%s", path, out)
 }
+
+// logsExecutor shows the end of the executor's log if the test fails.
+func logsExecutor(t *testing.T, plane *cluster.Cluster) {
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(tail(plane.LogPath(cluster.Executor), 60))
+		}
+	})
+}

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -22,7 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"jobpolicy.dev/deploy/local/cluster"
-	"jobpolicy.dev/test/executables"
+	"jobpolicy.dev/test/controlplane"
 )
 
 // A metered control plane has one Job controller, and tells its metrics.
@@ -174,23 +173,13 @@ func ourMetered(t *testing.T) *metered {
 // builtInMetered starts a control plane whose controller manager does the Jobs.
 func builtInMetered(t *testing.T) *metered {
 	t.Helper()
-	other, err := cluster.Start(t.Context(), cluster.Options{
-		StateDir: t.TempDir(), BinDir: executables.MustDir(t), WithoutEngine: true, WithoutExecutor: true,
+	other := controlplane.Start(t, cluster.Options{
+		WithoutEngine: true, WithoutExecutor: true,
 		ControllerManagerControllers: strings.Replace(cluster.DefaultControllers, ",-job-controller", "", 1),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := other.Stop(context.Background()); err != nil {
-			t.Errorf("stop the other control plane: %v", err)
-		}
-	})
 	config := other.RESTConfig()
-	side := &metered{name: "built-in", namespace: "default", url: other.ControllerManagerURL() + "/metrics"}
-	if side.client, err = kubernetes.NewForConfig(config); err != nil {
-		t.Fatal(err)
-	}
+	side := &metered{name: "built-in", namespace: "default", url: other.ControllerManagerURL() + "/metrics", client: kubernetes.NewForConfigOrDie(config)}
+	var err error
 	if side.http, err = rest.HTTPClientFor(config); err != nil {
 		t.Fatal(err)
 	}

@@ -106,20 +106,15 @@ func startPlane(t *testing.T, apiServerArgs ...string) *cluster.Cluster {
 
 func newMeasurement(t *testing.T, plane *cluster.Cluster) *measurement {
 	t.Helper()
-	m := &measurement{t: t, plane: plane, client: newClient(t, plane)}
+	m := &measurement{t: t, plane: plane, client: newClient(plane)}
 	m.namespace(probes)
 	return m
 }
 
-func newClient(t *testing.T, plane *cluster.Cluster) kubernetes.Interface {
-	t.Helper()
+func newClient(plane *cluster.Cluster) kubernetes.Interface {
 	config := plane.RESTConfig()
 	config.ContentType, config.QPS = runtime.ContentTypeProtobuf, -1
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
+	return kubernetes.NewForConfigOrDie(config)
 }
 
 func (m *measurement) namespace(name string) {

@@ -27,7 +27,7 @@ func TestNoWriteOfTheOldLeaderAfterTheNewOneLeads(t *testing.T) {
 	for name, signal := range map[string]syscall.Signal{"told-to-stop": syscall.SIGTERM, "killed": syscall.SIGKILL} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := &measurement{t: t, plane: plane, client: newClient(t, plane)}
+			m := &measurement{t: t, plane: plane, client: newClient(plane)}
 			m.namespace(name)
 			replica := func(user string) *replica {
 				return m.startAs(m.kubeconfig(dir, user), "--warm-standby", "--managed-by=example.com/"+name, "--leader-elect-resource-name="+name,

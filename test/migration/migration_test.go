@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/test/controlplane"
 	"jobpolicy.dev/test/executables"
 	"jobpolicy.dev/test/freeport"
 )
@@ -31,10 +32,7 @@ var switchesFlag = flag.Int("migration.switches", 4, "how often Jobs change thei
 func TestMigration(t *testing.T) {
 	t.Parallel()
 	plane := startPlane(t)
-	client, err := kubernetes.NewForConfig(plane.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := kubernetes.NewForConfigOrDie(plane.RESTConfig())
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "migration"}}
 	if _, err := client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -58,18 +56,10 @@ func TestMigration(t *testing.T) {
 // and the executor is known and off.
 func startPlane(t *testing.T) *cluster.Cluster {
 	t.Helper()
-	plane, err := cluster.Start(t.Context(), cluster.Options{
-		StateDir: t.TempDir(), BinDir: executables.MustDir(t), ControllerManagerControllers: withBuiltIn,
-		ExtraArgs: map[string][]string{cluster.Executor: {"--replace-builtin"}},
-		Progress:  func(p cluster.Progress) { fmt.Fprintln(os.Stderr, p) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := plane.Stop(context.Background()); err != nil {
-			t.Errorf("stop: %v", err)
-		}
+	plane := controlplane.Start(t, cluster.Options{
+		ControllerManagerControllers: withBuiltIn,
+		ExtraArgs:                    map[string][]string{cluster.Executor: {"--replace-builtin"}},
+		Progress:                     func(p cluster.Progress) { fmt.Fprintln(os.Stderr, p) },
 	})
 	if err := plane.Kill(cluster.Executor); err != nil {
 		t.Fatal(err)

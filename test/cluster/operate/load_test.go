@@ -30,7 +30,7 @@ func newNamespace(t *testing.T) string {
 	t.Helper()
 	name := fmt.Sprintf("load-%d", loads.Add(1))
 	object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if _, err := shared.Client(t).CoreV1().Namespaces().Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+	if _, err := shared.Client().CoreV1().Namespaces().Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return name
@@ -44,7 +44,7 @@ const underWay = 30
 // end and checks every count.
 func startLoad(t *testing.T, every time.Duration, unfinished int) (finish func(*testing.T)) {
 	t.Helper()
-	load, err := witness.StartLoad(context.Background(), shared.Client(t), newNamespace(t), witness.Options{
+	load, err := witness.StartLoad(context.Background(), shared.Client(), newNamespace(t), witness.Options{
 		ManagedBy: new(ours), Image: shellImage, Every: every, Unfinished: unfinished,
 	})
 	if err != nil {

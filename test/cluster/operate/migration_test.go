@@ -49,7 +49,7 @@ func migrate(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(*switches)*time.Minute+patience)
 	defer cancel()
 	jobs, err := migration.Migration{
-		Client: shared.Client(t), Namespace: newNamespace(t), Image: shellImage, Every: 4 * time.Second,
+		Client: shared.Client(), Namespace: newNamespace(t), Image: shellImage, Every: 4 * time.Second,
 		From: installed(t), To: builtInSide(), Switches: *switches, Tell: t.Logf,
 	}.Play(ctx)
 	if err != nil {
@@ -83,7 +83,7 @@ func installed(t *testing.T) migration.Side {
 			return kubectl(ctx, "-n "+release+" rollout status deployment/"+executor)
 		},
 		Stop: scaleToNone,
-		Kill: func(ctx context.Context) error { return killAll(ctx, shared.Client(t)) },
+		Kill: func(ctx context.Context) error { return killAll(ctx, shared.Client()) },
 	}
 }
 

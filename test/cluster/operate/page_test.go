@@ -57,7 +57,7 @@ func watchDecisions(t *testing.T, shell guide.Shell) {
 	defer cancel()
 	watch := start(ctx, t, shell, "exec kubectl jobpolicy decisions --watch --namespace default")
 	watch.until(t, "default/fails")
-	jobs := shared.Client(t).BatchV1().Jobs("default")
+	jobs := shared.Client().BatchV1().Jobs("default")
 	pod := corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: shellImage}}}
 	_, err := jobs.Create(ctx, &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "seen"},

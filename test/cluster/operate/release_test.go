@@ -116,7 +116,7 @@ func signalPod(pod *corev1.Pod, signal syscall.Signal) error {
 func killAndFreeze(finish func(*testing.T)) func(*testing.T) {
 	return func(t *testing.T) {
 		for _, component := range []string{"engine", "executor"} {
-			pods, err := podsOf(t.Context(), shared.Client(t), component)
+			pods, err := podsOf(t.Context(), shared.Client(), component)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -149,14 +149,14 @@ func freezeLeader(t *testing.T) {
 	var first *corev1.Pod
 	// A pod holds its lease for a while after its program was killed.
 	eventually(t, "a pod leads, and its program can be frozen", func(ctx context.Context) (err error) {
-		if first, err = leader(ctx, shared.Client(t)); err != nil {
+		if first, err = leader(ctx, shared.Client()); err != nil {
 			return err
 		}
 		return signalPod(first, syscall.SIGSTOP)
 	})
 	t.Logf("%s is frozen", first.Name)
 	eventually(t, "another pod leads", func(ctx context.Context) error {
-		now, err := leader(ctx, shared.Client(t))
+		now, err := leader(ctx, shared.Client())
 		if err == nil && now.UID == first.UID {
 			err = fmt.Errorf("%s still leads", now.Name)
 		}
@@ -218,7 +218,7 @@ func drain(t *testing.T) {
 func checkOneOfEach(t *testing.T) {
 	t.Helper()
 	for _, component := range []string{"engine", "executor"} {
-		pods, err := podsOf(t.Context(), shared.Client(t), component)
+		pods, err := podsOf(t.Context(), shared.Client(), component)
 		if err != nil {
 			t.Fatal(err)
 		}

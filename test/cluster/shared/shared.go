@@ -4,7 +4,7 @@
 //	func TestMain(m *testing.M) { os.Exit(shared.Main(m, cluster.Options{})) }
 //
 //	func TestSomething(t *testing.T) {
-//		client, namespace := shared.Client(t), shared.Namespace(t)
+//		client, namespace := shared.Client(), shared.Namespace(t)
 //		…
 //
 // Such a cluster needs root and what `make build-node` builds, and takes a
@@ -24,7 +24,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/test/executables"
@@ -96,18 +95,8 @@ func Complete(opts cluster.Options) (cluster.Options, error) {
 // Cluster is the cluster that [Main] has started.
 func Cluster() *cluster.Cluster { return running }
 
-// Config returns a client configuration with all rights.
-func Config() *rest.Config { return running.RESTConfig() }
-
 // Client returns a client with all rights.
-func Client(t *testing.T) kubernetes.Interface {
-	t.Helper()
-	client, err := kubernetes.NewForConfig(Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
-}
+func Client() kubernetes.Interface { return kubernetes.NewForConfigOrDie(running.RESTConfig()) }
 
 // Load makes the images in a tar archive known to the node.
 func Load(t *testing.T, file string) {
@@ -121,22 +110,28 @@ func Load(t *testing.T, file string) {
 // run as, and deletes it at its end.
 func Namespace(t *testing.T) string {
 	t.Helper()
-	client := Client(t)
 	name := "test-" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
+	CreateNamespace(t, name)
+	t.Cleanup(func() {
+		if err := Client().CoreV1().Namespaces().Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	return name
+}
+
+// CreateNamespace makes a namespace, and waits for the service account that pods run as.
+func CreateNamespace(t *testing.T, name string) {
+	t.Helper()
+	client := Client()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if _, err := client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := client.CoreV1().Namespaces().Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-	})
 	Eventually(t, "the service account of namespace "+name, func() error {
 		_, err := client.CoreV1().ServiceAccounts(name).Get(t.Context(), "default", metav1.GetOptions{})
 		return err
 	})
-	return name
 }
 
 // Eventually waits until ask returns nil. What names what is waited for.

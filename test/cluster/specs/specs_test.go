@@ -75,7 +75,7 @@ func requireImages(t *testing.T) {
 	if err != nil {
 		t.Fatalf("images of the specs: %v; make test-cluster builds the command", err)
 	}
-	nodes, err := shared.Client(t).CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	nodes, err := shared.Client().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

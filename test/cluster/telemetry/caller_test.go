@@ -63,7 +63,7 @@ func call(t *testing.T, name, secret string, files ...string) corev1.Pod {
 			BackoffLimit: new(int32(0)), ManagedBy: new(managedBy), Template: corev1.PodTemplateSpec{Spec: pod},
 		},
 	}
-	if _, err := shared.Client(t).BatchV1().Jobs(callerNamespace).Create(t.Context(), job, metav1.CreateOptions{}); err != nil {
+	if _, err := shared.Client().BatchV1().Jobs(callerNamespace).Create(t.Context(), job, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return endedPod(t, name)
@@ -72,7 +72,7 @@ func call(t *testing.T, name, secret string, files ...string) corev1.Pod {
 // endedPod waits until a Job has ended, and returns its pod.
 func endedPod(t *testing.T, name string) corev1.Pod {
 	t.Helper()
-	client := shared.Client(t)
+	client := shared.Client()
 	shared.Eventually(t, "the end of Job "+name, func() error {
 		job, err := client.BatchV1().Jobs(callerNamespace).Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
@@ -126,7 +126,7 @@ func foreignSecret(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secrets := shared.Client(t).CoreV1().Secrets(callerNamespace)
+	secrets := shared.Client().CoreV1().Secrets(callerNamespace)
 	ours, err := secrets.Get(t.Context(), clientSecret, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ service:
 // startCollector runs the OpenTelemetry collector in a pod behind a Service. It writes what it receives to its log.
 func startCollector(t *testing.T) {
 	t.Helper()
-	client := shared.Client(t)
+	client := shared.Client()
 	labels := map[string]string{"app": collectorName}
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: collectorName},

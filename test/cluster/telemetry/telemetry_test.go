@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/test/cluster/shared"
@@ -33,8 +32,8 @@ func TestMain(m *testing.M) {
 // A third pod calls the engine with the certificate that the release made for it; one without a certificate, or with
 // that of another authority, is refused. The caller's trace and the executor's continue in the engine.
 func TestTracesOfCallerAndExecutorContinueInTheEngine(t *testing.T) {
-	createNamespace(t, callerNamespace)
-	createNamespace(t, collectorNamespace)
+	shared.CreateNamespace(t, callerNamespace)
+	shared.CreateNamespace(t, collectorNamespace)
 	startCollector(t)
 	install(t)
 
@@ -80,19 +79,6 @@ env:
 	}
 }
 
-func createNamespace(t *testing.T, name string) {
-	t.Helper()
-	client := shared.Client(t)
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if _, err := client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	shared.Eventually(t, "the service account of namespace "+name, func() error {
-		_, err := client.CoreV1().ServiceAccounts(name).Get(t.Context(), "default", metav1.GetOptions{})
-		return err
-	})
-}
-
 // program completes a pod that runs a program of this machine in the node's smallest image.
 func program(t *testing.T, spec *corev1.PodSpec, name string, args ...string) {
 	t.Helper()
@@ -110,7 +96,7 @@ func program(t *testing.T, spec *corev1.PodSpec, name string, args ...string) {
 // logOf returns what the pod's container has written.
 func logOf(t *testing.T, pod corev1.Pod) string {
 	t.Helper()
-	text, err := shared.Client(t).CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(context.WithoutCancel(t.Context()))
+	text, err := shared.Client().CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(context.WithoutCancel(t.Context()))
 	if err != nil {
 		t.Fatal(err)
 	}

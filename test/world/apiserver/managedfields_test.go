@@ -14,7 +14,7 @@ import (
 func TestRecordsWhoWroteWhat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{FieldManager: func(by string) string { return by + "/of tests" }})
-		creator, other := clientOf(t, s, "creator", true), clientOf(t, s, "other", true)
+		creator, other := clientOf(s, "creator", true), clientOf(s, "other", true)
 		job := family(t, creator)
 		job.Status.Active = 1
 		job, err := other.BatchV1().Jobs(job.Namespace).UpdateStatus(t.Context(), job, metav1.UpdateOptions{})

@@ -17,18 +17,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-func clientOf(t testing.TB, s *Server, by string, protobuf bool) kubernetes.Interface {
-	t.Helper()
+func clientOf(s *Server, by string, protobuf bool) kubernetes.Interface {
 	config := &rest.Config{Host: "http://world", Transport: s.Transport(by), QPS: -1}
 	if protobuf {
 		config.ContentType = runtime.ContentTypeProtobuf
 		config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
+	return kubernetes.NewForConfigOrDie(config)
 }
 
 func newPod(name string) *corev1.Pod {
@@ -58,7 +53,7 @@ func inBubble(t *testing.T, test func(t *testing.T, s *Server, client kubernetes
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := New(Options{})
-				test(t, s, clientOf(t, s, "test", protobuf))
+				test(t, s, clientOf(s, "test", protobuf))
 			})
 		})
 	}
@@ -132,7 +127,7 @@ func TestWatchSeesWrites(t *testing.T) {
 
 func BenchmarkCreateGetStatusDelete(b *testing.B) {
 	s := New(Options{})
-	client := clientOf(b, s, "bench", true)
+	client := clientOf(s, "bench", true)
 	ctx := context.Background()
 	jobs := client.BatchV1().Jobs("default")
 	for b.Loop() {
@@ -168,7 +163,7 @@ func BenchmarkNew(b *testing.B) {
 // BenchmarkWatchedStatus writes a pod's status, which three informers watch.
 func BenchmarkWatchedStatus(b *testing.B) {
 	s := New(Options{})
-	client := clientOf(b, s, "bench", true)
+	client := clientOf(s, "bench", true)
 	if _, err := client.CoreV1().Pods("default").Create(b.Context(), newPod("a"), metav1.CreateOptions{}); err != nil {
 		b.Fatal(err)
 	}

@@ -28,7 +28,7 @@ type follower struct {
 
 func follow(t *testing.T, s *Server, protobuf bool) *follower {
 	t.Helper()
-	factory := informers.NewSharedInformerFactory(clientOf(t, s, "follower", protobuf), 0)
+	factory := informers.NewSharedInformerFactory(clientOf(s, "follower", protobuf), 0)
 	f := &follower{informer: factory.Core().V1().Pods().Informer(), stop: make(chan struct{})}
 	_, err := f.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { f.events = append(f.events, "added "+obj.(*corev1.Pod).Name) },
@@ -78,7 +78,7 @@ func TestInformerFollows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := New(Options{})
-				client := clientOf(t, s, "user", protobuf)
+				client := clientOf(s, "user", protobuf)
 				pods := client.CoreV1().Pods("default")
 				create(t, client, "before")
 				f := follow(t, s, protobuf)

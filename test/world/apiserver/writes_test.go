@@ -183,7 +183,7 @@ func logOf(t *testing.T) []string {
 		s := New(Options{Observe: func(w Write) {
 			lines = append(lines, fmt.Sprintln(w.Time.UTC(), w.ResourceVersion, w.By, w.Verb, w.Resource, w.Subresource, w.Key, w.UID, w.Old != nil, w.New != nil))
 		}})
-		client := clientOf(t, s, "user", true)
+		client := clientOf(s, "user", true)
 		family(t, client)
 		pod := newPod("")
 		pod.GenerateName = "made-"

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"jobpolicy.dev/deploy/local/cluster"
-	"jobpolicy.dev/test/executables"
+	"jobpolicy.dev/test/controlplane"
 	"jobpolicy.dev/test/world/apiserver"
 )
 
@@ -106,22 +106,13 @@ func (s *script) count(answers map[int]int) {
 // server in memory does itself.
 func startAPIServer(t *testing.T) *rest.Config {
 	t.Helper()
-	plane, err := cluster.Start(t.Context(), cluster.Options{
-		BinDir: executables.MustDir(t), StateDir: t.TempDir(),
+	plane := controlplane.Start(t, cluster.Options{
 		WithoutEngine: true, WithoutExecutor: true, WithoutNode: true, WithoutScheduler: true,
 		ControllerManagerControllers: "serviceaccount-controller,garbage-collector-controller,namespace-controller,resourcequota-controller",
 		ExtraArgs: map[string][]string{
 			// It would wait for the service account of each new namespace.
 			cluster.APIServer: {"--disable-admission-plugins=ServiceAccount"},
 		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := plane.Stop(context.Background()); err != nil {
-			t.Errorf("stop: %v", err)
-		}
 	})
 	config := rest.CopyConfig(plane.RESTConfig())
 	config.QPS = -1
