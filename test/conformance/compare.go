@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+
+	"jobpolicy.dev/test/conformance/virtual"
 )
 
 // A result is the outcome of a case.
@@ -82,7 +84,7 @@ func (c *Case) compare(builtin, ours *transcript) (known []string, _ *parting) {
 		if same {
 			return names, nil
 		}
-		return nil, &parting{at: i, builtin: shownB, ours: shownO, problem: fmt.Sprintf("%s (-built-in +ours):\n%s", b.when(i), lineDiff(shownB, shownO))}
+		return nil, &parting{at: i, builtin: shownB, ours: shownO, problem: fmt.Sprintf("%s (-built-in +ours):\n%s", b.when(i), virtual.Difference(shownB, shownO))}
 	}
 	return nil, c.compareEnds(e, builtin, ours)
 }

@@ -124,21 +124,3 @@ func untracked(line string) bool {
 func orphans(v view) []string {
 	return slices.DeleteFunc(slices.Clone(v.lines), func(line string) bool { return !untracked(line) || strings.Contains(line, " gone") })
 }
-
-// lineDiff lists both views: "-" built-in only, "+" ours only.
-func lineDiff(builtin, ours []string) string {
-	var out []string
-	for _, line := range builtin {
-		mark := "  "
-		if !slices.Contains(ours, line) {
-			mark = "- "
-		}
-		out = append(out, mark+line)
-	}
-	for _, line := range ours {
-		if !slices.Contains(builtin, line) {
-			out = append(out, "+ "+line)
-		}
-	}
-	return "    " + strings.Join(out, "\n    ")
-}

@@ -53,7 +53,7 @@ func (l *life) compare(builtin, ours []moment) (at int, problem string) {
 			l.note(name)
 			return i, ""
 		}
-		return i, fmt.Sprintf("after %s (-built-in +ours):\n%s", l.deeds[i].text, difference(b.view, o.view))
+		return i, fmt.Sprintf("after %s (-built-in +ours):\n%s", l.deeds[i].text, virtual.Difference(b.view, o.view))
 	}
 	l.crowded = l.crowded || crowded
 	return 0, ""

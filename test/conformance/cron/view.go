@@ -90,21 +90,3 @@ func at(t *metav1.Time) string {
 	}
 	return t.UTC().Format(time.RFC3339)
 }
-
-// difference shows both views in one list: "-" built-in only, "+" ours only.
-func difference(builtin, ours []string) string {
-	var out []string
-	for _, line := range builtin {
-		mark := "  "
-		if !slices.Contains(ours, line) {
-			mark = "- "
-		}
-		out = append(out, mark+line)
-	}
-	for _, line := range ours {
-		if !slices.Contains(builtin, line) {
-			out = append(out, "+ "+line)
-		}
-	}
-	return "    " + strings.Join(out, "\n    ")
-}
