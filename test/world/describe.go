@@ -43,42 +43,23 @@ func (s span) String() string { return fmt.Sprintf("%s to %s", s.least, s.most) 
 
 func (e executorPlan) String() string {
 	out := []string{fmt.Sprintf("%d", e.replicas), map[bool]string{true: "in place of the built-in controllers", false: "beside them"}[e.replace]}
-	if e.maxChanges > 0 {
-		out = append(out, fmt.Sprintf("%d changes of pods a decision", e.maxChanges))
+	say := func(yes bool, format string, args ...any) {
+		if yes {
+			out = append(out, fmt.Sprintf(format, args...))
+		}
 	}
-	if e.maxUncounted > 0 {
-		out = append(out, fmt.Sprintf("%d uncounted pods a status", e.maxUncounted))
-	}
-	if e.warmStandby {
-		out = append(out, "the standby's pod cache is filled")
-	}
-	if e.noticing {
-		out = append(out, "they look for a second controller"+when(e.standDown, ", and stand down"))
-	}
-	if e.together {
-		out = append(out, "active at once")
-	}
-	if e.maxRows > 0 {
-		out = append(out, fmt.Sprintf("%d finished pods a request", e.maxRows))
-	}
-	if e.leastRows > 0 {
-		out = append(out, fmt.Sprintf("%d in any case", e.leastRows))
-	}
-	if e.largeRequest > 0 {
-		out = append(out, fmt.Sprintf("%d bytes are large", e.largeRequest))
-	}
-	if e.workers > 0 {
-		out = append(out, fmt.Sprintf("%d decisions at once", e.workers))
-	}
-	if e.maxWrites > 0 {
-		out = append(out, fmt.Sprintf("%d writes at once", e.maxWrites))
-	}
-	if e.qps > 0 {
-		out = append(out, fmt.Sprintf("%g requests a second", e.qps))
-	}
-	if e.keepStartTime {
-		out = append(out, "start times are kept on suspension")
-	}
+	say(e.maxChanges > 0, "%d changes of pods a decision", e.maxChanges)
+	say(e.maxUncounted > 0, "%d uncounted pods a status", e.maxUncounted)
+	say(e.warmStandby, "the standby's pod cache is filled")
+	say(e.noticing, "they look for a second controller%s", when(e.standDown, ", and stand down"))
+	say(e.together, "active at once")
+	say(e.maxRows > 0, "%d finished pods a request", e.maxRows)
+	say(e.leastRows > 0, "%d in any case", e.leastRows)
+	say(e.largeRequest > 0, "%d bytes are large", e.largeRequest)
+	say(e.workers > 0, "%d decisions at once", e.workers)
+	say(e.maxWrites > 0, "%d writes at once", e.maxWrites)
+	say(e.qps > 0, "%g requests a second", e.qps)
+	say(e.keepStartTime, "start times are kept on suspension")
 	return strings.Join(append(out, "zone "+e.zone), ", ")
 }
 
