@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // pageSize is how many pods one request lists.
@@ -79,24 +80,16 @@ func verifyStatus(job *batchv1.Job, l ledger, ends batchv1.JobConditionType) (pr
 	expect("succeeded", s.Succeeded, int32(l.succeeded))
 	expect("failed", s.Failed, int32(l.failed))
 	expect("active", s.Active, int32(0))
-	expect("ready", deref(s.Ready), int32(0))
-	expect("terminating", deref(s.Terminating), int32(0))
+	expect("ready", ptr.Deref(s.Ready, 0), int32(0))
+	expect("terminating", ptr.Deref(s.Terminating, 0), int32(0))
 	expect("uncounted pods", s.UncountedTerminatedPods == nil || len(s.UncountedTerminatedPods.Succeeded)+len(s.UncountedTerminatedPods.Failed) == 0, true)
 	if indexed(job) {
 		expect("completed indexes", s.CompletedIndexes, firstIndexes(l.succeeded))
 	}
 	if job.Spec.BackoffLimitPerIndex != nil {
-		expect("failed indexes", deref(s.FailedIndexes), firstIndexes(l.failed))
+		expect("failed indexes", ptr.Deref(s.FailedIndexes, ""), firstIndexes(l.failed))
 	}
 	return problems
-}
-
-func deref[T any](v *T) T {
-	if v == nil {
-		var zero T
-		return zero
-	}
-	return *v
 }
 
 // firstIndexes is how a status writes the indexes 0 to n-1.

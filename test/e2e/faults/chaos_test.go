@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 )
 
 var (
@@ -224,7 +225,7 @@ func (c *chaos) check() {
 		if reason := verdict(s.job); s.want != "" && reason != s.want {
 			c.Errorf("Job %s ended as %s, want %s: %s", s.name, reason, s.want, describe(s.job))
 		}
-		if indexes := text(s.job.Status.FailedIndexes); indexes != s.failedIndexes {
+		if indexes := ptr.Deref(s.job.Status.FailedIndexes, ""); indexes != s.failedIndexes {
 			c.Errorf("Job %s has failed indexes %q, want %q", s.name, indexes, s.failedIndexes)
 		}
 		if !s.resized {

@@ -27,17 +27,15 @@ type history struct {
 	pods map[types.UID]*podLife
 }
 
-// A jobLife is the versions of one Job; gone is the version of its deletion.
-type jobLife struct {
-	versions []*batchv1.Job
+// A life is the versions of one object; gone is the version of its deletion.
+type life[T metav1.Object] struct {
+	versions []T
 	gone     uint64
 }
 
-// A podLife is the same of a pod.
-type podLife struct {
-	versions []*corev1.Pod
-	gone     uint64
-}
+type jobLife = life[*batchv1.Job]
+
+type podLife struct{ life[*corev1.Pod] }
 
 // watchHistory watches a new namespace until stop is called.
 func watchHistory(namespace string) (*history, error) {
@@ -70,38 +68,27 @@ func watchHistory(namespace string) (*history, error) {
 func (h *history) see(event watch.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	gone := event.Type == watch.Deleted
 	switch o := event.Object.(type) {
 	case *batchv1.Job:
-		h.seeJob(o, event.Type == watch.Deleted)
+		if h.jobs[o.UID] == nil {
+			h.jobs[o.UID] = &jobLife{}
+		}
+		h.jobs[o.UID].see(o, gone)
 	case *corev1.Pod:
-		h.seePod(o, event.Type == watch.Deleted)
+		if h.pods[o.UID] == nil {
+			h.pods[o.UID] = &podLife{}
+		}
+		h.pods[o.UID].see(o, gone)
 	}
 }
 
-func (h *history) seeJob(job *batchv1.Job, gone bool) {
-	life, ok := h.jobs[job.UID]
-	if !ok {
-		life = &jobLife{}
-		h.jobs[job.UID] = life
-	}
+func (l *life[T]) see(o T, gone bool) {
 	if gone {
-		life.gone = version(job)
+		l.gone = version(o)
 		return
 	}
-	life.versions = append(life.versions, job)
-}
-
-func (h *history) seePod(pod *corev1.Pod, gone bool) {
-	life, ok := h.pods[pod.UID]
-	if !ok {
-		life = &podLife{}
-		h.pods[pod.UID] = life
-	}
-	if gone {
-		life.gone = version(pod)
-		return
-	}
-	life.versions = append(life.versions, pod)
+	l.versions = append(l.versions, o)
 }
 
 // caughtUp waits until the deletion of everything that was seen has been seen.
@@ -143,30 +130,15 @@ func (h *history) podsOf(job types.UID) []*podLife {
 	return lives
 }
 
-// at is the Job right before a version; nil if it did not exist.
-func (l *jobLife) before(rv uint64) *batchv1.Job {
-	var last *batchv1.Job
-	for _, job := range l.versions {
-		if version(job) < rv {
-			last = job
-		}
-	}
+// before is the object right before a version; nil if it did not exist.
+func (l *life[T]) before(rv uint64) (last T) {
 	if l.gone != 0 && l.gone < rv {
-		return nil
+		return last
 	}
-	return last
-}
-
-// before is the pod right before a version; nil if it did not exist.
-func (l *podLife) before(rv uint64) *corev1.Pod {
-	var last *corev1.Pod
-	for _, pod := range l.versions {
-		if version(pod) < rv {
-			last = pod
+	for _, o := range l.versions {
+		if version(o) < rv {
+			last = o
 		}
-	}
-	if l.gone != 0 && l.gone < rv {
-		return nil
 	}
 	return last
 }

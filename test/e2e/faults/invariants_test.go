@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 )
 
 // problems says where a history breaks an invariant of ARCHITECTURE.md.
@@ -53,7 +54,7 @@ func brokenInJob(life *jobLife, pods []*podLife) []string {
 func brokenCounts(previous, job *batchv1.Job) []string {
 	var problems []string
 	s, old := job.Status, previous.Status
-	if value(s.Ready) > s.Active {
+	if ptr.Deref(s.Ready, 0) > s.Active {
 		problems = append(problems, "more pods are ready than active")
 	}
 	if s.Failed < old.Failed {
@@ -161,7 +162,7 @@ func brokenEnd(previous, job *batchv1.Job, pods []*podLife) []string {
 	}
 	var problems []string
 	s := job.Status
-	if s.Active != 0 || value(s.Ready) != 0 || value(s.Terminating) != 0 || len(uncounted(job)) != 0 {
+	if s.Active != 0 || ptr.Deref(s.Ready, 0) != 0 || ptr.Deref(s.Terminating, 0) != 0 || len(uncounted(job)) != 0 {
 		problems = append(problems, "finished with pods that are active, terminating or uncounted")
 	}
 	for _, life := range pods {

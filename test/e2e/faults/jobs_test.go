@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 )
 
 // spec returns the spec of a Job that is to complete n times, p pods at a time.
@@ -186,20 +187,6 @@ func describe(job *batchv1.Job) string {
 		succeeded, failed = len(s.UncountedTerminatedPods.Succeeded), len(s.UncountedTerminatedPods.Failed)
 	}
 	return fmt.Sprintf("active=%d ready=%d terminating=%d succeeded=%d+%d failed=%d+%d completedIndexes=%q failedIndexes=%q conditions=[%s]",
-		s.Active, value(s.Ready), value(s.Terminating), s.Succeeded, succeeded, s.Failed, failed,
-		s.CompletedIndexes, text(s.FailedIndexes), strings.Join(conditions, " "))
-}
-
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
-func value(n *int32) int32 {
-	if n == nil {
-		return 0
-	}
-	return *n
+		s.Active, ptr.Deref(s.Ready, 0), ptr.Deref(s.Terminating, 0), s.Succeeded, succeeded, s.Failed, failed,
+		s.CompletedIndexes, ptr.Deref(s.FailedIndexes, ""), strings.Join(conditions, " "))
 }
