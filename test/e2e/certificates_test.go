@@ -365,20 +365,10 @@ func ask(address string, data map[string][]byte) error {
 
 func (in *installed) runJob(t *testing.T, name string) {
 	t.Helper()
-	jobs := in.client.BatchV1().Jobs("default")
-	spec := batchv1.JobSpec{
-		ManagedBy: new("jobpolicy.dev/executor"), Completions: new(int32(2)), Parallelism: new(int32(2)), Template: shell("true", corev1.RestartPolicyNever),
-	}
-	if _, err := jobs.Create(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "Job "+name+" is complete", func() (bool, string) {
-		job, err := jobs.Get(t.Context(), name, metav1.GetOptions{})
-		if err != nil {
-			return false, err.Error()
-		}
-		return conditionReason(job, batchv1.JobComplete) != "" && job.Status.Succeeded == 2, describe(job)
+	createJobOn(t, in.client, "default", name, batchv1.JobSpec{
+		ManagedBy: new(ours), Completions: new(int32(2)), Parallelism: new(int32(2)), Template: shell("true", corev1.RestartPolicyNever),
 	})
+	waitJobOn(t, in.client, "default", name, "complete", func(job *batchv1.Job) bool { return isComplete(job) && job.Status.Succeeded == 2 })
 }
 
 // checkRights compares what the executor requested with the Role in its namespace.

@@ -30,6 +30,14 @@ func newNamespace(t *testing.T) string {
 // newNamespaceOn is newNamespace for the test's own control plane.
 func newNamespaceOn(t *testing.T, client *kubernetes.Clientset) string {
 	t.Helper()
+	name := makeNamespace(t, client)
+	t.Cleanup(func() { deleteNamespace(t, client, name) })
+	return name
+}
+
+// makeNamespace makes a namespace that goes only with its control plane.
+func makeNamespace(t *testing.T, client *kubernetes.Clientset) string {
+	t.Helper()
 	ctx := t.Context()
 	name := fmt.Sprintf("e2e-%d", namespaces.Add(1))
 	_, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
@@ -40,7 +48,6 @@ func newNamespaceOn(t *testing.T, client *kubernetes.Clientset) string {
 		_, err := client.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
 		return err == nil, fmt.Sprint(err)
 	})
-	t.Cleanup(func() { deleteNamespace(t, client, name) })
 	return name
 }
 
@@ -87,17 +94,29 @@ func shell(script string, policy corev1.RestartPolicy) corev1.PodTemplateSpec {
 	}}
 }
 
+// createJob, getJob and waitJob are about Jobs of the shared control plane, createJobOn, getJobOn and
+// waitJobOn about those of any other.
 func createJob(t *testing.T, namespace, name string, spec batchv1.JobSpec) *batchv1.Job {
+	t.Helper()
+	return createJobOn(t, client, namespace, name, spec)
+}
+
+func createJobOn(t *testing.T, client kubernetes.Interface, namespace, name string, spec batchv1.JobSpec) *batchv1.Job {
 	t.Helper()
 	job, err := client.BatchV1().Jobs(namespace).Create(t.Context(),
 		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}, metav1.CreateOptions{})
 	if err != nil {
-		t.Fatalf("create Job: %v", err)
+		t.Fatalf("create Job %s: %v", name, err)
 	}
 	return job
 }
 
 func getJob(t *testing.T, namespace, name string) *batchv1.Job {
+	t.Helper()
+	return getJobOn(t, client, namespace, name)
+}
+
+func getJobOn(t *testing.T, client kubernetes.Interface, namespace, name string) *batchv1.Job {
 	t.Helper()
 	job, err := client.BatchV1().Jobs(namespace).Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -130,9 +149,14 @@ func jobPods(t *testing.T, job *batchv1.Job) []corev1.Pod {
 // waitJob waits until a Job satisfies a condition, and returns it.
 func waitJob(t *testing.T, namespace, name, what string, done func(*batchv1.Job) bool) *batchv1.Job {
 	t.Helper()
+	return waitJobOn(t, client, namespace, name, what, done)
+}
+
+func waitJobOn(t *testing.T, client kubernetes.Interface, namespace, name, what string, done func(*batchv1.Job) bool) *batchv1.Job {
+	t.Helper()
 	var job *batchv1.Job
 	eventually(t, fmt.Sprintf("Job %s: %s", name, what), func() (bool, string) {
-		job = getJob(t, namespace, name)
+		job = getJobOn(t, client, namespace, name)
 		return done(job), describe(job)
 	})
 	return job
@@ -142,9 +166,7 @@ func waitJob(t *testing.T, namespace, name, what string, done func(*batchv1.Job)
 // of every finished Job.
 func waitFinished(t *testing.T, namespace, name string) *batchv1.Job {
 	t.Helper()
-	job := waitJob(t, namespace, name, "finished", func(job *batchv1.Job) bool {
-		return conditionReason(job, batchv1.JobComplete) != "" || conditionReason(job, batchv1.JobFailed) != ""
-	})
+	job := waitJob(t, namespace, name, "finished", isFinished)
 	if conditionReason(job, batchv1.JobComplete) != "" && conditionReason(job, batchv1.JobFailed) != "" {
 		t.Errorf("the Job is both Complete and Failed: %s", describe(job))
 	}
@@ -158,6 +180,12 @@ func waitFinished(t *testing.T, namespace, name string) *batchv1.Job {
 		t.Errorf("the finished Job has uncounted pods: %v", uncounted)
 	}
 	return job
+}
+
+func isComplete(job *batchv1.Job) bool { return conditionReason(job, batchv1.JobComplete) != "" }
+
+func isFinished(job *batchv1.Job) bool {
+	return isComplete(job) || conditionReason(job, batchv1.JobFailed) != ""
 }
 
 // conditionReason returns the reason of a condition that is true; a condition

@@ -123,9 +123,9 @@ func (w *cronWorld) waitCron(t *testing.T, name, what string, done func(*batchv1
 }
 
 // waitIdle waits until no run is active.
-func (w *cronWorld) waitIdle(t *testing.T, name string) *batchv1.CronJob {
+func (w *cronWorld) waitIdle(t *testing.T, name string) {
 	t.Helper()
-	return w.waitCron(t, name, "no run is active", func(c *batchv1.CronJob) bool { return len(c.Status.Active) == 0 })
+	w.waitCron(t, name, "no run is active", func(c *batchv1.CronJob) bool { return len(c.Status.Active) == 0 })
 }
 
 // madeFor returns all Jobs that were ever created for a CronJob, in order of name.

@@ -10,7 +10,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/test/executables"
@@ -29,13 +28,6 @@ func plugin(t *testing.T, args ...string) (output string, err error) {
 	return string(out), err
 }
 
-// An explanation is the answer of explain, as far as the tests look at it.
-type explanation struct {
-	State    string
-	Headline string
-	Pods     []struct{ Kind, Why string }
-}
-
 // waitExplained waits until explain says that a Job is in a state, and then until its
 // answer for people contains the texts. A Job that backs off may leave that state between
 // the two answers, and comes back to it.
@@ -43,7 +35,7 @@ func waitExplained(t *testing.T, job *batchv1.Job, state string, texts ...string
 	t.Helper()
 	eventually(t, "explain says "+state+" of "+job.Name, func() (bool, string) {
 		out, err := kubectlJobpolicy(t, job.Namespace, "explain", "job/"+job.Name, "-o", "json")
-		var e explanation
+		var e struct{ State string }
 		if err != nil || json.Unmarshal([]byte(out), &e) != nil {
 			return false, out
 		}
@@ -89,13 +81,7 @@ func TestExplain(t *testing.T) {
 		},
 		"rule": {
 			spec: batchv1.JobSpec{
-				Template: shell("exit 42", corev1.RestartPolicyNever),
-				PodFailurePolicy: &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
-					Action: batchv1.PodFailurePolicyActionFailJob,
-					OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
-						Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{42},
-					},
-				}}},
+				Template: shell("exit 42", corev1.RestartPolicyNever), PodFailurePolicy: onExit(42, batchv1.PodFailurePolicyActionFailJob),
 			},
 			state: "Failed", want: []string{"failed with exit code 42 matching FailJob rule at index 0 (PodFailurePolicy)", "A rule of spec.podFailurePolicy"},
 		},
@@ -134,17 +120,7 @@ func TestExplain(t *testing.T) {
 func TestExplainNamesTheQuota(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	_, err := client.CoreV1().ResourceQuotas(namespace).Create(t.Context(), &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Name: "no-pods"},
-		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the quota is in force", func() (bool, string) {
-		q, err := client.CoreV1().ResourceQuotas(namespace).Get(t.Context(), "no-pods", metav1.GetOptions{})
-		return err == nil && len(q.Status.Hard) > 0, ""
-	})
+	limitPods(t, client, namespace, "no-pods", "0")
 	job := createJob(t, namespace, "blocked", batchv1.JobSpec{Template: shell("true", corev1.RestartPolicyNever)})
 	waitExplained(t, job, "Blocked", "exceeded quota: no-pods", "Raise the quota")
 }
@@ -162,8 +138,7 @@ func TestExplainTellsWhatIsNotThere(t *testing.T) {
 		"no name":     {[]string{"explain"}, 2, "expected one job/NAME"},
 	} {
 		out, err := kubectlJobpolicy(t, "default", tc.args...)
-		exit, ok := err.(*exec.ExitError)
-		if !ok || exit.ExitCode() != tc.code || !strings.Contains(out, tc.want) {
+		if exitCode(err) != tc.code || !strings.Contains(out, tc.want) {
 			t.Errorf("%s: %v, want exit code %d and %q:\n%s", name, err, tc.code, tc.want, out)
 		}
 	}

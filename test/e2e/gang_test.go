@@ -32,9 +32,9 @@ func TestGangScheduling(t *testing.T) {
 func (g *gangPlane) testSameAsBuiltIn(t *testing.T) {
 	views := map[string]string{}
 	for _, manager := range []string{builtIn, ours} {
-		namespace := g.namespace(t)
+		namespace := makeNamespace(t, g.client)
 		job := g.create(t, namespace, "train", gangSpec(manager, 3, "sleep 0.2"))
-		job = g.waitJob(t, job, "complete", func(job *batchv1.Job) bool { return conditionReason(job, batchv1.JobComplete) != "" })
+		job = g.waitJob(t, job, "complete", isComplete)
 		views[manager] = g.view(t, job)
 		background := metav1.DeletePropagationBackground
 		if err := g.client.BatchV1().Jobs(namespace).Delete(t.Context(), job.Name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
@@ -83,7 +83,7 @@ func (g *gangPlane) view(t *testing.T, job *batchv1.Job) string {
 }
 
 func (g *gangPlane) testNoGangs(t *testing.T) {
-	namespace := g.namespace(t)
+	namespace := makeNamespace(t, g.client)
 	change := map[string]func(*batchv1.JobSpec){
 		"not-indexed": func(s *batchv1.JobSpec) { s.CompletionMode = nil },
 		"one-pod":     func(s *batchv1.JobSpec) { s.Parallelism, s.Completions = new(int32(1)), new(int32(1)) },
@@ -111,17 +111,15 @@ func (g *gangPlane) testNoGangs(t *testing.T) {
 // The name of a template of pod groups is a DNS label. Upstream does not cut the
 // Job's name for it, so that such a Job never starts there.
 func (g *gangPlane) testLongName(t *testing.T) {
-	namespace := g.namespace(t)
+	namespace := makeNamespace(t, g.client)
 	job := g.create(t, namespace, strings.Repeat("n", 61), gangSpec(ours, 2, "true"))
-	g.waitJob(t, job, "complete", func(job *batchv1.Job) bool { return conditionReason(job, batchv1.JobComplete) != "" })
+	g.waitJob(t, job, "complete", isComplete)
 	_, group := g.onlyGang(t, namespace)
-	if have := g.groupsOfPods(t, job); !slices.Equal([]string{group.Name}, have) {
-		t.Errorf("groups of the pods: %v", have)
-	}
+	g.checkGroups(t, job, group.Name)
 }
 
 func (g *gangPlane) testSuspended(t *testing.T) {
-	namespace := g.namespace(t)
+	namespace := makeNamespace(t, g.client)
 	spec := gangSpec(ours, 2, "true")
 	spec.Suspend = new(true)
 	job := g.create(t, namespace, "queued", spec)
@@ -131,15 +129,13 @@ func (g *gangPlane) testSuspended(t *testing.T) {
 		t.Errorf("%d pods of a suspended Job", len(pods))
 	}
 	g.patch(t, job, `{"spec":{"suspend":false}}`)
-	g.waitJob(t, job, "complete", func(job *batchv1.Job) bool { return conditionReason(job, batchv1.JobComplete) != "" })
-	if have := g.groupsOfPods(t, job); !slices.Equal([]string{group.Name}, have) {
-		t.Errorf("groups of the pods: %v", have)
-	}
+	g.waitJob(t, job, "complete", isComplete)
+	g.checkGroups(t, job, group.Name)
 	g.onlyGang(t, namespace)
 }
 
 func (g *gangPlane) testRestartedHalfWay(t *testing.T) {
-	namespace := g.namespace(t)
+	namespace := makeNamespace(t, g.client)
 	g.forbidPodGroups(t, namespace)
 	job := g.create(t, namespace, "half-way", gangSpec(ours, 2, "true"))
 	g.waitEvent(t, job, "FailedCreate")
@@ -153,24 +149,22 @@ func (g *gangPlane) testRestartedHalfWay(t *testing.T) {
 	if err := g.plane.StartComponent(t.Context(), cluster.Executor); err != nil {
 		t.Fatal(err)
 	}
-	if now := g.job(t, job); now.Status.StartTime != nil || len(g.pods(t, job)) > 0 {
+	if now := getJobOn(t, g.client, namespace, job.Name); now.Status.StartTime != nil || len(g.pods(t, job)) > 0 {
 		t.Errorf("the Job began without its gang: %s", describe(now))
 	}
 	if err := g.client.CoreV1().ResourceQuotas(namespace).Delete(t.Context(), "no-groups", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	g.waitJob(t, job, "complete", func(job *batchv1.Job) bool { return conditionReason(job, batchv1.JobComplete) != "" })
+	g.waitJob(t, job, "complete", isComplete)
 	workload, group := g.onlyGang(t, namespace)
 	if workload.UID != before[0].UID {
 		t.Errorf("there is another Workload than before the restart")
 	}
-	if have := g.groupsOfPods(t, job); !slices.Equal([]string{group.Name}, have) {
-		t.Errorf("groups of the pods: %v", have)
-	}
+	g.checkGroups(t, job, group.Name)
 }
 
 func (g *gangPlane) testBeganBefore(t *testing.T) {
-	namespace := g.namespace(t)
+	namespace := makeNamespace(t, g.client)
 	const manager = "example.com/late"
 	args := []string{"--engine=embedded", "--managed-by=" + manager, "--leader-elect=false", "--pod-failure-backoff=1s"}
 	without := startExecutorOn(t, g.plane, args...)
@@ -180,16 +174,14 @@ func (g *gangPlane) testBeganBefore(t *testing.T) {
 	with := startExecutorOn(t, g.plane, append(args, gangExecutorGates)...)
 	eventually(t, "the executor with the gate is ready", with.ready)
 	g.replaceFirstPod(t, job)
-	if have := g.groupsOfPods(t, job); !slices.Equal([]string{"none"}, have) {
-		t.Errorf("groups of the pods: %v", have)
-	}
+	g.checkGroups(t, job, "none")
 	if workloads, groups := g.gangs(t, namespace); len(workloads)+len(groups) > 0 {
 		t.Errorf("%d Workloads and %d PodGroups", len(workloads), len(groups))
 	}
 }
 
 func (g *gangPlane) testTakenOver(t *testing.T) {
-	namespace := g.namespace(t)
+	namespace := makeNamespace(t, g.client)
 	job := g.create(t, namespace, "handed-over", gangSpec(builtIn, 2, "sleep 600"))
 	g.waitJob(t, job, "active", func(job *batchv1.Job) bool { return job.Status.Active == 2 })
 	_, group := g.onlyGang(t, namespace)
@@ -200,9 +192,7 @@ func (g *gangPlane) testTakenOver(t *testing.T) {
 		"--leader-elect=false", "--pod-failure-backoff=1s", gangExecutorGates)
 	eventually(t, "the successor is ready", successor.ready)
 	g.replaceFirstPod(t, job)
-	if have := g.groupsOfPods(t, job); !slices.Equal([]string{group.Name}, have) {
-		t.Errorf("groups of the pods: %v, want %s", have, group.Name)
-	}
+	g.checkGroups(t, job, group.Name)
 	g.onlyGang(t, namespace)
 	successor.kill()
 	if err := g.plane.StartComponent(t.Context(), cluster.ControllerManager); err != nil {

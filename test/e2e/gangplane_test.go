@@ -45,8 +45,7 @@ func startGangPlane(t *testing.T) *gangPlane {
 		},
 	})
 	logsExecutor(t, plane)
-	client := kubernetes.NewForConfigOrDie(plane.RESTConfig())
-	return &gangPlane{plane, client}
+	return &gangPlane{plane, kubernetes.NewForConfigOrDie(plane.RESTConfig())}
 }
 
 // gangSpec is a Job with n pods that all run at once.
@@ -65,39 +64,9 @@ func schedulingGroup(name string) *corev1.PodSchedulingGroup {
 	return &corev1.PodSchedulingGroup{PodGroupName: &name}
 }
 
-// namespace makes a namespace in which pods can be created. It goes with the
-// control plane.
-func (g *gangPlane) namespace(t *testing.T) string {
-	t.Helper()
-	name := fmt.Sprintf("gang-%d", namespaces.Add(1))
-	_, err := g.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the namespace has its service account", func() (bool, string) {
-		_, err := g.client.CoreV1().ServiceAccounts(name).Get(t.Context(), "default", metav1.GetOptions{})
-		return err == nil, fmt.Sprint(err)
-	})
-	return name
-}
-
 func (g *gangPlane) create(t *testing.T, namespace, name string, spec batchv1.JobSpec) *batchv1.Job {
 	t.Helper()
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
-	job, err := g.client.BatchV1().Jobs(namespace).Create(t.Context(), job, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return job
-}
-
-func (g *gangPlane) job(t *testing.T, job *batchv1.Job) *batchv1.Job {
-	t.Helper()
-	job, err := g.client.BatchV1().Jobs(job.Namespace).Get(t.Context(), job.Name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return job
+	return createJobOn(t, g.client, namespace, name, spec)
 }
 
 func (g *gangPlane) patch(t *testing.T, job *batchv1.Job, patch string) {
@@ -110,12 +79,7 @@ func (g *gangPlane) patch(t *testing.T, job *batchv1.Job, patch string) {
 
 func (g *gangPlane) waitJob(t *testing.T, job *batchv1.Job, what string, done func(*batchv1.Job) bool) *batchv1.Job {
 	t.Helper()
-	var now *batchv1.Job
-	eventually(t, fmt.Sprintf("Job %s: %s", job.Name, what), func() (bool, string) {
-		now = g.job(t, job)
-		return done(now), describe(now)
-	})
-	return now
+	return waitJobOn(t, g.client, job.Namespace, job.Name, what, done)
 }
 
 // pods are those that the Job controls, without those on their way out.
@@ -146,6 +110,14 @@ func (g *gangPlane) groupsOfPods(t *testing.T, job *batchv1.Job) []string {
 	return slices.Compact(names)
 }
 
+// checkGroups checks which PodGroups the Job's pods name.
+func (g *gangPlane) checkGroups(t *testing.T, job *batchv1.Job, want string) {
+	t.Helper()
+	if have := g.groupsOfPods(t, job); !slices.Equal([]string{want}, have) {
+		t.Errorf("groups of the pods: %v, want %s", have, want)
+	}
+}
+
 // replaceFirstPod deletes the pod of index 0, and waits for another.
 func (g *gangPlane) replaceFirstPod(t *testing.T, job *batchv1.Job) {
 	t.Helper()
@@ -163,7 +135,7 @@ func (g *gangPlane) replaceFirstPod(t *testing.T, job *batchv1.Job) {
 	}
 	eventually(t, "index 0 has another pod", func() (bool, string) {
 		now := first()
-		return now != nil && now.UID != old.UID, describe(g.job(t, job))
+		return now != nil && now.UID != old.UID, describe(getJobOn(t, g.client, job.Namespace, job.Name))
 	})
 }
 

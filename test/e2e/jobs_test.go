@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -136,19 +137,12 @@ func TestParallelismIsFollowed(t *testing.T) {
 	for _, n := range []int32{4, 1, 0, 2} {
 		patchJob(t, namespace, "scaled", `{"spec":{"parallelism":`+string(rune('0'+n))+`}}`)
 		job := waitJob(t, namespace, "scaled", "as many pods as wanted", func(job *batchv1.Job) bool {
-			return job.Status.Active == n && job.Status.Ready != nil && *job.Status.Ready == n && ptrOr(job.Status.Terminating, -1) == 0
+			return job.Status.Active == n && ptr.Deref(job.Status.Ready, -1) == n && ptr.Deref(job.Status.Terminating, -1) == 0
 		})
 		if job.Status.Failed != 0 {
 			t.Errorf("pods that were not wanted any more counted as failed: %s", describe(job))
 		}
 	}
-}
-
-func ptrOr(p *int32, absent int32) int32 {
-	if p == nil {
-		return absent
-	}
-	return *p
 }
 
 func TestSuspendAndResume(t *testing.T) {
@@ -160,11 +154,11 @@ func TestSuspendAndResume(t *testing.T) {
 		Parallelism: new(int32(2)), Completions: new(int32(2)), ActiveDeadlineSeconds: new(int64(600)),
 		Template: shell("until [ -e "+release+" ]; do sleep 0.2; done", corev1.RestartPolicyNever),
 	})
-	running := waitJob(t, namespace, "paused", "two pods ready", func(job *batchv1.Job) bool { return ptrOr(job.Status.Ready, 0) == 2 })
+	running := waitJob(t, namespace, "paused", "two pods ready", func(job *batchv1.Job) bool { return ptr.Deref(job.Status.Ready, 0) == 2 })
 	first := running.Status.StartTime
 	patchJob(t, namespace, "paused", `{"spec":{"suspend":true}}`)
 	suspended := waitJob(t, namespace, "paused", "suspended", func(job *batchv1.Job) bool {
-		return conditionReason(job, batchv1.JobSuspended) == "JobSuspended" && job.Status.Active == 0 && ptrOr(job.Status.Terminating, -1) == 0
+		return conditionReason(job, batchv1.JobSuspended) == "JobSuspended" && job.Status.Active == 0 && ptr.Deref(job.Status.Terminating, -1) == 0
 	})
 	if suspended.Status.StartTime != nil {
 		t.Errorf("a suspended Job has start time %v", suspended.Status.StartTime)

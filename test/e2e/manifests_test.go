@@ -112,15 +112,7 @@ func manifestFolders(t *testing.T) map[string]string {
 
 func TestManifestsGrantWhatTheExecutorNeeds(t *testing.T) {
 	t.Parallel()
-	var role rbacv1.ClusterRole
-	for _, object := range kustomize(t, "../../deploy/kubernetes/coexist") {
-		if object.GetKind() == "ClusterRole" {
-			data, _ := object.MarshalJSON()
-			if err := yaml.UnmarshalStrict(data, &role); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	role := clusterRole(t, "../../deploy/kubernetes/coexist")
 	local, err := client.RbacV1().ClusterRoles().Get(t.Context(), cluster.ExecutorRole, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -133,6 +125,20 @@ func TestManifestsGrantWhatTheExecutorNeeds(t *testing.T) {
 	if have := grants(role.Rules); !slices.Equal(have, want) {
 		t.Errorf("the manifests grant\n%s\nthe executor of the local control plane has\n%s", strings.Join(have, "\n"), strings.Join(want, "\n"))
 	}
+}
+
+// clusterRole is the ClusterRole of a folder of manifests.
+func clusterRole(t *testing.T, dir string) (role rbacv1.ClusterRole) {
+	t.Helper()
+	for _, object := range kustomize(t, dir) {
+		if object.GetKind() == "ClusterRole" {
+			data, _ := object.MarshalJSON()
+			if err := yaml.UnmarshalStrict(data, &role); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return role
 }
 
 // grants lists rules as "group/resource verb", sorted.

@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -48,14 +47,6 @@ func measuredJobs() map[string]batchv1.JobSpec {
 		return withJobUID(shell(script, corev1.RestartPolicyNever))
 	}
 	indexed := new(batchv1.IndexedCompletion)
-	onExit := func(code int32, action batchv1.PodFailurePolicyAction) *batchv1.PodFailurePolicy {
-		return &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
-			Action: action,
-			OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
-				Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{code},
-			},
-		}}}
-	}
 	return map[string]batchv1.JobSpec{
 		"two-pods":    {Completions: new(int32(2)), Parallelism: new(int32(2)), Template: never("true")},
 		"every-index": {Completions: new(int32(3)), Parallelism: new(int32(3)), CompletionMode: indexed, Template: never("true")},
@@ -92,6 +83,16 @@ func measuredJobs() map[string]batchv1.JobSpec {
 		},
 		"of-another-manager": {ManagedBy: new("example.com/measured"), Template: never("true")},
 	}
+}
+
+// onExit is a pod failure policy with one rule, on an exit code.
+func onExit(code int32, action batchv1.PodFailurePolicyAction) *batchv1.PodFailurePolicy {
+	return &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+		Action: action,
+		OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
+			Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{code},
+		},
+	}}}
 }
 
 // measuredIncrease is what measuredJobs and one pod of another controller add.
@@ -194,27 +195,17 @@ func (m *metered) createMeasured(t *testing.T) {
 	t.Helper()
 	for name, spec := range measuredJobs() {
 		spec.Template.Spec.TerminationGracePeriodSeconds = new(int64(measuredGrace))
-		m.create(t, name, spec)
+		createJobOn(t, m.client, m.namespace, name, spec)
 	}
 	_, err := m.client.CoreV1().Pods(m.namespace).Create(t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "of-another-kind", Finalizers: []string{batchv1.JobTrackingFinalizer},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: "example.com/v1", Kind: "Training", Name: "t", UID: "00000000-0000-4000-8000-000000000002", Controller: new(true),
-			}},
+			OwnerReferences: []metav1.OwnerReference{ofTraining},
 		},
 		Spec: shell("true", corev1.RestartPolicyNever).Spec,
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-func (m *metered) create(t *testing.T, name string, spec batchv1.JobSpec) {
-	t.Helper()
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
-	if _, err := m.client.BatchV1().Jobs(m.namespace).Create(t.Context(), job, metav1.CreateOptions{}); err != nil {
-		t.Fatalf("%s: create Job %s: %v", m.name, name, err)
 	}
 }
 
@@ -225,13 +216,7 @@ func (m *metered) awaitMeasured(t *testing.T) {
 		if spec.ManagedBy != nil {
 			continue
 		}
-		eventually(t, m.name+": "+name+" is finished", func() (bool, string) {
-			job, err := m.client.BatchV1().Jobs(m.namespace).Get(t.Context(), name, metav1.GetOptions{})
-			if err != nil {
-				return false, err.Error()
-			}
-			return conditionReason(job, batchv1.JobComplete)+conditionReason(job, batchv1.JobFailed) != "", describe(job)
-		})
+		waitJobOn(t, m.client, m.namespace, name, m.name+": finished", isFinished)
 	}
 	pods := m.client.CoreV1().Pods(m.namespace)
 	eventually(t, m.name+": the pod of another kind is over", func() (bool, string) {
@@ -249,18 +234,8 @@ func (m *metered) awaitMeasured(t *testing.T) {
 // timing.
 func (m *metered) refuseCreation(t *testing.T) {
 	t.Helper()
-	quota := &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Name: "full"},
-		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
-	}
-	if _, err := m.client.CoreV1().ResourceQuotas(m.namespace).Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, m.name+": the quota is in force", func() (bool, string) {
-		now, err := m.client.CoreV1().ResourceQuotas(m.namespace).Get(t.Context(), "full", metav1.GetOptions{})
-		return err == nil && now.Status.Hard != nil, fmt.Sprint(err)
-	})
-	m.create(t, "refused", batchv1.JobSpec{Template: shell("true", corev1.RestartPolicyNever)})
+	limitPods(t, m.client, m.namespace, "full", "0")
+	createJobOn(t, m.client, m.namespace, "refused", batchv1.JobSpec{Template: shell("true", corev1.RestartPolicyNever)})
 	const creations, syncs = `job_pods_creation_total{reason="new",status="failed"}`, `job_syncs_total{action="pods_created",completion_mode="NonIndexed",result="error"}`
 	eventually(t, m.name+": a refused creation is counted", func() (bool, string) {
 		now := m.scrape(t)

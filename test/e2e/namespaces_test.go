@@ -10,7 +10,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
-	"sigs.k8s.io/yaml"
+
+	"jobpolicy.dev/deploy/local/cluster"
 )
 
 // An executor of some namespaces needs no more than Roles in them: it runs the Jobs and
@@ -23,7 +24,7 @@ func TestRolesSufficeForAnExecutorOfSomeNamespaces(t *testing.T) {
 	for _, namespace := range []string{inside, alsoInside} {
 		grantRole(t, namespace, user)
 	}
-	pilot := startExecutorAs(t, impersonating(t, user), "--engine=embedded", "--managed-by="+manager, "--leader-elect=false",
+	pilot := startExecutorAs(t, impersonating(t, plane, user), "--engine=embedded", "--managed-by="+manager, "--leader-elect=false",
 		"--namespaces="+inside+","+alsoInside)
 	eventually(t, "the executor is ready", pilot.ready)
 
@@ -56,17 +57,7 @@ func TestRolesSufficeForAnExecutorOfSomeNamespaces(t *testing.T) {
 // cluster, but to list and watch namespaces.
 func grantRole(t *testing.T, namespace, user string) {
 	t.Helper()
-	role := rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: user}}
-	for _, object := range kustomize(t, "../../deploy/kubernetes/coexist") {
-		if object.GetKind() == "ClusterRole" {
-			var all rbacv1.ClusterRole
-			data, _ := object.MarshalJSON()
-			if err := yaml.UnmarshalStrict(data, &all); err != nil {
-				t.Fatal(err)
-			}
-			role.Rules = all.Rules
-		}
-	}
+	role := rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: clusterRole(t, "../../deploy/kubernetes/coexist").Rules}
 	for i := range role.Rules {
 		if slices.Contains(role.Rules[i].Resources, "namespaces") {
 			role.Rules[i].Verbs = []string{"get"}
@@ -85,8 +76,8 @@ func grantRole(t *testing.T, namespace, user string) {
 	}
 }
 
-// impersonating writes a kubeconfig with which the administrator acts as the user.
-func impersonating(t *testing.T, user string) string {
+// impersonating writes a kubeconfig with which the administrator of a control plane acts as the user.
+func impersonating(t *testing.T, plane *cluster.Cluster, user string) string {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(plane.Kubeconfig())
 	if err != nil {

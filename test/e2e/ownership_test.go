@@ -18,15 +18,10 @@ func TestForeignJobsAndPodsAreLeftAlone(t *testing.T) {
 	foreign := createJob(t, namespace, "foreign", batchv1.JobSpec{
 		ManagedBy: new("example.com/other"), Template: shell("true", corev1.RestartPolicyNever),
 	})
-	pod := finalizedPod("of-another-kind", nil)
-	pod.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: "example.com/v1", Kind: "Training", Name: "t", UID: "00000000-0000-4000-8000-000000000001", Controller: new(true),
-	}}
-
-	pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/hold"}}
-	ofForeign := finalizedPod("of-a-foreign-job", nil)
+	pod := finalizedPod("of-another-kind")
+	pod.OwnerReferences = []metav1.OwnerReference{ofTraining}
+	ofForeign := finalizedPod("of-a-foreign-job")
 	ofForeign.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(foreign, batchv1.SchemeGroupVersion.WithKind("Job"))}
-	ofForeign.Spec.SchedulingGates = pod.Spec.SchedulingGates
 	for _, p := range []*corev1.Pod{pod, ofForeign} {
 		if _, err := client.CoreV1().Pods(namespace).Create(t.Context(), p, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
@@ -51,12 +46,16 @@ func TestForeignJobsAndPodsAreLeftAlone(t *testing.T) {
 	}
 }
 
-func finalizedPod(name string, labels map[string]string) *corev1.Pod {
-	template := shell("sleep 600", corev1.RestartPolicyNever)
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Finalizers: []string{batchv1.JobTrackingFinalizer}},
-		Spec:       template.Spec,
-	}
+// ofTraining makes an object of another controller one that a custom resource controls.
+var ofTraining = metav1.OwnerReference{
+	APIVersion: "example.com/v1", Kind: "Training", Name: "t", UID: "00000000-0000-4000-8000-000000000001", Controller: new(true),
+}
+
+// finalizedPod is a pod with the tracking finalizer that is never scheduled.
+func finalizedPod(name string) *corev1.Pod {
+	spec := shell("sleep 600", corev1.RestartPolicyNever).Spec
+	spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/hold"}}
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{batchv1.JobTrackingFinalizer}}, Spec: spec}
 }
 
 func hasFinalizer(t *testing.T, namespace, name string) bool {
@@ -84,8 +83,7 @@ func removeFinalizer(t *testing.T, namespace, name string) {
 func TestOrphanIsReleased(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	pod := finalizedPod("orphan", nil)
-	pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/hold"}}
+	pod := finalizedPod("orphan")
 	if _, err := client.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -93,11 +93,8 @@ func refuseReleases(t *testing.T, namespace string) string {
 // without.
 func probePod(t *testing.T, namespace string) *corev1.Pod {
 	t.Helper()
-	pod := finalizedPod("probe", nil)
-	pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/hold"}}
-	pod.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: "example.com/v1", Kind: "Training", Name: "t", UID: "00000000-0000-4000-8000-000000000001", Controller: new(true),
-	}}
+	pod := finalizedPod("probe")
+	pod.OwnerReferences = []metav1.OwnerReference{ofTraining}
 	probe, err := client.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -1,12 +1,14 @@
 package e2e
 
 import (
+	"fmt"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 )
 
 // While a quota keeps pods from being created, those that finish are counted,
@@ -14,17 +16,7 @@ import (
 func TestQuotaDelaysButLosesNothing(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	quota, err := client.CoreV1().ResourceQuotas(namespace).Create(t.Context(), &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Name: "one-pod"},
-		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the quota is in force", func() (bool, string) {
-		q, err := client.CoreV1().ResourceQuotas(namespace).Get(t.Context(), quota.Name, metav1.GetOptions{})
-		return err == nil && len(q.Status.Hard) > 0, ""
-	})
+	limitPods(t, client, namespace, "one-pod", "1")
 	createJob(t, namespace, "squeezed", batchv1.JobSpec{
 		Completions: new(int32(10)), Parallelism: new(int32(3)), Template: shell("sleep 0.5", corev1.RestartPolicyNever),
 	})
@@ -36,4 +28,21 @@ func TestQuotaDelaysButLosesNothing(t *testing.T) {
 		t.Errorf("%d pods were made for 10 completions: %s", len(pods), describe(job))
 	}
 	waitEvents(t, job, "FailedCreate", "SuccessfulCreate", "Completed")
+}
+
+// limitPods sets a quota of pods, and waits until it is in force.
+func limitPods(t *testing.T, client kubernetes.Interface, namespace, name, pods string) {
+	t.Helper()
+	quotas := client.CoreV1().ResourceQuotas(namespace)
+	_, err := quotas.Create(t.Context(), &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse(pods)}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the quota is in force", func() (bool, string) {
+		q, err := quotas.Get(t.Context(), name, metav1.GetOptions{})
+		return err == nil && len(q.Status.Hard) > 0, fmt.Sprint(err)
+	})
 }

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,21 +24,10 @@ func TestStandsDownBesideTheBuiltinController(t *testing.T) {
 		t.Errorf("before there is a Job, %v writes of another controller", n)
 	}
 	namespace := newNamespaceOn(t, client)
-	jobs := client.BatchV1().Jobs(namespace)
-	_, err := jobs.Create(t.Context(), &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: "contested"},
-		Spec: batchv1.JobSpec{
-			Completions: new(int32(completions)), Parallelism: new(int32(parallelism)), Template: shell("sleep 0.3", corev1.RestartPolicyNever),
-		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var job *batchv1.Job
-	eventually(t, "the built-in controller finishes the Job", func() (bool, string) {
-		job, err = jobs.Get(t.Context(), "contested", metav1.GetOptions{})
-		return err == nil && conditionReason(job, batchv1.JobComplete) != "", describe(job)
+	createJobOn(t, client, namespace, "contested", batchv1.JobSpec{
+		Completions: new(int32(completions)), Parallelism: new(int32(parallelism)), Template: shell("sleep 0.3", corev1.RestartPolicyNever),
 	})
+	job := waitJobOn(t, client, namespace, "contested", "the built-in controller finishes it", isComplete)
 	if job.Status.Succeeded != completions {
 		t.Errorf("the Job ended with %s", describe(job))
 	}
@@ -59,7 +47,7 @@ func TestStandsDownBesideTheBuiltinController(t *testing.T) {
 	}
 	by, late := map[string]int{}, 0
 	for i := range pods.Items {
-		maker := podMaker(&pods.Items[i])
+		maker := agent(&pods.Items[i])
 		by[maker]++
 		if maker == cluster.Executor && pods.Items[i].CreationTimestamp.After(noticed) { // both are whole seconds
 			late++
@@ -82,13 +70,4 @@ func TestStandsDownBesideTheBuiltinController(t *testing.T) {
 		t.Errorf("/readyz: %d\n%s", code, body)
 	}
 	checkProbesWithoutExecutor(t, beside, namespace)
-}
-
-// podMaker is the field manager that created a pod.
-func podMaker(pod *corev1.Pod) string {
-	i := slices.IndexFunc(pod.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Subresource == "" })
-	if i < 0 {
-		return ""
-	}
-	return pod.ManagedFields[i].Manager
 }

@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,8 +12,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
-	"sigs.k8s.io/yaml"
 
 	"jobpolicy.dev/deploy/local/cluster"
 )
@@ -28,22 +25,13 @@ func TestAShadowBesideTheBuiltinControllers(t *testing.T) {
 	shadow := startExecutorAs(t, readOnly(t, beside, client), "--engine=embedded", "--mode=shadow", "--shadow-rest=2s")
 	eventually(t, "the shadow is ready", shadow.ready)
 	namespace := newNamespaceOn(t, client)
-	jobs := client.BatchV1().Jobs(namespace)
 	create := func(name string, spec batchv1.JobSpec) {
 		t.Helper()
-		if _, err := jobs.Create(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		createJobOn(t, client, namespace, name, spec)
 	}
 	finished := func(name string) {
 		t.Helper()
-		eventually(t, name+" is finished", func() (bool, string) {
-			job, err := jobs.Get(t.Context(), name, metav1.GetOptions{})
-			if err != nil {
-				return false, err.Error()
-			}
-			return conditionReason(job, batchv1.JobComplete)+conditionReason(job, batchv1.JobFailed) != "", describe(job)
-		})
+		waitJobOn(t, client, namespace, name, "finished", isFinished)
 	}
 	create("some", batchv1.JobSpec{Completions: new(int32(6)), Parallelism: new(int32(2)), Template: shell("sleep 0.3", corev1.RestartPolicyNever)})
 	create("fails", batchv1.JobSpec{BackoffLimit: new(int32(0)), Template: shell("false", corev1.RestartPolicyNever)})
@@ -113,18 +101,13 @@ func counts(metrics, prefix string, n float64) bool {
 func readOnly(t *testing.T, plane *cluster.Cluster, client *kubernetes.Clientset) string {
 	t.Helper()
 	const user = "shadow"
-	var role rbacv1.ClusterRole
-	for _, object := range kustomize(t, "../../deploy/kubernetes/shadow") {
-		switch object.GetKind() {
-		case "ClusterRole":
-			data, _ := object.MarshalJSON()
-			if err := yaml.UnmarshalStrict(data, &role); err != nil {
-				t.Fatal(err)
-			}
-		case "Role", "RoleBinding", "Lease", "Secret":
+	const manifests = "../../deploy/kubernetes/shadow"
+	for _, object := range kustomize(t, manifests) {
+		if slices.Contains([]string{"Role", "RoleBinding", "Lease", "Secret"}, object.GetKind()) {
 			t.Errorf("the manifests for shadow mode have a %s", object.GetKind())
 		}
 	}
+	role := clusterRole(t, manifests)
 	for _, rule := range role.Rules {
 		for _, verb := range rule.Verbs {
 			if !slices.Contains([]string{"get", "list", "watch"}, verb) {
@@ -144,16 +127,5 @@ func readOnly(t *testing.T, plane *cluster.Cluster, client *kubernetes.Clientset
 	if _, err := client.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	config, err := clientcmd.LoadFromFile(plane.Kubeconfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, auth := range config.AuthInfos {
-		auth.Impersonate = user
-	}
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return impersonating(t, plane, user)
 }

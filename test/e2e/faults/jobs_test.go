@@ -98,19 +98,16 @@ func (l *lab) wait(name, what string, done func(*batchv1.Job) bool) *batchv1.Job
 
 func (l *lab) finished(name string) *batchv1.Job {
 	l.Helper()
-	return l.wait(name, "finished", func(job *batchv1.Job) bool {
-		return isTrue(job, batchv1.JobComplete) || isTrue(job, batchv1.JobFailed)
-	})
+	return l.wait(name, "finished", isFinished)
 }
 
 // ends waits until a Job is finished, and compares how.
-func (l *lab) ends(name string, condition batchv1.JobConditionType, succeeded, failed int32) *batchv1.Job {
+func (l *lab) ends(name string, condition batchv1.JobConditionType, succeeded, failed int32) {
 	l.Helper()
 	job := l.finished(name)
 	if !isTrue(job, condition) || job.Status.Succeeded != succeeded || job.Status.Failed != failed {
 		l.Errorf("Job %s: want %s with %d succeeded and %d failed; it has %s", name, condition, succeeded, failed, describe(job))
 	}
-	return job
 }
 
 // pods lists a Job's pods.
