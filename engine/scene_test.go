@@ -315,11 +315,11 @@ func (s *scene) unlisted(args []datadriven.CmdArg) error {
 	u := &jobpolicyv1.UnlistedPods{}
 	s.req.UnlistedPods = u
 	return each(args, map[string]func(value){
-		"succeeded": func(v value) { u.Succeeded = v.int32() },
-		"failed":    func(v value) { u.Failed = v.int32() },
+		"succeeded":   func(v value) { u.Succeeded = v.int32() },
+		"failed":      func(v value) { u.Failed = v.int32() },
 		"terminating": func(v value) { u.Terminating = v.int32() },
-		"indexes":   func(v value) { u.SucceededIndexes = v.set() },
-		"failing":   func(v value) { u.FailedIndexes = v.set() },
+		"indexes":     func(v value) { u.SucceededIndexes = v.set() },
+		"failing":     func(v value) { u.FailedIndexes = v.set() },
 	})
 }
 
