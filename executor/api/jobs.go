@@ -7,7 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -31,7 +31,7 @@ func (c *Client) Job(ctx context.Context, namespace, name string, uid types.UID)
 // one that no object can have. Such a name may come from an owner reference, of which the API server
 // checks only that the name is not empty; the client would send no request.
 func (c *Client) JobOfName(ctx context.Context, namespace, name string) (*batchv1.Job, error) {
-	if len(path.IsValidPathSegmentName(name)) > 0 {
+	if len(content.IsPathSegmentName(name)) > 0 {
 		return nil, ErrGone
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
