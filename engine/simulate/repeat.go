@@ -8,12 +8,14 @@ import (
 
 // A Distribution summarizes many plays of one scenario with different seeds.
 type Distribution struct {
-	Runs     int
+	// Runs is the number of plays.
+	Runs int
+	// Verdicts are in order of frequency, the most frequent first.
 	Verdicts []VerdictCount
+	// Makespan is the virtual time until the Job finished, or the play ended.
 	Makespan Durations
-	Pods     Counts
-	// Failed counts pods that failed.
-	Failed Counts
+	// Pods counts the pods that were created, Failed those that failed.
+	Pods, Failed Counts
 }
 
 // A VerdictCount says how many plays ended in one way.

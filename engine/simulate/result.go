@@ -39,6 +39,7 @@ type Result struct {
 // A Moment is a time at which the engine was asked, and what it said until it had
 // nothing more to do.
 type Moment struct {
+	// At is the virtual time since the play began.
 	At time.Duration
 	// Status and Spec are the Job's after the last decision of the moment.
 	Status *jobpolicyv1.JobStatus
@@ -59,11 +60,13 @@ type Pod struct {
 	// index from 0.
 	Index   *int32
 	Attempt int
-	Created time.Duration
-	// Started and Ended are nil when that never happened.
+	// Created, Started and Ended are virtual times since the play began. Started and Ended are
+	// nil when that never happened.
+	Created        time.Duration
 	Started, Ended *time.Duration
 	// Outcome is succeeded, failed, evicted, deleted, or empty if the pod did not end.
-	Outcome  string
+	Outcome string
+	// ExitCode is that of the last container; 0 if it succeeded, or did not end.
 	ExitCode int32
 	// Failures are the times at which a container failed and was to be restarted in the
 	// pod. Restarts counts the restarts.

@@ -69,7 +69,8 @@ type Scenario struct {
 	Moments bool
 }
 
-// A Runtime is a duration, or a range of them from which one is drawn.
+// A Runtime is a duration, drawn evenly from Mean less Spread to Mean plus Spread. Spread is at most
+// Mean.
 type Runtime struct {
 	Mean, Spread time.Duration
 }
@@ -93,7 +94,8 @@ const (
 
 // An Outcome is one run of a container.
 type Outcome struct {
-	Ending   Ending
+	Ending Ending
+	// ExitCode, 1 to 255, is used only with Fails.
 	ExitCode int32
 	// After is how long the container runs. Zero: drawn from Scenario.Runtime.
 	After time.Duration
@@ -111,6 +113,7 @@ type Script struct {
 
 // A Change is what a user does to the Job at a time.
 type Change struct {
+	// At is the virtual time since the play began; 0 or more.
 	At time.Duration
 	// Suspend, Parallelism and Completions are new values; nil leaves one as it is.
 	Suspend                  *bool

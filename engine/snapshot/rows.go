@@ -12,7 +12,7 @@ import (
 )
 
 // choose splits the unaccounted pods into those that get a row and the rest. They come in
-// the order of their turn, and of pods with the same turn, those that finished first come
+// the order of their priority, and of pods with the same priority, those that finished first come
 // first.
 func (c *counter) choose(limit int) (listed, rest []*pod) {
 	var pods []*pod
@@ -22,10 +22,10 @@ func (c *counter) choose(limit int) (listed, rest []*pod) {
 		}
 	}
 	slices.SortFunc(pods, func(a, b *pod) int {
-		return cmp.Or(cmp.Compare(c.turn(a), c.turn(b)), a.finished().Compare(b.finished()), bytes.Compare(a.UID, b.UID))
+		return cmp.Or(cmp.Compare(c.priority(a), c.priority(b)), a.finished().Compare(b.finished()), bytes.Compare(a.UID, b.UID))
 	})
 	n := 0
-	for n < len(pods) && (n < limit || c.turn(pods[n]) == 0) {
+	for n < len(pods) && (n < limit || c.priority(pods[n]) == 0) {
 		n++
 	}
 	listed, rest = pods[:n:n], pods[n:]
@@ -35,11 +35,11 @@ func (c *counter) choose(limit int) (listed, rest []*pod) {
 	return c.withSiblings(listed, rest)
 }
 
-// turn says which pods get a row first. 0: the status records the pod; its release makes
+// priority says which pods get a row first. 0: the status records the pod; its release makes
 // room there. 1: the pod leaves the list with the next statuses. 2: it may stay for long,
 // because with limits per index a failed pod stays until it is replaced; before others,
 // such pods would hide them. 3: it cannot be recorded yet, because it has not ended.
-func (c *counter) turn(p *pod) int {
+func (c *counter) priority(p *pod) int {
 	switch {
 	case c.recorded[string(p.UID)]:
 		return 0
@@ -70,7 +70,7 @@ func (c *counter) withSiblings(listed, rest []*pod) (with, without []*pod) {
 		switch {
 		case ix == nil:
 			room--
-		case !is[*ix] && (size[*ix] <= room || c.turn(p) == 0):
+		case !is[*ix] && (size[*ix] <= room || c.priority(p) == 0):
 			is[*ix] = true
 			room -= size[*ix]
 		}

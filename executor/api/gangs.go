@@ -19,14 +19,16 @@ func (c *Client) Workload(ctx context.Context, namespace, name string) (*schedul
 	return w, err
 }
 
-// CreateWorkload creates a Workload and returns it as the API server has it.
+// CreateWorkload creates a Workload and returns it as the API server has it. Errors are those of
+// the API server.
 func (c *Client) CreateWorkload(ctx context.Context, w *schedulingv1alpha2.Workload) (*schedulingv1alpha2.Workload, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return c.Kubernetes.SchedulingV1alpha2().Workloads(w.Namespace).Create(ctx, w, metav1.CreateOptions{})
 }
 
-// EnsurePodGroup creates a PodGroup, or reads the one that has its name.
+// EnsurePodGroup creates a PodGroup, or reads the one that has its name. Errors are those of the
+// API server.
 func (c *Client) EnsurePodGroup(ctx context.Context, group *schedulingv1alpha2.PodGroup) (*schedulingv1alpha2.PodGroup, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

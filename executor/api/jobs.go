@@ -47,7 +47,8 @@ func (c *Client) JobOfName(ctx context.Context, namespace, name string) (*batchv
 	return job, nil
 }
 
-// CreateJob creates a Job and returns it as the API server has it.
+// CreateJob creates a Job and returns it as the API server has it. Errors are those of the API
+// server, such as AlreadyExists.
 func (c *Client) CreateJob(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -56,7 +57,9 @@ func (c *Client) CreateJob(ctx context.Context, job *batchv1.Job) (*batchv1.Job,
 
 // UpdateStatus writes the Job's status and returns the Job as it is then. The API server
 // refuses the write if the Job has changed since the given version. If no answer comes,
-// UpdateStatus reads the Job: if that has the status, the write has succeeded.
+// UpdateStatus reads the Job: if that has the status, the write has succeeded. ErrGone: the Job
+// does not exist any more. After an error for which OutcomeUnknown is true, the write may still
+// take effect.
 func (c *Client) UpdateStatus(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error) {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -78,8 +78,8 @@ type Options[K comparable] struct {
 	// MinInterval is the shortest time between two reconciles of a key. After the first event
 	// of a quiet key, it is reconciled at once. Default 0.
 	MinInterval time.Duration
-	// EventsWait: a key that backs off waits until the delay is over, whatever events
-	// come. Without it, an event ends the wait.
+	// EventsWait: events do not end the delay of a key that backs off. Without it, an event
+	// ends the delay.
 	EventsWait bool
 	// MaxRequeueAfter bounds Result.RequeueAfter. Default 10 min.
 	MaxRequeueAfter time.Duration

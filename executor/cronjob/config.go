@@ -9,8 +9,9 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Decider decides what becomes of a CronJob. Errors carry a gRPC status code (see
-// status.Code); the contract says what a caller must do for each code.
+// Decider decides what becomes of a CronJob. DecideCronJob must be safe for concurrent use, and
+// must return when ctx ends. Errors carry a gRPC status code (see status.Code); the contract says
+// what a caller must do for each code.
 type Decider interface {
 	DecideCronJob(ctx context.Context, req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error)
 }

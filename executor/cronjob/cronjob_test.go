@@ -602,7 +602,7 @@ func TestARunThatWasSeenIsNotStartedAgainThoughTheAnswerWasLost(t *testing.T) {
 			state, _ := c.known(testUID(1))
 			state.runs.mu.Lock()
 			defer state.runs.mu.Unlock()
-			return len(state.runs.made) > 0
+			return len(state.runs.created) > 0
 		})
 		if err := s.Tracker().Delete(resource, namespace, job.Name); err != nil {
 			return true, nil, err

@@ -42,11 +42,11 @@ func (a *applier) deleteJob(ctx context.Context, s *cronState, snap snapshot, de
 func (a *applier) createJob(ctx context.Context, s *cronState, snap snapshot, create *jobpolicyv1.CreateJob) (err error) {
 	ctx, end := a.base.Span(ctx, telemetry.SpanJobCreated, telemetry.AttrJobName.String(create.GetName()))
 	defer func() { end(err) }()
-	again := s.runs.creates(create.GetName())
+	again := s.runs.beginCreation(create.GetName())
 	job, err := a.api.CreateJob(ctx, newJob(snap.cron, create))
 	switch {
 	case err == nil:
-		s.runs.known(create.GetName())
+		s.runs.resolved(create.GetName())
 		a.started(ctx, s, create, job)
 		return nil
 	case apierrors.IsAlreadyExists(err):
@@ -56,9 +56,9 @@ func (a *applier) createJob(ctx context.Context, s *cronState, snap snapshot, cr
 		}
 		return err
 	case api.OutcomeUnknown(err):
-		s.runs.notAnswered()
+		s.runs.creationUnanswered()
 	case !again:
-		s.runs.known(create.GetName()) // Refused, and no earlier creation can have taken effect.
+		s.runs.resolved(create.GetName()) // Refused, and no earlier creation can have taken effect.
 	}
 	if api.NamespaceTerminating(err) {
 		return fmt.Errorf("creating job %s: %w", create.GetName(), err)
@@ -112,7 +112,7 @@ func (a *applier) existing(ctx context.Context, s *cronState, create *jobpolicyv
 // concurrency policy depends on it, and the watch may show it much later. If the name is in
 // use, another decision is needed: api.ErrChanged.
 func (a *applier) findUnanswered(ctx context.Context, s *cronState, next string) error {
-	name := s.runs.unknown(next)
+	name := s.runs.unresolved(next)
 	if name == "" {
 		return nil
 	}
@@ -130,7 +130,7 @@ func (a *applier) jobOfName(ctx context.Context, s *cronState, name string) (*ba
 	if err != nil && !errors.Is(err, api.ErrGone) {
 		return nil, err
 	}
-	s.runs.known(name)
+	s.runs.resolved(name)
 	switch {
 	case job == nil:
 		return nil, nil

@@ -16,75 +16,75 @@ import (
 // own writes that the watch does not show yet.
 type runs struct {
 	mu sync.Mutex
-	// made are Jobs that this controller has created or found. A Job stays here until the
+	// created are Jobs that this controller has created or found. A Job stays here until the
 	// watch shows it and the status lists it, even if it is gone: otherwise a run that its
 	// user deletes at once would start again.
-	made map[types.UID]*madeJob
-	// unmade are Jobs that this controller has deleted, until the watch shows the deletion. The
+	created map[types.UID]*createdJob
+	// removed are Jobs that this controller has deleted, until the watch shows the deletion. The
 	// value is the resource version of a Job that the watch may not have shown yet, or 0.
-	unmade map[types.UID]uint64
-	// creating is the name of the run whose creation was sent last, as long as it is not known
+	removed map[types.UID]uint64
+	// pending is the name of the run whose creation was sent last, as long as it is not known
 	// whether a Job of that name exists. The answer may get lost, and the run may be deleted
 	// before the creation is tried again. So a Job of this name that the watch shows counts as
 	// one that this controller has created.
-	creating string
-	// unanswered: a creation of the run creating ended without an answer.
+	pending string
+	// unanswered: the creation of the pending run ended without an answer.
 	unanswered bool
 }
 
-// A madeJob is a Job that was created or found, and that the watch may not have shown yet.
-type madeJob struct {
+// A createdJob is a Job that was created or found, and that the watch may not have shown yet.
+type createdJob struct {
 	job *batchv1.Job
 	// recorded: the status lists it, or does not have to.
 	recorded bool
 }
 
 func newRuns() *runs {
-	return &runs{made: map[types.UID]*madeJob{}, unmade: map[types.UID]uint64{}}
+	return &runs{created: map[types.UID]*createdJob{}, removed: map[types.UID]uint64{}}
 }
 
-// creates records that a run is about to be created. again says that an earlier creation of
+// beginCreation records that a run is about to be created. again says that an earlier creation of
 // this run ended without an answer, so it may have taken effect.
-func (r *runs) creates(name string) (again bool) {
+func (r *runs) beginCreation(name string) (again bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.creating != name {
-		r.creating, r.unanswered = name, false
+	if r.pending != name {
+		r.pending, r.unanswered = name, false
 	}
 	return r.unanswered
 }
 
-// notAnswered records that the creation that was sent last ended without an answer.
-func (r *runs) notAnswered() {
+// creationUnanswered records that the creation that was sent last ended without an answer.
+func (r *runs) creationUnanswered() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.unanswered = true
 }
 
-// known records that it is known whether a Job of this name exists.
-func (r *runs) known(name string) {
+// resolved records that it is known whether a Job of this name exists.
+func (r *runs) resolved(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.creating == name {
-		r.creating, r.unanswered = "", false
+	if r.pending == name {
+		r.pending, r.unanswered = "", false
 	}
 }
 
-// unknown returns the name of the run that may exist because its creation was not answered,
+// unresolved returns the name of the run that may exist because its creation was not answered,
 // if it is not the next run; "" if there is none.
-func (r *runs) unknown(next string) string {
+func (r *runs) unresolved(next string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.creating == next {
+	if r.pending == next {
 		return ""
 	}
-	return r.creating
+	return r.pending
 }
 
 // seen takes a Job that the watch shows for the first time.
 func (r *runs) seen(job *batchv1.Job) {
 	r.mu.Lock()
-	ours := job.Name == r.creating
+	ours := job.Name == r.pending
 	r.mu.Unlock()
 	if ours {
 		r.add(job)
@@ -96,10 +96,10 @@ func (r *runs) add(job *batchv1.Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if job.DeletionTimestamp != nil {
-		delete(r.unmade, job.UID) // A finalizer keeps it: it is in the list, as deleting.
+		delete(r.removed, job.UID) // A finalizer keeps it: it is in the list, as deleting.
 	}
-	if r.made[job.UID] == nil {
-		r.made[job.UID] = &madeJob{job: job}
+	if r.created[job.UID] == nil {
+		r.created[job.UID] = &createdJob{job: job}
 	}
 }
 
@@ -107,11 +107,11 @@ func (r *runs) add(job *batchv1.Job) {
 func (r *runs) deleted(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.unmade[uid] = 0
-	if m := r.made[uid]; m != nil {
-		r.unmade[uid] = wire.ResourceVersion(m.job.ResourceVersion)
+	r.removed[uid] = 0
+	if m := r.created[uid]; m != nil {
+		r.removed[uid] = wire.ResourceVersion(m.job.ResourceVersion)
 	}
-	delete(r.made, uid)
+	delete(r.created, uid)
 }
 
 // recorded records that the status is up to date with these Jobs.
@@ -119,7 +119,7 @@ func (r *runs) recorded(jobs []*batchv1.Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, job := range jobs {
-		if m := r.made[job.UID]; m != nil {
+		if m := r.created[job.UID]; m != nil {
 			m.recorded = true
 		}
 	}
@@ -133,12 +133,12 @@ func (r *runs) list(cron string, store cache.SharedIndexInformer) []*batchv1.Job
 	r.forgetShown(stored, version)
 	var jobs []*batchv1.Job
 	for uid, job := range stored {
-		_, deleted := r.unmade[uid]
-		if m := r.made[uid]; !deleted && (m == nil || !newer(m.job, job)) {
+		_, deleted := r.removed[uid]
+		if m := r.created[uid]; !deleted && (m == nil || !newer(m.job, job)) {
 			jobs = append(jobs, job)
 		}
 	}
-	for uid, m := range r.made {
+	for uid, m := range r.created {
 		if stored[uid] == nil || newer(m.job, stored[uid]) {
 			jobs = append(jobs, m.job)
 		}
@@ -152,17 +152,17 @@ func (r *runs) list(cron string, store cache.SharedIndexInformer) []*batchv1.Job
 // forgetShown forgets those writes of this controller that the watch has shown. stored are the
 // CronJob's Jobs in the cache, and version is the cache's version.
 func (r *runs) forgetShown(stored map[types.UID]*batchv1.Job, version uint64) {
-	for uid, m := range r.made {
+	for uid, m := range r.created {
 		shown := stored[uid] != nil || wire.ResourceVersion(m.job.ResourceVersion) <= version
 		if shown && m.recorded {
-			delete(r.made, uid)
+			delete(r.created, uid)
 		}
 	}
-	for uid, from := range r.unmade {
+	for uid, from := range r.removed {
 		// A finalizer may keep a deleted Job for long. Then it is in the list, as deleting.
 		job := stored[uid]
 		if (job == nil && from <= version) || (job != nil && job.DeletionTimestamp != nil) {
-			delete(r.unmade, uid)
+			delete(r.removed, uid)
 		}
 	}
 }

@@ -65,7 +65,7 @@ func TestAJobThatIsDeletedBeforeItIsShownDoesNotComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	none("after the deletion")
-	if len(r.unmade) > 0 {
+	if len(r.removed) > 0 {
 		t.Error("the deletion is remembered for ever")
 	}
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // rows lists unaccounted pods. First come all pods that the status has recorded, because
-// their release makes room for others. The others follow in the order of their turn, until
-// the list has limit pods; of pods with the same turn, those that have waited longest come
+// their release makes room for others. The others follow in the order of their priority, until
+// the list has limit pods; of pods with the same priority, those that have waited longest come
 // first.
 func (p *pods) rows(recorded map[types.UID]bool, limit int, now time.Time) ([]*jobpolicyv1.UnaccountedPod, *jobpolicyv1.UnlistedPods, error) {
 	var listed []*record
@@ -25,12 +25,12 @@ func (p *pods) rows(recorded map[types.UID]bool, limit int, now time.Time) ([]*j
 		}
 	}
 	p.unaccounted.tidy()
-	for turn := range turns {
+	for priority := range priorities {
 		for _, r := range p.unaccounted.queue {
 			if len(listed) >= limit {
 				break
 			}
-			if p.unaccounted.has(r) && p.policy.turn(r) == turn && !recorded[r.pod.UID] {
+			if p.unaccounted.has(r) && p.policy.priority(r) == priority && !recorded[r.pod.UID] {
 				listed = append(listed, r)
 			}
 		}
@@ -84,21 +84,21 @@ func (p *pods) withSiblings(listed []*record, recorded map[types.UID]bool) []*re
 // maxRows is the contract's limit on unaccounted_pods.
 const maxRows = 100_000
 
-// A turn is a pod's rank for a short list: pods of an earlier turn get places first.
-type turn int
+// A priority is a pod's rank in a short list: pods of a lower one get places first.
+type priority int
 
 const (
 	// leavesSoon: the pod leaves the list with the next statuses.
-	leavesSoon turn = iota
+	leavesSoon priority = iota
 	// staysUntilReplaced: with limits per index, a failed pod stays in the list until it is
 	// replaced. If such pods were listed first, they could hide all others.
 	staysUntilReplaced
 	// notCountedYet: the policy counts the pod only once it has ended.
 	notCountedYet
-	turns
+	priorities
 )
 
-func (p *Policy) turn(r *record) turn {
+func (p *Policy) priority(r *record) priority {
 	switch {
 	case !r.pod.Ended() && p.ReplaceFailedOnly:
 		return notCountedYet
