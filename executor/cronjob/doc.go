@@ -7,7 +7,9 @@
 // CronJobs except those whose wire.CronJobManagedBy names another manager. Beside the
 // built-in controller, it manages a CronJob if wire.CronJobManagedBy names this controller
 // and spec.suspend is true. The built-in controller then takes the CronJob for suspended;
-// users suspend it with wire.CronJobSuspend.
+// users suspend it with wire.CronJobSuspend. The built-in controller still deletes finished
+// Jobs beyond the history limits, removes finished and missing Jobs from status.active, and
+// writes lastSuccessfulTime (sync and syncCronJob of cronjob_controllerv2.go in v1.36).
 //
 // While spec.suspend changes, both controllers may manage the CronJob for a moment.
 // They cannot both start the same run: its Job's name is computed from the scheduled

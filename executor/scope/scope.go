@@ -52,8 +52,9 @@ func (s Scope) Expires(job *batchv1.Job) bool {
 
 // Runs reports whether the executor runs the CronJob. Beside the built-in controller, it runs a
 // CronJob only if the CronJob names this executor and spec.suspend is true. The built-in
-// controller then leaves the CronJob alone. In place of the built-in controller, the executor
-// runs every CronJob that does not name another manager.
+// controller then starts no runs, but it still prunes the history and writes parts of the status.
+// In place of the built-in controller, the executor runs every CronJob that does not name
+// another manager.
 func (s Scope) Runs(cron *batchv1.CronJob) bool {
 	if manager, named := cron.Annotations[wire.CronJobManagedBy]; named && manager != s.ManagedBy {
 		return false
@@ -62,7 +63,7 @@ func (s Scope) Runs(cron *batchv1.CronJob) bool {
 }
 
 // HandedOver reports whether the CronJob names this executor. If it does, spec.suspend does not
-// say that the user has suspended it. It only tells the built-in controller to leave it alone.
+// say that the user has suspended it. It only keeps the built-in controller from starting runs.
 func (s Scope) HandedOver(cron *batchv1.CronJob) bool {
 	return cron.Annotations[wire.CronJobManagedBy] == s.ManagedBy
 }

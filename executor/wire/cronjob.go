@@ -21,7 +21,7 @@ const (
 	// does for a Job.
 	CronJobManagedBy = "jobpolicy.dev/managed-by"
 	// CronJobSuspend is "true" while no runs may start. It is for CronJobs whose
-	// spec.suspend is true to keep the built-in controller away.
+	// spec.suspend is true so that the built-in controller starts no runs.
 	CronJobSuspend = "jobpolicy.dev/suspend"
 )
 

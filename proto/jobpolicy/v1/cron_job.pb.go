@@ -234,7 +234,7 @@ type CronJobSpec struct {
 	ConcurrencyPolicy ConcurrencyPolicy `protobuf:"varint,4,opt,name=concurrency_policy,json=concurrencyPolicy,proto3,enum=jobpolicy.v1.ConcurrencyPolicy" json:"concurrency_policy,omitempty"`
 	// Set by the caller; true: start no runs of the schedule. A run that
 	// jobpolicy.dev/run-now asks for is started all the same. To hand a CronJob over to the caller, its
-	// user may set spec.suspend, so that the built-in controller leaves it alone. Then
+	// user may set spec.suspend, so that the built-in controller starts no runs. Then
 	// this field holds what the user wants, not the value of spec.suspend.
 	Suspend bool `protobuf:"varint,5,opt,name=suspend,proto3" json:"suspend,omitempty"`
 	// Set by the caller; spec.successfulJobsHistoryLimit. Absent: keep all.
