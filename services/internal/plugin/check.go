@@ -21,9 +21,9 @@ import (
 	"jobpolicy.dev/services/internal/manifest"
 )
 
-const checkLong = `Warns before the mistake: says of Jobs and CronJobs in files what the API server would
-refuse (error), what is likely not meant (warning), and what is often misunderstood (note),
-each with its line. Needs no cluster.
+const checkLong = `Reads Jobs and CronJobs from files and reports, each with its line, what the API server
+would refuse (error), what is probably a mistake (warning), and what is often misunderstood
+(note). Needs no cluster.
 
 With --dry-run=server it also asks the API server, which keeps nothing: that finds all that
 validation, quotas and admission webhooks of this cluster refuse.
@@ -53,7 +53,7 @@ var severities = []string{string(jobcheck.Note), string(jobcheck.Warning), strin
 func newCheck(streams cli.IO) *cobra.Command {
 	c := &checkCommand{IO: streams}
 	cmd := &cobra.Command{
-		Use: "check -f FILE", Short: "What is wrong with a Job or CronJob before it runs", Long: checkLong, Example: checkExample, Args: cli.FileOnly,
+		Use: "check -f FILE", Short: "Find mistakes in manifests of Jobs and CronJobs", Long: checkLong, Example: checkExample, Args: cli.FileOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
 	fs := cmd.Flags()

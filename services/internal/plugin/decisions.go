@@ -94,7 +94,7 @@ func (d *decision) news() news {
 func newDecisions(streams cli.IO) *cobra.Command {
 	c := &decisionsCommand{executorPod: executorPod{IO: streams}, told: map[string]news{}}
 	cmd := &cobra.Command{
-		Use: "decisions", Short: "The executor's last decision on each Job; with -w, live", Long: decisionsLong, Example: decisionsExample, Args: noArgument,
+		Use: "decisions", Short: "List the executor's last decision on each Job; with -w, live", Long: decisionsLong, Example: decisionsExample, Args: noArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
 	fs := cmd.Flags()

@@ -49,7 +49,7 @@ type explainCommand struct {
 func newExplain(streams cli.IO) *cobra.Command {
 	c := &explainCommand{IO: streams}
 	cmd := &cobra.Command{
-		Use: "explain job/NAME | cronjob/NAME", Short: "Why a Job or CronJob is where it is, and what comes next", Long: explainLong, Example: explainExample,
+		Use: "explain job/NAME | cronjob/NAME", Short: "Explain why a Job or CronJob is in its state, and what comes next", Long: explainLong, Example: explainExample,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
 	}
 	cmd.Flags().SortFlags = false

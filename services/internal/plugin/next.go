@@ -48,7 +48,7 @@ type nextCommand struct {
 func newNext(streams cli.IO) *cobra.Command {
 	c := &nextCommand{IO: streams, n: 10}
 	cmd := &cobra.Command{
-		Use: `next cronjob/NAME | -f FILE | "SCHEDULE"`, Short: "When the next runs of a CronJob come", Long: nextLong, Example: nextExample,
+		Use: `next cronjob/NAME | -f FILE | "SCHEDULE"`, Short: "List the next runs of a CronJob or schedule", Long: nextLong, Example: nextExample,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
 	}
 	fs := cmd.Flags()

@@ -18,11 +18,11 @@ const preflightLong = `Lists the Jobs and CronJobs that a deliberate difference 
 built-in controllers would touch, if jobpolicy took their place. Looks at all namespaces,
 unless --namespace names one.
 
-With --probe it finds out instead who is the first to act on a Job that names no manager: it
-creates a suspended Job in the namespace, waits until a controller writes its status, and
-deletes it. No pod is created. A second controller has nothing to write then, and is not
-noticed. So use it after the built-in controllers were switched off, before jobpolicy runs
-in replace mode.`
+With --probe it finds out instead which controller acts first on a Job that names no manager:
+it creates a suspended Job in the namespace, waits until a controller writes its status, and
+deletes it. No pod is created. Of two controllers it mostly sees only the first, because the
+second has nothing left to write. So use it after the built-in controllers were switched off,
+before jobpolicy runs in replace mode. The exit code does not depend on the answer.`
 
 // probeTimeout is how long a probe waits by default. A running controller answers within a
 // second or two.
@@ -42,7 +42,7 @@ type preflightCommand struct {
 func newPreflight(streams cli.IO) *cobra.Command {
 	c := &preflightCommand{IO: streams, timeout: probeTimeout}
 	cmd := &cobra.Command{
-		Use: "preflight", Short: "What a deliberate difference from the built-in controllers would touch", Long: preflightLong, Args: noArgument,
+		Use: "preflight", Short: "List the Jobs and CronJobs that would behave differently under jobpolicy", Long: preflightLong, Args: noArgument,
 		Example: "  kubectl jobpolicy preflight\n  kubectl jobpolicy preflight --probe --namespace default",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.run(cmd.Context(), cmd.Flags().Changed("namespace"))

@@ -19,8 +19,8 @@ func Run(ctx context.Context, args []string, streams cli.IO) int {
 func newRoot(streams cli.IO) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-jobpolicy",
-		Short: "Why a Job is where it is, what comes next, and what would happen if",
-		Long: `Why a Job is where it is, what comes next, and what would happen if.
+		Short: "Explain, simulate and check Jobs and CronJobs",
+		Long: `Explains why a Job or CronJob is in its state, simulates Jobs, and checks manifests.
 
 Works on any cluster, also where nothing of jobpolicy is installed. Nothing is written
 to the cluster, except by preflight --probe, which creates a Job and deletes it.`,

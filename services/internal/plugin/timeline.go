@@ -33,7 +33,7 @@ type timelineCommand struct {
 func newTimeline(streams cli.IO) *cobra.Command {
 	c := &timelineCommand{IO: streams}
 	cmd := &cobra.Command{
-		Use: "timeline job/NAME", Short: "The life of a Job as a picture", Long: timelineLong,
+		Use: "timeline job/NAME", Short: "Draw the life of a Job", Long: timelineLong,
 		Example: "  kubectl jobpolicy timeline job/backup\n  kubectl jobpolicy timeline job/backup --html life.html",
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
 	}

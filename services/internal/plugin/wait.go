@@ -41,7 +41,7 @@ type waitCommand struct {
 func newWait(streams cli.IO) *cobra.Command {
 	c := &waitCommand{IO: streams}
 	cmd := &cobra.Command{
-		Use: "wait job/NAME", Short: "Wait until a Job is finished, either way", Long: waitLong,
+		Use: "wait job/NAME", Short: "Wait until a Job is Complete or Failed", Long: waitLong,
 		Example: `  kubectl jobpolicy wait job/backup --timeout 1h && echo done`,
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
 	}

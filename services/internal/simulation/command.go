@@ -75,7 +75,7 @@ type simulation struct {
 func New(streams cli.IO, cluster Jobs) *cobra.Command {
 	s := &simulation{IO: streams, cluster: cluster}
 	cmd := &cobra.Command{
-		Use: "simulate -f FILE", Short: "Play a Job in virtual time: what would happen if", Long: simulateLong,
+		Use: "simulate -f FILE", Short: "Simulate a Job in virtual time, with the failures that you choose", Long: simulateLong,
 		Example: simulateExample, Args: cli.FileOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd.Context()) },
 	}
