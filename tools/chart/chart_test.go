@@ -274,6 +274,14 @@ func TestBadValuesAreRefusedByName(t *testing.T) {
 		"a label that selects pods":  {map[string]any{"podLabels": map[string]any{"app.kubernetes.io/component": "x"}}, "at '/podLabels/app.kubernetes.io~1component': false schema"},
 		"a label that objects have":  {map[string]any{"monitoring": map[string]any{"labels": map[string]any{"app.kubernetes.io/version": "x"}}}, "at '/monitoring/labels/app.kubernetes.io~1version': false schema"},
 		"no leader election":         {map[string]any{"executor": map[string]any{"replicas": 1, "extraArgs": []any{"--leader-elect=false"}}}, "executor.extraArgs: --leader-elect=false is not possible"},
+		"some namespaces in place of the built-in controllers": {
+			map[string]any{"mode": "replace", "executor": map[string]any{"namespaces": []any{"a"}}},
+			"executor.namespaces is not possible in mode replace",
+		},
+		"some namespaces in place of the built-in controllers, with the engine inside": {
+			map[string]any{"mode": "embedded-replace", "executor": map[string]any{"namespaces": []any{"a"}}},
+			"executor.namespaces is not possible in mode embedded-replace",
+		},
 		"clients with one Secret": {
 			map[string]any{"certificates": map[string]any{"clients": []any{map[string]any{"name": "a"}, map[string]any{"name": "a", "namespace": releaseNamespace}}}},
 			"certificates.clients: two named a would have the same Secret jobpolicy-client-a in namespace " + releaseNamespace,

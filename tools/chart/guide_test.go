@@ -3,6 +3,7 @@ package chart
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -59,6 +60,34 @@ func TestGuideLetsPrometheusScrape(t *testing.T) {
 	forgetVersions(rendered)
 	if diff := cmp.Diff(rendered, built); diff != "" {
 		t.Errorf("objects differ (-helm +kustomize):\n%s", diff)
+	}
+}
+
+// Whoever looks for the name of an alert finds it in the guide, with what to do. The guide names no other alerts.
+func TestGuideSaysWhatToDoAboutEachAlert(t *testing.T) {
+	alerts, err := os.ReadFile(filepath.Join(chartDir, "files/alerts.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	guide, err := os.ReadFile(filepath.Join(kustomizeDir, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(guide), "\n### When an alert fires\n")
+	table, _, _ = strings.Cut(table, "\n#")
+	var have, want []string
+	for line := range strings.Lines(table) {
+		if cells := strings.Split(line, "|"); len(cells) > 1 {
+			have = append(have, regexp.MustCompile(`Jobpolicy\w+`).FindAllString(cells[1], -1)...)
+		}
+	}
+	for _, match := range regexp.MustCompile(`(?m)^ +- alert: (\w+)$`).FindAllStringSubmatch(string(alerts), -1) {
+		want = append(want, match[1])
+	}
+	slices.Sort(have)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, have); diff != "" {
+		t.Errorf("alerts (-alerts.yaml +guide):\n%s", diff)
 	}
 }
 
