@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/deploy/local/cluster"
@@ -66,12 +68,37 @@ func TestCronJobsBesideTheBuiltinController(t *testing.T) {
 		}
 	}
 	t.Logf("runs of contested CronJobs, by who started them: %v", by)
+	w.checkAgreed(t)
 	w.waitEvent(t, "contested-0", "NotSuspended", cronManager)
 	for _, event := range w.events(t, "handed-over") {
 		if strings.HasPrefix(event, "NotSuspended") {
 			t.Errorf("an event on a CronJob that is suspended for the built-in controller: %s", event)
 		}
 	}
+}
+
+// checkAgreed checks that the controllers agree on the CronJobs: at rest, neither writes what the
+// other has written otherwise. Both prune the history of a CronJob and write parts of its status.
+func (w *cronWorld) checkAgreed(t *testing.T) {
+	t.Helper()
+	versions := func() map[string]string {
+		list, err := w.client.BatchV1().CronJobs(w.namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := map[string]string{}
+		for _, c := range list.Items {
+			at[c.Name] = c.ResourceVersion
+		}
+		return at
+	}
+	const atRest = 5 * time.Second
+	eventually(t, "nobody writes a CronJob for "+atRest.String(), func() (bool, string) {
+		before := versions()
+		time.Sleep(atRest)
+		diff := cmp.Diff(before, versions())
+		return diff == "", diff
+	})
 }
 
 // startBesidePlane starts a control plane in which the built-in controllers of
