@@ -31,7 +31,7 @@ func TestARunningExecutorShowsItsJobs(t *testing.T) {
 			return nil
 		})
 	}
-	await("/metrics", "jobpolicy_managed_jobs 2\n", `jobpolicy_held_jobs{reason="pod_failure_backoff"} 0`, `jobpolicy_rejected_jobs{reason="INVALID_REQUEST"} 0`,
+	await("/metrics", "jobpolicy_managed_jobs 2\n", `jobpolicy_waiting_jobs{reason="pod_failure_backoff"} 0`, `jobpolicy_rejected_jobs{reason="INVALID_REQUEST"} 0`,
 		`rest_client_requests_total{code="200",host="`)
 	await("/debug/decisions?name=job-1", `"name":"job-1"`)
 	await("/debug/cronjobs?format=json", "[]")

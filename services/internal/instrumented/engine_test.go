@@ -182,7 +182,7 @@ func TestDecisionIsReportedInSpanAndMetrics(t *testing.T) {
 	for _, e := range span.Events() {
 		events = append(events, e.Name+" "+e.Attributes[0].Value.AsString())
 	}
-	if diff := cmp.Diff([]string{"rule.answered backoffLimitExceeded", "rule.answered deadlinePassed", "decision.held pods_remaining"}, events); diff != "" {
+	if diff := cmp.Diff([]string{"rule.answered backoffLimitExceeded", "rule.answered deadlinePassed", "decision.waiting pods_remaining"}, events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	if got := testutil.ToFloat64(b.metrics.decisions.WithLabelValues("apply", "deadlinePassed")); got != 1 {

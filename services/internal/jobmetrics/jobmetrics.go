@@ -93,9 +93,9 @@ type Jobs interface {
 // A collector counts when somebody reads the metrics. Replicas that do not lead know no
 // Jobs and export 0.
 type collector struct {
-	jobs                    Jobs
-	rejections              *Rejections
-	managed, held, rejected *prometheus.Desc
+	jobs                       Jobs
+	rejections                 *Rejections
+	managed, waiting, rejected *prometheus.Desc
 }
 
 // Register exports the metrics.
@@ -103,7 +103,7 @@ func Register(r prometheus.Registerer, jobs Jobs, rejections *Rejections) error 
 	return r.Register(&collector{
 		jobs: jobs, rejections: rejections,
 		managed:  prometheus.NewDesc("jobpolicy_managed_jobs", "Jobs that this executor manages and that have not finished.", nil, nil),
-		held:     prometheus.NewDesc("jobpolicy_held_jobs", "Managed Jobs that wait for something, by reason: one of WaitReason of the contract, pods_refused (the API server refuses to create pods) or pods_hindered (pods cannot start). A Job counts once for each of its reasons.", []string{"reason"}, nil),
+		waiting:  prometheus.NewDesc("jobpolicy_waiting_jobs", "Managed Jobs that wait for something, by reason: one of WaitReason of the contract, pods_refused (the API server refuses to create pods) or pods_hindered (pods cannot start). A Job counts once for each of its reasons.", []string{"reason"}, nil),
 		rejected: prometheus.NewDesc("jobpolicy_rejected_jobs", "Managed Jobs about which the engine makes no decision, by reason (ErrorReason of the contract).", []string{"reason"}, nil),
 	})
 }
@@ -111,16 +111,16 @@ func Register(r prometheus.Registerer, jobs Jobs, rejections *Rejections) error 
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(out chan<- *prometheus.Desc) {
 	out <- c.managed
-	out <- c.held
+	out <- c.waiting
 	out <- c.rejected
 }
 
 // Collect implements prometheus.Collector. Reasons that no Job has are exported as 0.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
-	held, rejected := map[string]int{podsRefused: 0, podsHindered: 0}, map[string]int{}
+	waiting, rejected := map[string]int{podsRefused: 0, podsHindered: 0}, map[string]int{}
 	for reason := range jobpolicyv1.WaitReason_name {
 		if reason := jobpolicyv1.WaitReason(reason); reason != jobpolicyv1.WaitReason_WAIT_REASON_UNSPECIFIED {
-			held[telemetry.WaitReason(reason)] = 0
+			waiting[telemetry.WaitReason(reason)] = 0
 		}
 	}
 	for _, reason := range rejections {
@@ -136,15 +136,15 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		}
 		managed++
 		for reason := range reasons(o) {
-			held[reason]++
+			waiting[reason]++
 		}
 	})
 	for reason, n := range c.rejections.of(known) {
 		rejected[reason] += n
 	}
 	out <- prometheus.MustNewConstMetric(c.managed, prometheus.GaugeValue, float64(managed))
-	for reason, n := range held {
-		out <- prometheus.MustNewConstMetric(c.held, prometheus.GaugeValue, float64(n), reason)
+	for reason, n := range waiting {
+		out <- prometheus.MustNewConstMetric(c.waiting, prometheus.GaugeValue, float64(n), reason)
 	}
 	for reason, n := range rejected {
 		out <- prometheus.MustNewConstMetric(c.rejected, prometheus.GaugeValue, float64(n), reason)

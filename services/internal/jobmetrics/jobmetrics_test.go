@@ -95,10 +95,10 @@ func TestJobsAreCountedByWhatTheyWaitFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, registry, map[string]float64{
-		"managed_jobs":                  5,
-		"held_jobs pod_failure_backoff": 2, "held_jobs pods_remaining": 1,
-		"held_jobs pods_refused": 1, "held_jobs pods_hindered": 1,
-		"held_jobs finalizers": 0, "rejected_jobs INVALID_REQUEST": 0,
+		"managed_jobs":                     5,
+		"waiting_jobs pod_failure_backoff": 2, "waiting_jobs pods_remaining": 1,
+		"waiting_jobs pods_refused": 1, "waiting_jobs pods_hindered": 1,
+		"waiting_jobs finalizers": 0, "rejected_jobs INVALID_REQUEST": 0,
 	})
 }
 

@@ -99,7 +99,7 @@ func (d Decision) Record(span trace.Span) {
 			AttrRule.String(a.GetRule().Name()), AttrRuleDecided.Bool(a.GetDecided()), AttrRuleDetail.String(a.GetDetail())))
 	}
 	for _, w := range d.Waits {
-		span.AddEvent(EventDecisionHeld, trace.WithAttributes(
+		span.AddEvent(EventDecisionWaiting, trace.WithAttributes(
 			AttrWaitReason.String(WaitReason(w.GetReason())), AttrWaitDetail.String(w.GetDetail())))
 	}
 }

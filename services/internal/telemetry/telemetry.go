@@ -23,8 +23,8 @@ const (
 	SpanDecisionMade = "decision.made"
 	// EventRuleAnswered is the answer of one rule. Each rule that was asked has one event.
 	EventRuleAnswered = "rule.answered"
-	// EventDecisionHeld is one wait of the decision.
-	EventDecisionHeld = "decision.held"
+	// EventDecisionWaiting is one wait of the decision.
+	EventDecisionWaiting = "decision.waiting"
 )
 
 // Attributes of SpanDecisionMade. All values are counts or come from short lists, except
