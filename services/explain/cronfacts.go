@@ -159,7 +159,7 @@ func (w *cronWork) notes() {
 		},
 		{
 			named == "" && w.hasOptions(), "annotations",
-			"Only jobpolicy heeds the options under jobpolicy.dev/. The built-in controller does not know them.",
+			"Only jobpolicy reads the options under jobpolicy.dev/. The built-in controller does not know them.",
 		},
 		{
 			len(w.Active) > 1 && cmp.Or(spec.ConcurrencyPolicy, batchv1.AllowConcurrent) == batchv1.AllowConcurrent, "concurrencyPolicy",
@@ -179,7 +179,7 @@ func (w *cronWork) notes() {
 		},
 		{
 			spec.JobTemplate.Spec.TTLSecondsAfterFinished != nil, "ttlSecondsAfterFinished",
-			"The Job template has a time to live: it may take Jobs away before the history limits do.",
+			"The Job template has a time to live: Jobs may be deleted before the history limits apply.",
 		},
 	} {
 		if n.applies {

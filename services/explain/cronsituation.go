@@ -27,7 +27,7 @@ func (w *cronWork) situation() {
 	switch rule {
 	case jobpolicyv1.Rule_RULE_DELETING:
 		w.advise("It is gone when its finalizers are removed: %s.", strings.Join(w.CronJob.Finalizers, ", "))
-		w.say(Deleting, "The CronJob is being deleted since %s: no run starts any more.", w.when(w.CronJob.DeletionTimestamp.Time))
+		w.say(Deleting, "Deletion of the CronJob was requested at %s: no more runs start.", w.when(w.CronJob.DeletionTimestamp.Time))
 	case jobpolicyv1.Rule_RULE_MANUAL_RUN_REQUESTED:
 		w.runNow(decidedBecause(e))
 	case jobpolicyv1.Rule_RULE_UNKNOWN_TIME_ZONE:
@@ -37,7 +37,7 @@ func (w *cronWork) situation() {
 		if w.unreadable == nil { // another engine may read less
 			w.unreadable = errors.New(`schedule: expected five fields such as "30 2 * * 1-5"`)
 		}
-		w.advise("Mend the %v.", w.unreadable)
+		w.advise("Fix the %v.", w.unreadable)
 		w.say(Invalid, "No run starts: %s.", decidedBecause(e))
 	case jobpolicyv1.Rule_RULE_NEVER_DUE:
 		w.advise("Set spec.schedule to a day that comes: \"0 0 30 2 *\", for example, never does.")
@@ -45,7 +45,7 @@ func (w *cronWork) situation() {
 	case jobpolicyv1.Rule_RULE_SUSPENDED:
 		w.suspended()
 	case jobpolicyv1.Rule_RULE_TOO_MANY_FAILURES:
-		w.advise("Mend what makes the runs fail, and resume the CronJob.")
+		w.advise("Fix what makes the runs fail, and resume the CronJob.")
 		w.say(Suspended, "The CronJob is being suspended, as %s asks: %s.", annotation.SuspendAfter, decidedBecause(e))
 	case jobpolicyv1.Rule_RULE_STARTING_DEADLINE_PASSED:
 		w.advise("spec.startingDeadlineSeconds (%d) is how late a run may start. See why it was late: an active run, a suspension, or %s that was away.",
@@ -55,7 +55,7 @@ func (w *cronWork) situation() {
 		w.advise("Delete the Job that has the name; the run starts then, unless it is too late.")
 		w.say(Blocked, "The run of %s cannot start: %s.%s", w.when(w.due()), decidedBecause(e), w.nextText())
 	case jobpolicyv1.Rule_RULE_START_JITTER:
-		w.advise("You need not do anything: the run starts by itself. %s delays each run, always by the same time for the same run.", annotation.StartJitter)
+		w.advise("No action needed: the run starts by itself. %s delays each run, always by the same time for the same run.", annotation.StartJitter)
 		w.say(Waiting, "The run of %s waits for its start jitter.", w.when(w.due()))
 	case jobpolicyv1.Rule_RULE_CONCURRENCY_FORBIDDEN:
 		w.forbidden()
@@ -128,7 +128,7 @@ func (w *cronWork) nextText() string {
 
 func (w *cronWork) runNow(detail string) {
 	if create := w.resp.GetCreate(); create != nil {
-		w.advise("Nothing: %s starts the Job %s.", w.cronManager(), create.GetName())
+		w.advise("No action needed: %s starts the Job %s.", w.cronManager(), create.GetName())
 		w.say(Starting, "A run starts now, because %s asks for it.", annotation.RunNow)
 		return
 	}
@@ -208,7 +208,7 @@ func (w *cronWork) runDue() {
 	if len(w.resp.GetDelete()) > 0 {
 		replaced = fmt.Sprintf(" The active run is deleted before (concurrencyPolicy Replace): %s.", w.activeNames())
 	}
-	if w.Now.Sub(at) < patience {
+	if w.Now.Sub(at) < reactionTime {
 		w.say(Starting, "The run of %s starts.%s", w.when(at), replaced)
 		return
 	}

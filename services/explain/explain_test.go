@@ -292,7 +292,7 @@ func TestPodsThatTheAPIServerRefuses(t *testing.T) {
 		"a webhook that is away": {
 			facts: explain.Facts{Job: job(), Events: refused(`Internal error occurred: failed calling webhook "w": connection refused`)},
 			state: explain.Blocked,
-			says:  []string{"an admission webhook does not answer", "change: Mend the webhook"},
+			says:  []string{"an admission webhook does not answer", "change: Fix the webhook"},
 		},
 		"a webhook that denies": {
 			facts: explain.Facts{Job: job(), Events: refused(`admission webhook "w" denied the request: no`)},
@@ -334,7 +334,7 @@ func TestAJobThatDoesNotGoOn(t *testing.T) {
 			})},
 			state: explain.Suspended,
 			says: []string{
-				"headline: The Job is suspended since 2026-05-04T11:58:00Z (2m ago): it has no pods until spec.suspend is false.", "change: Set spec.suspend to false: kubectl patch job/job -n ns",
+				"headline: The Job has been suspended since 2026-05-04T11:58:00Z (2m ago): it has no pods until spec.suspend is false.", "change: Set spec.suspend to false: kubectl patch job/job -n ns",
 				"note: activeDeadlineSeconds", "end: Failed (DeadlineExceeded) when it has been active for 60s",
 			},
 		},

@@ -18,8 +18,8 @@ import (
 type Next struct {
 	// At is when. Absent: now.
 	At *time.Time `json:"at,omitempty"`
-	// OrLater: it may happen up to 10 minutes later. Failed pods are gone, or may be, and a
-	// controller that has seen them waits longer before it tries again.
+	// OrLater: it may happen later. Failed pods are gone, or may be, and a controller that has
+	// seen them waits longer before it tries again: up to longestDelay, unless its flags say more.
 	OrLater bool `json:"orLater,omitempty"`
 	// OrEarlier: it may happen earlier. A pod that succeeded is gone, and a controller that
 	// has seen it counts only the failures after it.
@@ -35,7 +35,8 @@ type Step struct {
 	Text string `json:"text"`
 }
 
-// longestDelay is the longest time between a failure and the next try.
+// longestDelay is the default of --max-pod-failure-backoff, and what the built-in controller has:
+// the longest delay between a failure and the next try.
 const longestDelay = 10 * time.Minute
 
 // maxLooks is how many times an engine is asked what comes next.

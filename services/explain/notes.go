@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/executor/wire"
 )
 
@@ -54,7 +55,8 @@ func (w *work) notes() {
 		},
 		{
 			(w.State == Complete || w.State == Failed) && w.Job.Spec.TTLSecondsAfterFinished != nil, "ttlSecondsAfterFinished",
-			"The time to live is the same for complete and failed Jobs, and takes the pods and their logs along. The controller counts it by its own clock, from when the condition became true.",
+			"spec.ttlSecondsAfterFinished applies to complete and failed Jobs alike; under jobpolicy the annotations " + annotation.TTLAfterComplete + " and " + annotation.TTLAfterFailed +
+				" override it, each for one outcome. The pods and their logs are deleted with the Job. The controller counts the time by its own clock, from when the condition became true.",
 		},
 		{
 			(w.State == Complete || w.State == Failed) && cronOwner(w.Job) != "", "history limits",

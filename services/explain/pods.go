@@ -92,7 +92,7 @@ func (w *work) problem(p *corev1.Pod) (PodProblem, bool) {
 // lateEnd finds a pod that should have ended, for example because its node is gone.
 func (w *work) lateEnd(p *corev1.Pod) (PodProblem, bool) {
 	late := w.Now.Sub(p.DeletionTimestamp.Time)
-	if late < patience {
+	if late < reactionTime {
 		return PodProblem{}, false
 	}
 	return PodProblem{
@@ -147,7 +147,7 @@ func waitingContainer(p *corev1.Pod) (PodProblem, bool) {
 		case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable":
 			return PodProblem{
 				Kind: "image", Why: fmt.Sprintf("the image%s%s cannot be pulled (%s)", named(" ", s.Image), named(" of container ", s.Name), message),
-				Change: "Put the image there or mend the pull secret: the kubelet tries again by itself. For another image, create the Job anew.",
+				Change: "Put the image there or fix the pull secret: the kubelet tries again by itself. For another image, create the Job anew.",
 			}, true
 		case "CreateContainerConfigError":
 			return PodProblem{

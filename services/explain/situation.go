@@ -15,8 +15,8 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// patience is how long a controller may take to act before a report mentions it.
-const patience = 30 * time.Second
+// reactionTime is how long a controller may take to act before a report mentions it.
+const reactionTime = 30 * time.Second
 
 // queueLabel names the queue of Kueue in which a Job waits.
 const queueLabel = "kueue.x-k8s.io/queue-name"
@@ -85,7 +85,7 @@ func (w *work) deleting() bool {
 		return false
 	}
 	w.advise("It is gone when its finalizers are removed: %s.", strings.Join(w.Job.Finalizers, ", "))
-	return w.say(Deleting, "The Job is being deleted since %s.", w.when(w.Job.DeletionTimestamp.Time))
+	return w.say(Deleting, "Deletion of the Job was requested at %s.", w.when(w.Job.DeletionTimestamp.Time))
 }
 
 // ending: the verdict is in the status, and the terminal condition follows when the pods
@@ -104,7 +104,7 @@ func (w *work) ending() bool {
 // unmanaged: the status was never written, so nobody acts on the Job.
 func (w *work) unmanaged() bool {
 	age := w.Now.Sub(w.Job.CreationTimestamp.Time)
-	if w.Job.Status.StartTime != nil || len(w.Job.Status.Conditions) > 0 || len(w.Facts.Pods) > 0 || age < patience {
+	if w.Job.Status.StartTime != nil || len(w.Job.Status.Conditions) > 0 || len(w.Facts.Pods) > 0 || age < reactionTime {
 		return false
 	}
 	if len(w.Events) > 0 || w.recorded { // somebody tried
@@ -125,16 +125,16 @@ func (w *work) suspended() bool {
 	if !ptr.Deref(w.Job.Spec.Suspend, false) {
 		return false
 	}
-	since := ""
+	suspended := "is suspended"
 	if c := jobCondition(w.Job, batchv1.JobSuspended); c != nil {
-		since = " since " + w.when(c.LastTransitionTime.Time)
+		suspended = "has been suspended since " + w.when(c.LastTransitionTime.Time)
 	}
 	if queue := w.Job.Labels[queueLabel]; queue != "" {
 		w.advise("It is resumed when its Workload is admitted by the queue %q (Kueue).", queue)
-		return w.say(Suspended, "The Job is suspended%s: it waits for a place in the queue %q.", since, queue)
+		return w.say(Suspended, "The Job %s: it waits for a place in the queue %q.", suspended, queue)
 	}
 	w.advise("Set spec.suspend to false: kubectl patch job/%s -n %s -p '{\"spec\":{\"suspend\":false}}'", w.Name, w.Namespace)
-	return w.say(Suspended, "The Job is suspended%s: it has no pods until spec.suspend is false.", since)
+	return w.say(Suspended, "The Job %s: it has no pods until spec.suspend is false.", suspended)
 }
 
 func (w *work) paused() bool {
@@ -200,7 +200,7 @@ func whyNotCreated(message string) (why, change string) {
 	case strings.Contains(text, "failed quota"):
 		return "a quota asks for requests or limits that the pods do not have: " + text, "Set requests and limits in the pod template, or a LimitRange in the namespace."
 	case strings.Contains(text, "failed calling webhook"):
-		return "an admission webhook does not answer: " + text, "Mend the webhook, or set its failurePolicy to Ignore; the Job goes on by itself."
+		return "an admission webhook does not answer: " + text, "Fix the webhook, or set its failurePolicy to Ignore; the Job goes on by itself."
 	case strings.Contains(text, "admission webhook"):
 		return "an admission webhook denies it: " + text, "Change the pod template so that the webhook allows it; the template of a Job cannot be changed, so create it anew."
 	case strings.Contains(text, "violates PodSecurity"):
@@ -221,7 +221,7 @@ func (w *work) backingOff() bool {
 		if w.Counts.Active > 0 && wire.Indexed(w.Job) && w.Job.Spec.BackoffLimitPerIndex != nil {
 			return false // other indexes run
 		}
-		w.advise("You need not do anything: the Job tries again by itself. The delay starts at 10 s and doubles with each failure in a row, up to 10 min. Meanwhile you can mend the cause of the failures.")
+		w.advise("No action needed: the Job tries again by itself. By default, the delay starts at 10 s and doubles with each failure in a row, up to 10 min. You can fix the cause of the failures in the meantime.")
 		last := ""
 		if p := w.lastFailed(); p != nil {
 			last = fmt.Sprintf(" The last one, %s, failed %s: %s.", p.Name, w.ago(failedAt(p)), whyFailed(p))
@@ -246,10 +246,10 @@ func (w *work) orLater() string {
 	case w.gone == 0 && (w.Next == nil || !w.Next.OrLater):
 		return ""
 	case w.gone == 0:
-		return fmt.Sprintf(" Failures that the pod failure policy ignores add to the delay, too, and nothing shows those whose pods are gone: the controller may wait longer, at most %s after the last failure.",
+		return fmt.Sprintf(" Failures that the pod failure policy ignores add to the delay, too, and nothing shows those whose pods are gone: the controller may wait longer, by default at most %s after the last failure.",
 			simulate.Clock(longestDelay))
 	}
-	return fmt.Sprintf(" Failed pods that are gone: %d. A controller that has seen them fail counts them, too, and may wait longer before it tries again, at most %s after the last failure.",
+	return fmt.Sprintf(" Failed pods that are gone: %d. A controller that has seen them fail counts them, too, and may wait longer before it tries again, by default at most %s after the last failure.",
 		w.gone, simulate.Clock(longestDelay))
 }
 
@@ -282,7 +282,7 @@ func (w *work) starting() bool {
 	if w.gone > 0 {
 		return w.say(BackingOff, "The Job lacks pods: %d.%s", n, w.orLater())
 	}
-	if age := w.Now.Sub(w.Job.CreationTimestamp.Time); age < patience || w.recorded || w.recentChange() {
+	if age := w.Now.Sub(w.Job.CreationTimestamp.Time); age < reactionTime || w.recorded || w.recentChange() {
 		return w.say(Starting, "The Job starts: %s to be created.", pods(int(n)))
 	}
 	w.advise("See whether %s runs, and what it logs.", manager(w.Job))
@@ -294,7 +294,7 @@ func (w *work) starting() bool {
 func (w *work) recentChange() bool {
 	for i := range w.Facts.Pods {
 		p := &w.Facts.Pods[i]
-		if w.Now.Sub(p.CreationTimestamp.Time) < patience || (ended(p) && w.Now.Sub(failedAt(p)) < patience) {
+		if w.Now.Sub(p.CreationTimestamp.Time) < reactionTime || (ended(p) && w.Now.Sub(failedAt(p)) < reactionTime) {
 			return true
 		}
 	}

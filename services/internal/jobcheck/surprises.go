@@ -168,6 +168,6 @@ func ttl(s *subject) {
 			"is %d: the Job, its pods and their logs are gone so soon after the end, also when it failed", *seconds))
 	case s.annotations[annotation.TTLAfterComplete] == "" && s.annotations[annotation.TTLAfterFailed] == "":
 		s.find(Note, "ttlSecondsAfterFinished", fmt.Sprintf(
-			"is %d for a failed Job, too, and takes its pods and their logs along; under jobpolicy the annotations %s and %s set one time each", *seconds, annotation.TTLAfterComplete, annotation.TTLAfterFailed))
+			"is %d for a failed Job, too, and its pods and their logs are deleted with it; under jobpolicy the annotations %s and %s set one time each", *seconds, annotation.TTLAfterComplete, annotation.TTLAfterFailed))
 	}
 }

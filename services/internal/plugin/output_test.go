@@ -156,8 +156,8 @@ func TestWaitForAJobThatIsGoneAtItsEnd(t *testing.T) {
 		code int
 		want string
 	}{
-		"Completed":            {cli.ExitOK, "Complete after 1m: it is over (the Job is deleted since)"},
-		"BackoffLimitExceeded": {cli.ExitNo, "Failed after 1m: it is over (the Job is deleted since)"},
+		"Completed":            {cli.ExitOK, "Complete after 1m: it is over (the Job has since been deleted)"},
+		"BackoffLimitExceeded": {cli.ExitNo, "Failed after 1m: it is over (the Job has since been deleted)"},
 		"FailedIndexes":        {cli.ExitNo, "Failed after 1m"},
 		"SuccessfulCreate":     {cli.ExitFailed, "was deleted before it was seen to finish"},
 	} {

@@ -221,7 +221,7 @@ func (c *waitCommand) tellEnd(job *batchv1.Job, condition *batchv1.JobCondition)
 	}
 	counts := progress(job)
 	if c.deleted {
-		counts = "the Job is deleted since"
+		counts = "the Job has since been deleted"
 	}
 	fmt.Fprintf(c.Out, "%s%s: %s (%s)\n", cli.Paint(c.Out, painted, string(condition.Type)), took, condition.Message, counts)
 }

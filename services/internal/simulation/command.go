@@ -22,11 +22,11 @@ import (
 	"jobpolicy.dev/services/internal/play"
 )
 
-const simulateLong = `Plays a Job in virtual time against the policy engine, and shows what becomes of it.
+const simulateLong = `Simulates a Job in virtual time with the policy engine, and shows what happens to it.
 Needs no cluster. A pod succeeds after --runtime, unless --pod or --fail-rate says
-otherwise; the same flags always give the same play.
+otherwise; the same flags always give the same result.
 
---pod PODS:OUTCOME[@DURATION][,OUTCOME…] says how certain pods fare. PODS is an index of
+--pod PODS:OUTCOME[@DURATION][,OUTCOME…] sets the outcomes of certain pods. PODS is an index of
 an Indexed Job, else the number of a pod in the order of creation, from 0; or a range
 such as 0-4, or * for all. Several outcomes are those of the attempts in order (of an
 index, or of a container that is restarted in its pod); the last one stands for all further
@@ -91,23 +91,23 @@ func New(streams cli.IO, cluster Jobs) *cobra.Command {
 
 func (s *simulation) addFlags(fs *pflag.FlagSet) {
 	fs.SortFlags = false
-	fs.StringVarP(&s.file, "filename", "f", "", "The Job, or the CronJob one of whose Jobs is played, in YAML or JSON; - is standard input.")
+	fs.StringVarP(&s.file, "filename", "f", "", "File with the Job, or with a CronJob whose Job is simulated, in YAML or JSON; - is standard input.")
 	if s.cluster != nil {
-		fs.StringVar(&s.from, "from", "", "A Job of the cluster, as `job/NAME`: its spec is played from the beginning.")
+		fs.StringVar(&s.from, "from", "", "A Job of the cluster, as `job/NAME`. It is simulated from its creation.")
 	}
-	fs.Var(cli.List(&s.scenario.Scripts, simulate.ParseScript), "pod", "How certain pods fare, such as `0:fail(42)@30s`. May be repeated; the first that names a pod counts.")
-	fs.Var(cli.Value(&s.scenario.FailRate, parseRate), "fail-rate", "The share of all other attempts that fail, from 0 to 1.")
-	fs.Var(cli.Value(&s.scenario.FailCode, parseExitCode), "fail-code", "The `exit code` of these. Default: 1.")
-	fs.Uint64Var(&s.scenario.Seed, "seed", 1, "What is drawn follows from this `number`.")
+	fs.Var(cli.List(&s.scenario.Scripts, simulate.ParseScript), "pod", "Outcomes of certain pods, such as `0:fail(42)@30s`. May be repeated; the first flag that names a pod applies.")
+	fs.Var(cli.Value(&s.scenario.FailRate, parseRate), "fail-rate", "Share of the other attempts that fail, from 0 to 1.")
+	fs.Var(cli.Value(&s.scenario.FailCode, parseExitCode), "fail-code", "`Exit code` of the attempts that fail because of --fail-rate. Default: 1.")
+	fs.Uint64Var(&s.scenario.Seed, "seed", 1, "`Seed` of the random numbers.")
 	fs.Var(cli.Value(&s.scenario.Runtime, simulate.ParseRuntime), "runtime", "How long a container runs: 5m, or `5m±1m` to draw from 4 to 6 minutes. Default: 1m.")
 	fs.Var(cli.Value(&s.scenario.StartDelay, cli.ParseDuration), "start-delay", "How long a pod is Pending. Default: 1s.")
 	fs.Var(cli.Value(&s.scenario.StopDelay, cli.ParseDuration), "stop-delay", "How long a deleted pod takes to end. Default: 1s.")
 	fs.Var(cli.Value(&s.suspend, cli.ParseDuration), "suspend-at", "Suspend the Job at this `time`.")
 	fs.Var(cli.Value(&s.resume, cli.ParseDuration), "resume-at", "Resume the Job at this `time`.")
-	fs.Var(cli.Value(&s.delete, cli.ParseDuration), "delete-at", "Delete the Job at this `time`; the play ends there.")
+	fs.Var(cli.Value(&s.delete, cli.ParseDuration), "delete-at", "Delete the Job at this `time`; the simulation ends there.")
 	fs.Var(cli.List(&s.scenario.Changes, simulate.ParseScale), "scale", "Change the Job's size: `5@30s` sets parallelism, parallelism=5,completions=5@30s both. May be repeated.")
-	fs.Var(cli.Value(&s.scenario.Span, cli.ParseDuration), "span", "How long the play may last, in virtual time. Default: 720h (30 days).")
-	fs.IntVar(&s.runs, "runs", 1, "Play so `many` times, each with the next seed, and show how the results are distributed.")
+	fs.Var(cli.Value(&s.scenario.Span, cli.ParseDuration), "span", "How long the simulation may last, in virtual time. Default: 720h (30 days).")
+	fs.IntVar(&s.runs, "runs", 1, "`Number` of simulations, each with the next seed. With more than 1, shows how the results are distributed.")
 }
 
 func (s *simulation) run(ctx context.Context) error {
