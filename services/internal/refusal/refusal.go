@@ -20,6 +20,7 @@ import (
 	"jobpolicy.dev/engine"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
+	"jobpolicy.dev/services/internal/clip"
 )
 
 // A status travels in HTTP/2 trailers, its details in base64. Clients written in
@@ -67,7 +68,7 @@ func (r Refusal) Err() error {
 		if info.Metadata == nil {
 			info.Metadata = map[string]string{}
 		}
-		info.Metadata[key] = Clip(value, maxMetadataBytes)
+		info.Metadata[key] = clip.Text(value, maxMetadataBytes)
 	}
 	details := []protoadapt.MessageV1{info}
 	if delay := retryDelays[r.Reason]; delay > 0 {
@@ -76,7 +77,7 @@ func (r Refusal) Err() error {
 	if len(r.Violations) > 0 {
 		details = append(details, badRequest(r.Violations))
 	}
-	st, err := status.New(r.Code, Clip(r.Text, maxDescriptionBytes)).WithDetails(details...)
+	st, err := status.New(r.Code, clip.Text(r.Text, maxDescriptionBytes)).WithDetails(details...)
 	if err != nil {
 		// Cannot be: the details are valid UTF-8, and the code is not OK.
 		return status.Error(codes.Internal, internalText)
@@ -152,7 +153,7 @@ func badRequest(violations []engine.FieldViolation) *errdetails.BadRequest {
 	size := 0
 	for _, v := range violations {
 		fv := &errdetails.BadRequest_FieldViolation{
-			Field: Clip(v.Field, maxDescriptionBytes), Description: Clip(v.Description, maxDescriptionBytes),
+			Field: clip.Text(v.Field, maxDescriptionBytes), Description: clip.Text(v.Description, maxDescriptionBytes),
 		}
 		if size += proto.Size(fv); size > maxDetailBytes {
 			break
@@ -164,19 +165,11 @@ func badRequest(violations []engine.FieldViolation) *errdetails.BadRequest {
 
 func invalidText(violations []engine.FieldViolation) string {
 	first := strings.TrimPrefix(violations[0].Field+": "+violations[0].Description, ": ")
-	text := Clip("invalid request: "+first, maxDescriptionBytes-len(" (and 1000000 more)"))
+	text := clip.Text("invalid request: "+first, maxDescriptionBytes-len(" (and 1000000 more)"))
 	if others := len(violations) - 1; others > 0 {
 		text += fmt.Sprintf(" (and %d more)", others)
 	}
 	return text
-}
-
-// Clip cuts off a text of somebody else that is too long, and makes it valid UTF-8.
-func Clip(s string, maxBytes int) string {
-	if len(s) > maxBytes {
-		s = s[:maxBytes] + "…"
-	}
-	return strings.ToValidUTF8(s, "")
 }
 
 // FromContextOf returns FromContext of ctx's error, or nil if ctx is not done.

@@ -8,6 +8,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+
+	"jobpolicy.dev/services/internal/clip"
 )
 
 // Bounds of what callers can choose in a span, in bytes. That of attributes is
@@ -37,7 +39,7 @@ func (c cleaning) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan
 type cleanSpan struct{ sdktrace.ReadOnlySpan }
 
 // Name implements sdktrace.ReadOnlySpan.
-func (s cleanSpan) Name() string { return cleanText(s.ReadOnlySpan.Name(), maxSpanNameBytes) }
+func (s cleanSpan) Name() string { return clip.Text(s.ReadOnlySpan.Name(), maxSpanNameBytes) }
 
 // Attributes implements sdktrace.ReadOnlySpan.
 func (s cleanSpan) Attributes() []attribute.KeyValue {
@@ -48,7 +50,7 @@ func (s cleanSpan) Attributes() []attribute.KeyValue {
 func (s cleanSpan) Events() []sdktrace.Event {
 	events := s.ReadOnlySpan.Events() // a copy
 	for i := range events {
-		events[i].Name = cleanText(events[i].Name, maxSpanNameBytes)
+		events[i].Name = clip.Text(events[i].Name, maxSpanNameBytes)
 		events[i].Attributes = cleanAttributes(events[i].Attributes)
 	}
 	return events
@@ -57,7 +59,7 @@ func (s cleanSpan) Events() []sdktrace.Event {
 // Status implements sdktrace.ReadOnlySpan.
 func (s cleanSpan) Status() sdktrace.Status {
 	status := s.ReadOnlySpan.Status()
-	status.Description = cleanText(status.Description, maxStatusBytes)
+	status.Description = clip.Text(status.Description, maxStatusBytes)
 	return status
 }
 
@@ -90,11 +92,4 @@ func cleanAttributes(attributes []attribute.KeyValue) []attribute.KeyValue {
 		return attributes
 	}
 	return clean
-}
-
-func cleanText(s string, maxBytes int) string {
-	if len(s) > maxBytes {
-		s = s[:maxBytes] + "…"
-	}
-	return strings.ToValidUTF8(s, "")
 }
