@@ -24,12 +24,12 @@ type decoder struct{ runtime.Serializer }
 
 // Decode implements runtime.Decoder.
 func (d decoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
-	return d.Serializer.Decode(lean(data), defaults, into)
+	return d.Serializer.Decode(stripFields(data), defaults, into)
 }
 
-// lean returns data without the fields that are not kept. It returns data itself if that is
+// stripFields returns data without the fields that are not kept. It returns data itself if that is
 // not a pod or a list of pods, or cannot be read. It never changes data.
-func lean(data []byte) []byte {
+func stripFields(data []byte) []byte {
 	body, ok := bytes.CutPrefix(data, magic)
 	if !ok {
 		return data

@@ -81,7 +81,7 @@ func fillWhatAJobReads(t *rapid.T, pod *corev1.Pod) {
 
 // What From keeps of a pod, Serializer decodes.
 func TestCachedPodsKeepTheFactsOfPods(t *testing.T) {
-	plain, lean := serializer(t, scheme.Codecs, runtime.ContentTypeProtobuf), serializer(t, Serializer(scheme.Codecs), runtime.ContentTypeProtobuf)
+	plain, stripped := serializer(t, scheme.Codecs, runtime.ContentTypeProtobuf), serializer(t, Serializer(scheme.Codecs), runtime.ContentTypeProtobuf)
 	rapid.Check(t, func(t *rapid.T) {
 		filler := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(rapid.Int64().Draw(t, "seed")), scheme.Codecs)
 		list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: make([]corev1.Pod, rapid.IntRange(0, 3).Draw(t, "pods"))}
@@ -99,7 +99,7 @@ func TestCachedPodsKeepTheFactsOfPods(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, gotKind, err := lean.Decode(data, nil, nil)
+			got, gotKind, err := stripped.Decode(data, nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,10 +107,10 @@ func TestCachedPodsKeepTheFactsOfPods(t *testing.T) {
 				t.Fatalf("kind %v, want %v", gotKind, wantKind)
 			}
 			if diff := cmp.Diff(kept(want), kept(got), unexported); diff != "" {
-				t.Fatalf("kept (-decoded whole +decoded lean):\n%s", diff)
+				t.Fatalf("kept (-decoded whole +decoded stripped):\n%s", diff)
 			}
 		}
-		back, _, err := lean.Decode(encode(t, runtime.ContentTypeProtobuf, list), nil, &corev1.PodList{})
+		back, _, err := stripped.Decode(encode(t, runtime.ContentTypeProtobuf, list), nil, &corev1.PodList{})
 		if err != nil || back.(*corev1.PodList).ResourceVersion != "7" {
 			t.Fatalf("the list's own metadata: %v, %v", back, err)
 		}
@@ -120,7 +120,7 @@ func TestCachedPodsKeepTheFactsOfPods(t *testing.T) {
 // FuzzCachedPods does the same with arbitrary bytes. Both decoders give the same pod, or the
 // bytes are refused. A fault in a part that is skipped is not noticed.
 func FuzzCachedPods(f *testing.F) {
-	plain, lean := serializer(f, scheme.Codecs, runtime.ContentTypeProtobuf), serializer(f, Serializer(scheme.Codecs), runtime.ContentTypeProtobuf)
+	plain, stripped := serializer(f, scheme.Codecs, runtime.ContentTypeProtobuf), serializer(f, Serializer(scheme.Codecs), runtime.ContentTypeProtobuf)
 	for _, pod := range []*corev1.Pod{{}, testPod()} {
 		raw, err := pod.Marshal()
 		if err != nil {
@@ -136,15 +136,15 @@ func FuzzCachedPods(f *testing.F) {
 		}
 		data := append([]byte("k8s\x00"), body...)
 		want, _, err := plain.Decode(data, nil, nil)
-		got, _, leanErr := lean.Decode(data, nil, nil)
+		got, _, strippedErr := stripped.Decode(data, nil, nil)
 		if err != nil {
 			return
 		}
-		if leanErr != nil {
-			t.Fatalf("decoded whole, but not lean: %v", leanErr)
+		if strippedErr != nil {
+			t.Fatalf("decoded whole, but not stripped: %v", strippedErr)
 		}
 		if diff := cmp.Diff(kept(want), kept(got), unexported); diff != "" {
-			t.Fatalf("kept (-decoded whole +decoded lean):\n%s", diff)
+			t.Fatalf("kept (-decoded whole +decoded stripped):\n%s", diff)
 		}
 	})
 }

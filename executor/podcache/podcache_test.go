@@ -115,12 +115,12 @@ func TestDecode(t *testing.T) {
 // What cannot be read is left to the decoder, which says what is wrong with it.
 func TestTruncated(t *testing.T) {
 	whole := serializer(t, scheme.Codecs, runtime.ContentTypeProtobuf)
-	lean := serializer(t, Serializer(scheme.Codecs), runtime.ContentTypeProtobuf)
+	stripped := serializer(t, Serializer(scheme.Codecs), runtime.ContentTypeProtobuf)
 	data := encode(t, runtime.ContentTypeProtobuf, testPod())
 	refused := 0
 	for end := range data {
 		_, _, want := whole.Decode(data[:end], nil, nil)
-		_, _, got := lean.Decode(data[:end], nil, nil)
+		_, _, got := stripped.Decode(data[:end], nil, nil)
 		if fmt.Sprint(want) != fmt.Sprint(got) {
 			t.Errorf("the first %d bytes of a pod: %v, want %v", end, got, want)
 		}
@@ -135,7 +135,7 @@ func TestTruncated(t *testing.T) {
 
 func BenchmarkDecode(b *testing.B) {
 	data := encode(b, runtime.ContentTypeProtobuf, testPod())
-	for name, codecs := range map[string]runtime.NegotiatedSerializer{"whole": scheme.Codecs, "lean": Serializer(scheme.Codecs)} {
+	for name, codecs := range map[string]runtime.NegotiatedSerializer{"whole": scheme.Codecs, "stripped": Serializer(scheme.Codecs)} {
 		s := serializer(b, codecs, runtime.ContentTypeProtobuf)
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -15,9 +15,9 @@ import (
 
 const name = "jobpolicy-engine"
 
-const summary = `jobpolicy-engine serves jobpolicy.v1.PolicyService: it decides what is to become
-of Kubernetes Jobs. It keeps no state and talks to nobody; see jobpolicy-executor
-for the program that carries its decisions out.
+const summary = `jobpolicy-engine serves jobpolicy.v1.PolicyService: it decides what to do about
+Kubernetes Jobs. It keeps no state and does not call the API server;
+jobpolicy-executor carries its decisions out.
 
 Traces go where the standard OTEL_* variables say; set OTEL_EXPORTER_OTLP_ENDPOINT
 to turn them on.`
@@ -87,7 +87,7 @@ func (o *options) Validate() error {
 func (o *options) memoryBytes() (int64, error) {
 	q, err := resource.ParseQuantity(o.memoryLimit)
 	if err != nil {
-		return 0, fmt.Errorf("--memory-limit must be a quantity as 512Mi, is %q", o.memoryLimit)
+		return 0, fmt.Errorf("--memory-limit must be a quantity such as 512Mi, is %q", o.memoryLimit)
 	}
 	if q.Value() < policyserver.MinMemoryLimit {
 		return 0, fmt.Errorf("--memory-limit must be at least %dMi, is %s", policyserver.MinMemoryLimit>>20, o.memoryLimit)

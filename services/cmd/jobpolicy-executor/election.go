@@ -85,9 +85,9 @@ func (o *electionOptions) newElection(api *rest.Config, r prometheus.Registerer,
 	return election, r.Register(election.Metric())
 }
 
-// identity is the name by which a replica holds the lease: its pod's, as far as that is
-// known, and a part that differs for each process. Empty: the host's name takes the place
-// of the pod's. A host's name has at most 63 bytes, so it may be only the begin of the pod's.
+// identity is the name under which a replica holds the lease: the pod's name and a part that is
+// unique to the process. It is empty if the pod's name is not known: then package leaderelection
+// uses the host's name, which has at most 63 bytes and may be only the beginning of the pod's name.
 func identity(pod string) string {
 	if pod == "" {
 		return ""

@@ -53,7 +53,7 @@ func (o *engineOptions) newEngine(needs []need, client kubernetes.Interface, tra
 	info := newServerInfo(needs, log)
 	remote, err := decider.NewRemote(decider.RemoteConfig{
 		Target: o.target, Credentials: creds, TracerProvider: tracing, Timeout: o.timeout, FailFast: o.fallback == embedded,
-		Met: info.answered,
+		Answered: info.answered,
 	})
 	if err != nil {
 		return nil, err

@@ -403,14 +403,14 @@ func TestFallbackDoesNotWaitForAnEngineKnownToBeAway(t *testing.T) {
 
 func TestRemoteTellsWhichEngineDecided(t *testing.T) {
 	e := testengine.Start(t, testengine.Config{})
-	var met []jobpolicyv1grpc.Build
+	var answered []jobpolicyv1grpc.Build
 	remote := newRemote(t, e.Address, func(cfg *decider.RemoteConfig) {
-		cfg.Met = func(b jobpolicyv1grpc.Build) { met = append(met, b) }
+		cfg.Answered = func(b jobpolicyv1grpc.Build) { answered = append(answered, b) }
 	})
 	if _, err := remote.DecideJob(t.Context(), testenv.Snapshot()); err != nil {
 		t.Fatal(err)
 	}
-	if len(met) != 1 || met[0].Version != "v0-test" || met[0].RulesDigest == "" {
-		t.Errorf("met %+v, want v0-test with a digest", met)
+	if len(answered) != 1 || answered[0].Version != "v0-test" || answered[0].RulesDigest == "" {
+		t.Errorf("answered: %+v, want v0-test with a digest", answered)
 	}
 }

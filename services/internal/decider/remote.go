@@ -26,8 +26,9 @@ import (
 	"jobpolicy.dev/services/internal/tracecontext"
 )
 
-// Connection settings. The client reconnects to a restarted engine within
-// maxReconnectDelay, and as soon (jobpolicyv1grpc.WithLookups) asks DNS for a new one's address.
+// Connection settings. After a connection is lost, the client reconnects within
+// maxReconnectDelay. As often, it looks up the engine's addresses again
+// (jobpolicyv1grpc.WithLookups), so that it finds new pods.
 const (
 	firstReconnectDelay = 100 * time.Millisecond
 	maxReconnectDelay   = 2 * time.Second
@@ -41,7 +42,7 @@ const (
 	connectionWindow = 4 << 20
 )
 
-// RemoteConfig configures a Remote. Every field but FailFast and Met is required.
+// RemoteConfig configures a Remote. Every field but FailFast and Answered is required.
 type RemoteConfig struct {
 	// Target is a gRPC target: host:port, dns:///host:port, unix:///path.
 	Target         string
@@ -53,8 +54,9 @@ type RemoteConfig struct {
 	// FailFast fails a call at once if there is no connection to the engine, or if it
 	// breaks, instead of waiting for a connection and repeating the call.
 	FailFast bool
-	// Met is called for each answer with the build of the engine that gave it.
-	Met func(jobpolicyv1grpc.Build)
+	// Answered is called after each answer, with the build of the engine that gave it. nil:
+	// nobody is told.
+	Answered func(jobpolicyv1grpc.Build)
 }
 
 // Remote asks an engine over gRPC.
@@ -123,8 +125,8 @@ func ask[Req, Resp any](ctx context.Context, r *Remote, call func(context.Contex
 	if err != nil {
 		return nil, r.explain(ctx, err)
 	}
-	if r.cfg.Met != nil {
-		r.cfg.Met(jobpolicyv1grpc.BuildOf(header))
+	if r.cfg.Answered != nil {
+		r.cfg.Answered(jobpolicyv1grpc.BuildOf(header))
 	}
 	return resp, nil
 }

@@ -105,16 +105,16 @@ func New(cfg *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("API client: %w", err)
 	}
-	core, err := leanCore(own, transport)
+	core, err := podCacheCore(own, transport)
 	if err != nil {
 		return nil, fmt.Errorf("API client: %w", err)
 	}
 	return &Client{client, clock, core}, nil
 }
 
-// leanCore is a core/v1 client with package podcache's decoder. The clientset cannot have
-// it, because it replaces a configured decoder by its own.
-func leanCore(cfg *rest.Config, transport *http.Client) (typedcorev1.CoreV1Interface, error) {
+// podCacheCore is a core/v1 client that decodes pods with package podcache. The clientset cannot
+// do that, because it replaces a configured decoder by its own.
+func podCacheCore(cfg *rest.Config, transport *http.Client) (typedcorev1.CoreV1Interface, error) {
 	own := rest.CopyConfig(cfg)
 	own.APIPath, own.GroupVersion = "/api", &corev1.SchemeGroupVersion
 	own.NegotiatedSerializer = podcache.Serializer(rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion())

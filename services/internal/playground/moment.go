@@ -66,7 +66,7 @@ func (p *Playground) Moment(i int) *Moment {
 	}
 	for _, e := range m.Explanations {
 		d := decision(e)
-		// The times of waits are times of day; the page counts from the beginning of the play.
+		// Waits have wall-clock times; the page counts from the beginning of the play.
 		for i, w := range e.GetWaits() {
 			if w.GetUntil() != nil {
 				d.Waits[i].Until = simulate.Clock(w.GetUntil().AsTime().Sub(start))

@@ -16,7 +16,7 @@ const (
 	maxManifest = 256 << 10
 )
 
-// start is the time of day at which every play begins. The page does not show it.
+// start is the wall-clock time at which every play begins. The page does not show it.
 var start = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // A State is the page's input. A link to the page contains it.

@@ -9,8 +9,8 @@ import (
 	"jobpolicy.dev/services/internal/cluster"
 )
 
-// completionPatience is how long a shell waits for names from a cluster.
-const completionPatience = 3 * time.Second
+// completionTimeout is how long a shell waits for names from a cluster.
+const completionTimeout = 3 * time.Second
 
 // complete completes one argument: job/NAME and cronjob/NAME in the namespace, if the
 // command takes that kind. Without a cluster it completes nothing.
@@ -19,7 +19,7 @@ func complete(flags *cluster.Flags, jobs, cronJobs bool) cobra.CompletionFunc {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
 		reader, err := flags.Connect()
 		if err != nil {

@@ -66,7 +66,7 @@ func parseAllowList(b []byte) (grants, error) {
 	g := grants{}
 	for i, c := range list.Callers {
 		if !isIdentity(c.Identity) {
-			return nil, fmt.Errorf("callers[%d].identity: must be a URI as spiffe://…, dns:NAME or cn:NAME, is %q", i, c.Identity)
+			return nil, fmt.Errorf("callers[%d].identity: must be a URI such as spiffe://…, dns:NAME or cn:NAME, is %q", i, c.Identity)
 		}
 		if g[c.Identity] == nil {
 			g[c.Identity] = map[string]bool{}

@@ -54,14 +54,14 @@ func (s *share) acquire(ctx context.Context, n int64) error {
 	return nil
 }
 
-// acquireWithin waits for n, but no longer than patience.
-func (s *share) acquireWithin(ctx context.Context, patience time.Duration, n int64) error {
+// acquireWithin waits for n, but no longer than timeout.
+func (s *share) acquireWithin(ctx context.Context, timeout time.Duration, n int64) error {
 	if s.tryAcquire(n) == nil { // This is nearly always so, and needs no timer.
 		return nil
 	}
-	patient, cancel := context.WithTimeout(ctx, patience)
+	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return s.acquire(patient, n)
+	return s.acquire(bounded, n)
 }
 
 // tryAcquire does not wait.
@@ -111,9 +111,9 @@ type pools struct {
 	decoded *pool
 	// answers is memory for answers, until they are written to the connection.
 	answers *pool
-	// turns are the calls that are decided on at a time; large are those of them whose
-	// request is large.
-	turns, large *pool
+	// processors bounds the calls that are decided on at a time. largeRequests bounds how many
+	// of them have a large request.
+	processors, largeRequests *pool
 }
 
 // A caller stands for everybody who has the same identity. All its connections share
@@ -121,30 +121,30 @@ type pools struct {
 type caller struct {
 	identity string
 	// name is the identity as people see it, and label its name in metrics.
-	name, label string
-	connections []*connection // the oldest first; guarded by callers.mu
-	handled     int           // requests that are being handled; guarded by callers.mu
-	calls       *share
-	received    *share
-	decoded     *share
-	answers     *share
-	turns       *share
-	large       *share
-	spans       *rate.Limiter // of the spans that are started
+	name, label   string
+	connections   []*connection // the oldest first; guarded by callers.mu
+	handled       int           // requests that are being handled; guarded by callers.mu
+	calls         *share
+	received      *share
+	decoded       *share
+	answers       *share
+	processors    *share
+	largeRequests *share
+	spans         *rate.Limiter // of the spans that are started
 }
 
 func newCaller(identity, label string, p *pools) *caller {
 	return &caller{
-		identity: identity,
-		name:     shown(identity),
-		label:    label,
-		calls:    p.calls.share(),
-		received: p.received.share(),
-		decoded:  p.decoded.share(),
-		answers:  p.answers.share(),
-		turns:    p.turns.share(),
-		large:    p.large.share(),
-		spans:    rate.NewLimiter(spansPerSecond, spansPerSecond),
+		identity:      identity,
+		name:          shown(identity),
+		label:         label,
+		calls:         p.calls.share(),
+		received:      p.received.share(),
+		decoded:       p.decoded.share(),
+		answers:       p.answers.share(),
+		processors:    p.processors.share(),
+		largeRequests: p.largeRequests.share(),
+		spans:         rate.NewLimiter(spansPerSecond, spansPerSecond),
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // testCallers are callers that share little.
 func testCallers(perCaller, total int) *callers {
 	small := func() *pool { return newPool(1000) }
-	return newCallers(&pools{calls: small(), received: small(), decoded: small(), answers: small(), turns: small(), large: small()}, perCaller, total)
+	return newCallers(&pools{calls: small(), received: small(), decoded: small(), answers: small(), processors: small(), largeRequests: small()}, perCaller, total)
 }
 
 func mustConnect(t *testing.T, cs *callers, identity string) *connection {
@@ -36,13 +36,13 @@ func TestCallersWithoutANameInMetricsHaveTheirOwnShares(t *testing.T) {
 	if one.label != "other" || two.label != "other" {
 		t.Errorf("callers above %d are called %s and %s, want other", maxLabels, one.label, two.label)
 	}
-	if err := one.turns.tryAcquire(one.turns.pool.most); err != nil {
+	if err := one.processors.tryAcquire(one.processors.pool.most); err != nil {
 		t.Fatal(err)
 	}
-	if err := one.turns.tryAcquire(1); !errors.Is(err, errOverShare) {
+	if err := one.processors.tryAcquire(1); !errors.Is(err, errOverShare) {
 		t.Errorf("more than a share: %v, want %v", err, errOverShare)
 	}
-	if err := two.turns.tryAcquire(1); err != nil {
+	if err := two.processors.tryAcquire(1); err != nil {
 		t.Errorf("another caller without a name: %v", err)
 	}
 	if again := mustConnect(t, cs, "cn:caller-7").caller; again.label != "cn:caller-7" {

@@ -325,7 +325,7 @@ func TestACallerGetsNoSecondShareByConnectingAnew(t *testing.T) {
 	b := newBlocking()
 	s := newSecured(t, testengine.Config{Decide: b.decide, MaxConcurrentCalls: 4, MaxConnectionsPerCaller: 1}, "")
 	conn := s.as(t, "executor")
-	for range 2 { // its share of the turns
+	for range 2 { // its share of the processors
 		go func() { _ = decide(t.Context(), conn) }()
 	}
 	for range 2 {

@@ -22,11 +22,11 @@ const maxHandshakes = 128
 // only opens connections takes no processor time from calls.
 const connectionsPerSecond = 1000
 
-// unreadPatience is how long a write may take before nothing more is read from the
-// connection. Otherwise a write takes microseconds.
-const unreadPatience = 10 * time.Millisecond
+// stalledWriteThreshold is how long a write may take before nothing more is read from the
+// connection. A write takes microseconds unless the client reads nothing.
+const stalledWriteThreshold = 10 * time.Millisecond
 
-// A rateLimitedListener accepts connections at that rate.
+// A rateLimitedListener accepts at most connectionsPerSecond.
 type rateLimitedListener struct {
 	net.Listener
 	accepts *rate.Limiter
@@ -179,12 +179,12 @@ func (c *connection) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Read implements net.Conn. It waits while the client does not read what is written to it.
-// The transport keeps a stream, its metadata and up to a window of its data until its
-// error is written, also if its call has long ended. So a client that sends calls and reads
-// nothing would take as much memory as it likes.
+// Read implements net.Conn. It waits while the client does not read what is written to it. The
+// reason: for each call, the transport keeps the stream, the metadata and up to one window of data
+// until the result is written, even if the call has ended. A client that sends calls and reads
+// nothing would otherwise take any amount of memory.
 func (c *connection) Read(b []byte) (int, error) {
-	if began := c.written.Load(); began != 0 && time.Since(time.Unix(0, began)) > unreadPatience {
+	if began := c.written.Load(); began != 0 && time.Since(time.Unix(0, began)) > stalledWriteThreshold {
 		c.awaitWrite()
 	}
 	return c.Conn.Read(b)
@@ -198,7 +198,7 @@ func (c *connection) awaitWrite() {
 // AuthType implements credentials.AuthInfo.
 func (c *connection) AuthType() string { return c.info.AuthType() }
 
-// keep has the answer finished when the connection is closed. It returns false if it is
+// keep registers an answer, so that Close finishes it. It returns false if the connection is
 // closed already.
 func (c *connection) keep(a *answer) bool {
 	c.mu.Lock()

@@ -84,7 +84,7 @@ func TestNothingIsReceivedFromAClientThatDoesNotRead(t *testing.T) {
 	for conn.written.Load() == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	time.Sleep(2 * unreadPatience)
+	time.Sleep(2 * stalledWriteThreshold)
 	received := make(chan error, 1)
 	go func() {
 		_, err := conn.Read(make([]byte, 1))

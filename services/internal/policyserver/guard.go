@@ -109,8 +109,8 @@ func uncompressed(ctx context.Context) error {
 	return nil
 }
 
-// refusing returns desc with unary methods that do not wait for the message of a call that is
-// refused. (Interceptors are called when it has arrived.)
+// refusing returns desc with unary methods that refuse a call before its message arrives. An
+// interceptor could not do that: gRPC calls it only after the message has arrived.
 func refusing(desc *grpc.ServiceDesc) *grpc.ServiceDesc {
 	quick := *desc
 	quick.Methods = slices.Clone(desc.Methods)

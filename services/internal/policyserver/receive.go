@@ -21,13 +21,13 @@ import (
 // Messages up to this size are not counted against the memory for requests.
 const smallMessage = streamWindow
 
-// receiveChunk is how much of a message is read at a time. The transport keeps what it has of
-// that as it came, and a frame of one byte takes forty times its size. So a message is copied in
-// small parts.
+// receiveChunk is how many bytes of a message are read at a time. Until a chunk is complete, the
+// transport keeps the client's HTTP/2 frames, and a frame of one byte takes about forty bytes of
+// memory. A small chunk bounds that.
 const receiveChunk = 4 << 10
 
-// receivePatience is how long a large message waits for room.
-const receivePatience = time.Second
+// requestMemoryTimeout is how long a large message waits for memory before it is received.
+const requestMemoryTimeout = time.Second
 
 // A messageStream is the transport's stream below a call. It gives the size of a message
 // before the message is received; grpc.ServerStream gives it only afterwards.
@@ -99,10 +99,10 @@ func (c *call) roomFor(ctx context.Context, size int) (*message, error) {
 		b := mem.DefaultBufferPool().Get(size)
 		return &message{body: *b, pooled: b}, nil
 	}
-	patient, cancel := context.WithTimeout(ctx, receivePatience)
+	bounded, cancel := context.WithTimeout(ctx, requestMemoryTimeout)
 	defer cancel()
 	caller := c.conn.caller
-	if err := caller.received.acquire(patient, int64(size)); err != nil {
+	if err := caller.received.acquire(bounded, int64(size)); err != nil {
 		if ctx.Err() != nil {
 			return nil, receiveError(ctx, ctx.Err())
 		}

@@ -177,12 +177,12 @@ func transportOptions(cfg Config) []grpc.ServerOption {
 
 func newPools(cfg Config) *pools {
 	return &pools{
-		calls:    newPool(int64(cfg.MaxOpenCalls)),
-		received: newPool(cfg.MemoryLimit / receivedPart),
-		decoded:  newPool(cfg.MemoryLimit / decodedPart),
-		answers:  newPool(cfg.MemoryLimit / answersPart),
-		turns:    newPool(int64(cfg.MaxConcurrentCalls)),
-		large:    newPool(max(1, int64(runtime.GOMAXPROCS(0))/2)),
+		calls:         newPool(int64(cfg.MaxOpenCalls)),
+		received:      newPool(cfg.MemoryLimit / receivedPart),
+		decoded:       newPool(cfg.MemoryLimit / decodedPart),
+		answers:       newPool(cfg.MemoryLimit / answersPart),
+		processors:    newPool(int64(cfg.MaxConcurrentCalls)),
+		largeRequests: newPool(max(1, int64(runtime.GOMAXPROCS(0))/2)),
 	}
 }
 

@@ -13,24 +13,25 @@ import (
 	"jobpolicy.dev/services/internal/refusal"
 )
 
-// How long a call waits for its turn. A server that cannot keep up refuses calls instead
-// of letting a queue grow. Large requests wait longer, because each takes longer.
+// How long a call waits for a processor, and a large request for its place and its memory. A
+// server that cannot keep up refuses calls instead of letting a queue grow. Large requests wait
+// longer, because each takes longer.
 const (
-	turnPatience  = time.Second
-	largePatience = 5 * time.Second
+	processorTimeout    = time.Second
+	largeRequestTimeout = 5 * time.Second
 )
 
 // largeRequest is the decoded size above which a request is large. Few large requests are
 // decoded at a time, and each waits for its memory. The memory of smaller ones is not
-// counted, because the number of turns limits it.
+// counted, because the number of processors limits it.
 const largeRequest = 256 << 10
 
-// How long a batch works, at least, before it lets other calls go first: those of other
-// callers after some eight small items, those of its own caller later. Without the first limit,
-// Go lets a goroutine run for 10 ms before another one may, and Linux a thread for 3 ms or more;
-// a new turn for each item made a batch 40% longer. The second limit is longer, because a turn
-// that ends wakes the next batch on another thread. If that happens often, all threads of the
-// engine are at work on batches, and nobody looks for new calls.
+// A batch lets other calls run between its items. After yieldAfter, about eight small items, it
+// yields its thread: otherwise Go lets a goroutine run for 10 ms, and Linux a thread for 3 ms or
+// more, before another one runs. After turnTime it also releases its processor, so that other
+// calls of the same caller run. turnTime is longer, because each release wakes a batch on another
+// thread. With a release after every item, a batch took 40% longer, and with many batches all
+// threads of the engine worked on them and none accepted new calls.
 const (
 	yieldAfter = 150 * time.Microsecond
 	turnTime   = 5 * time.Millisecond
@@ -42,7 +43,7 @@ type turn struct {
 	call      *call
 	processor func()    // releases the processor; nil: the call has none
 	began     time.Time // when the call got the processor
-	yielded   time.Time // when it last let other callers go first
+	yielded   time.Time // when it last yielded its thread
 	memory    []func()
 }
 
@@ -83,7 +84,7 @@ func (t *turn) begin(ctx context.Context) error {
 	return t.takeProcessor(ctx)
 }
 
-// yield lets the goroutines and the threads go first that are ready.
+// yield lets ready goroutines and threads run first.
 func (t *turn) yield() {
 	runtime.Gosched()
 	yieldThread()
@@ -94,7 +95,7 @@ func (t *turn) takeProcessor(ctx context.Context) error {
 	if t.processor != nil {
 		return nil
 	}
-	release, err := t.take(ctx, t.call.conn.caller.turns, 1, turnPatience, "processors")
+	release, err := t.take(ctx, t.call.conn.caller.processors, 1, processorTimeout, "processors")
 	if err != nil {
 		return err
 	}
@@ -112,8 +113,8 @@ func (t *turn) makeRoom(ctx context.Context, bytes int64) error {
 		share *share
 		n     int64
 		kind  string
-	}{{caller.large, 1, "processors for large requests"}, {caller.decoded, bytes, "memory for decoded requests"}} {
-		release, err := t.take(ctx, of.share, of.n, largePatience, of.kind)
+	}{{caller.largeRequests, 1, "processors for large requests"}, {caller.decoded, bytes, "memory for decoded requests"}} {
+		release, err := t.take(ctx, of.share, of.n, largeRequestTimeout, of.kind)
 		if err != nil {
 			return err
 		}
@@ -123,8 +124,8 @@ func (t *turn) makeRoom(ctx context.Context, bytes int64) error {
 }
 
 // take waits for n of a share. If there is no room, the turn ends.
-func (t *turn) take(ctx context.Context, s *share, n int64, patience time.Duration, kind string) (release func(), err error) {
-	if err := s.acquireWithin(ctx, patience, n); err != nil {
+func (t *turn) take(ctx context.Context, s *share, n int64, timeout time.Duration, kind string) (release func(), err error) {
+	if err := s.acquireWithin(ctx, timeout, n); err != nil {
 		t.end()
 		if ctx.Err() != nil {
 			return nil, refusal.FromContext(ctx.Err())

@@ -40,8 +40,8 @@ func TestABatchHandsItsTurnOverAfterAWhile(t *testing.T) {
 		if otherAfter != 4 {
 			t.Errorf("the other call had its turn after %d items, want 4", otherAfter)
 		}
-		if held := c.turns.pool.held.Load(); held != 0 {
-			t.Errorf("%d turns are held at the end", held)
+		if held := c.processors.pool.held.Load(); held != 0 {
+			t.Errorf("%d processors are held at the end", held)
 		}
 	})
 }

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// patience ends waits that would never end. Tests expect much less.
-const patience = 20 * time.Second
+// waitTimeout ends waits that would never end. Tests expect much less.
+const waitTimeout = 20 * time.Second
 
 // Eventually waits until check returns nil, and fails the test if it never does.
 func Eventually(t testing.TB, check func() error) {
 	t.Helper()
 	var err error
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(waitTimeout); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if err = check(); err == nil {
 			return
 		}

@@ -22,8 +22,8 @@ import (
 // role is the environment variable that is set in a process which runs the program.
 const role = "JOBPOLICY_TEST_PLAYS_PROGRAM"
 
-// patience is after how long a test stops waiting for a process. Tests expect much less.
-const patience = 30 * time.Second
+// waitTimeout is after how long a test stops waiting for a process. Tests expect much less.
+const waitTimeout = 30 * time.Second
 
 // Main must be called from TestMain.
 func Main(m *testing.M, program func()) {
@@ -102,7 +102,7 @@ func (p *Process) ExitCode(t testing.TB) int {
 	select {
 	case <-p.done:
 		return p.cmd.ProcessState.ExitCode()
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		t.Fatal("the process does not end")
 		return -1
 	}
