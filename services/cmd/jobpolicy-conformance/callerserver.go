@@ -21,8 +21,8 @@ import (
 // lookAgain is how often the command checks whether the caller is done.
 const lookAgain = 50 * time.Millisecond
 
-// newWatchedServer returns the real server of the engine. A watcher sees and spoils its
-// decisions on Jobs, also those in batches.
+// newWatchedServer returns the real server of the engine. A watcher sees its
+// decisions on Jobs, also those in batches, and injects faults into some.
 func newWatchedServer(w *watcher, creds credentials.TransportCredentials) (*policyserver.Server, error) {
 	registry, log := prometheus.NewRegistry(), slog.New(slog.DiscardHandler)
 	watched, err := instrumented.New(instrumented.Config{
@@ -52,7 +52,7 @@ func (o *options) caller(ctx context.Context, stdout io.Writer) (passed bool, er
 	if o.kubeconfig != "" {
 		cluster := newClusterWatcher()
 		w, cluster.opaque = cluster.watcher, o.opaqueStatus
-		if api, err = startFront(ctx, o.kubeconfig, o.apiListen, cluster); err != nil {
+		if api, err = startAPIProxy(ctx, o.kubeconfig, o.apiListen, cluster); err != nil {
 			return false, err
 		}
 	}

@@ -86,7 +86,7 @@ func playOnAPIServer(t *testing.T, w *clusterWatcher, flaw string) {
 	s := newStore()
 	real := httptest.NewServer(s)
 	defer real.Close()
-	f, err := newFront(&rest.Config{Host: real.URL}, w)
+	f, err := newAPIProxy(&rest.Config{Host: real.URL}, w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,11 +318,11 @@ func (p *clusterPlayer) call(method, path string, in, out any) error {
 
 // Who reaches the kit's address of the API server needs no certificate: it is served to
 // this machine alone.
-func TestTheFrontIsForThisMachine(t *testing.T) {
+func TestTheAPIProxyIsForThisMachine(t *testing.T) {
 	real := httptest.NewServer(newStore())
 	defer real.Close()
 	kubeconfig := testapi.Kubeconfig(t, real.URL)
-	address, err := startFront(t.Context(), kubeconfig, "localhost:0", newClusterWatcher())
+	address, err := startAPIProxy(t.Context(), kubeconfig, "localhost:0", newClusterWatcher())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -346,7 +346,7 @@ func TestTheFrontIsForThisMachine(t *testing.T) {
 		t.Errorf("a page of another site gets %s, want 403", answer.Status)
 	}
 	for flag, args := range map[string][2]string{"--api-listen must be": {kubeconfig, "0.0.0.0:0"}, "--kubeconfig": {"nowhere", "localhost:0"}} {
-		_, err := startFront(t.Context(), args[0], args[1], newClusterWatcher())
+		_, err := startAPIProxy(t.Context(), args[0], args[1], newClusterWatcher())
 		testenv.WantError(t, err, flag)
 	}
 }

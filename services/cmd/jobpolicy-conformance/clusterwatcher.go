@@ -18,7 +18,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// The checks of a caller whose writes to its API server pass through a front.
+// The checks of a caller whose writes to its API server pass through an apiProxy.
 const (
 	checkWrites       = "writes the status of a decision after its creations and deletions are answered"
 	checkDurable      = "begins to release a pod when a status that accounts for it is written"

@@ -19,7 +19,7 @@ var faults = []string{checkLost, checkOtherAnswer, checkField, checkDisposition}
 // errLost replaces a lost answer.
 var errLost = status.Error(codes.Unavailable, "the answer is lost, on purpose")
 
-// decide answers as the engine does, but spoils some answers. It records requests and
+// decide answers as the engine does, but injects faults into some answers. It records requests and
 // answers.
 func (w *watcher) decide(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 	w.request(req)
@@ -35,7 +35,7 @@ func (w *watcher) decide(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.Decide
 	isNew := d.GetStatus() != nil && !bytes.Equal(essence(d.GetStatus()), job.status)
 	if isNew {
 		if w.answers++; w.answers%2 == 0 {
-			return w.spoil(job, d, faults[w.answers/2%len(faults)])
+			return w.injectFault(job, d, faults[w.answers/2%len(faults)])
 		}
 	}
 	if d.GetCreate() == nil && defersCreation(req) {
@@ -78,8 +78,8 @@ func (j *watchedJob) allow(d *jobpolicyv1.DecideJobResponse) {
 	}
 }
 
-// spoil puts a fault into an answer, so that the caller must not carry out any of it.
-func (w *watcher) spoil(job *watchedJob, d *jobpolicyv1.DecideJobResponse, fault string) (*jobpolicyv1.DecideJobResponse, error) {
+// injectFault puts a fault into an answer, so that the caller must not carry out any of it.
+func (w *watcher) injectFault(job *watchedJob, d *jobpolicyv1.DecideJobResponse, fault string) (*jobpolicyv1.DecideJobResponse, error) {
 	job.refused[fault] = essence(d.GetStatus())
 	d = proto.CloneOf(d)
 	switch fault {

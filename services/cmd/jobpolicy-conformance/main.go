@@ -5,9 +5,9 @@
 //	jobpolicy-conformance caller --listen localhost:8443 --jobs 4 [TLS flags] [--junit FILE]
 //
 // It asks an engine every question of proto/conformance. For a caller it is the engine: it
-// answers, spoils some answers on purpose, and compares each snapshot with what the caller
-// was told to do. With --kubeconfig it is also a proxy before the caller's API server: it
-// sees each write, and loses some answers. It prints a table, and ends with status 1 if
+// answers, injects faults on purpose, and compares each snapshot with what the caller
+// was told to do. With --kubeconfig it is also a proxy between the caller and its API
+// server: it sees each write, and drops some answers. It prints a table, and ends with status 1 if
 // something is wrong.
 package main
 

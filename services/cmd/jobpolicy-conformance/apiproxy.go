@@ -25,22 +25,22 @@ import (
 // errAnswerLost is why the answer to a write is not passed on.
 var errAnswerLost = errors.New("the answer is lost, on purpose")
 
-// A front is a proxy between the caller and its API server. It tells a clusterWatcher when
-// each write begins and ends, and loses the answers that the watcher chooses: the write
-// takes effect, but the caller does not learn of it.
-type front struct {
+// An apiProxy is a proxy between the caller and its API server. It tells a clusterWatcher when
+// each write begins and ends, and drops the answers that the watcher chooses: the write takes
+// effect, but the caller does not learn of it.
+type apiProxy struct {
 	watcher *clusterWatcher
-	proxy   httputil.ReverseProxy
+	reverse httputil.ReverseProxy
 }
 
-// startFront serves a front until ctx ends. The address is local, because clients of the
-// front need no certificate.
-func startFront(ctx context.Context, kubeconfig, listen string, w *clusterWatcher) (net.Addr, error) {
+// startAPIProxy serves an apiProxy until ctx ends. The address is local, because clients of the
+// proxy need no certificate.
+func startAPIProxy(ctx context.Context, kubeconfig, listen string, w *clusterWatcher) (net.Addr, error) {
 	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
 	}
-	f, err := newFront(cfg, w)
+	p, err := newAPIProxy(cfg, w)
 	if err != nil {
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
 	}
@@ -52,13 +52,13 @@ func startFront(ctx context.Context, kubeconfig, listen string, w *clusterWatche
 		_ = listener.Close()
 		return nil, fmt.Errorf("--api-listen must be an address of this machine alone, such as localhost:8001, is %s", listen)
 	}
-	server := &http.Server{Handler: f, ReadHeaderTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
+	server := &http.Server{Handler: p, ReadHeaderTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
 	go func() { _ = server.Serve(listener) }()
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	return listener.Addr(), nil
 }
 
-func newFront(cfg *rest.Config, w *clusterWatcher) (*front, error) {
+func newAPIProxy(cfg *rest.Config, w *clusterWatcher) (*apiProxy, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.DisableCompression = true
 	transport, err := rest.TransportFor(cfg)
@@ -69,8 +69,8 @@ func newFront(cfg *rest.Config, w *clusterWatcher) (*front, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &front{watcher: w}
-	f.proxy = httputil.ReverseProxy{
+	p := &apiProxy{watcher: w}
+	p.reverse = httputil.ReverseProxy{
 		Transport:     transport,
 		FlushInterval: -1, // Watches need it.
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -78,10 +78,10 @@ func newFront(cfg *rest.Config, w *clusterWatcher) (*front, error) {
 			r.Out.Header.Set("Accept-Encoding", "identity")
 			r.Out.Header.Set("Accept", readable(r.In.Header.Get("Accept")))
 		},
-		ModifyResponse: f.ended,
+		ModifyResponse: p.ended,
 		ErrorHandler:   func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
-	return f, nil
+	return p, nil
 }
 
 // readable removes protobuf from an Accept header, so that answers are JSON.
@@ -100,9 +100,9 @@ func readable(accept string) string {
 
 type writeKey struct{}
 
-// ServeHTTP implements http.Handler. The front adds the credentials of the kubeconfig to each request,
-// so it serves no page of another site that a browser on this machine shows.
-func (f *front) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+// ServeHTTP implements http.Handler. The proxy adds the credentials of the kubeconfig to each
+// request, so it serves no page of another site that a browser on this machine shows.
+func (p *apiProxy) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if err := loopback.Refusal(r); err != nil {
 		http.Error(rw, err.Error(), http.StatusForbidden)
 		return
@@ -114,18 +114,18 @@ func (f *front) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		}
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		w := newClusterWrite(r, body)
-		f.watcher.begun(w)
-		defer f.watcher.closed(w)
+		p.watcher.begun(w)
+		defer p.watcher.closed(w)
 		r = r.WithContext(context.WithValue(r.Context(), writeKey{}, w))
 	}
-	f.proxy.ServeHTTP(rw, r)
+	p.reverse.ServeHTTP(rw, r)
 }
 
 // ended shows an answer to the watcher before it is passed on.
-func (f *front) ended(resp *http.Response) error {
+func (p *apiProxy) ended(resp *http.Response) error {
 	w, isWrite := resp.Request.Context().Value(writeKey{}).(*clusterWrite)
 	if !isWrite {
-		resp.Body = &shownBody{ReadCloser: resp.Body, watcher: f.watcher}
+		resp.Body = &shownBody{ReadCloser: resp.Body, watcher: p.watcher}
 		return nil
 	}
 	body, err := io.ReadAll(resp.Body)
@@ -134,7 +134,7 @@ func (f *front) ended(resp *http.Response) error {
 	}
 	_ = resp.Body.Close()
 	resp.Body = io.NopCloser(bytes.NewReader(body))
-	if f.watcher.ended(w, resp.StatusCode, body) {
+	if p.watcher.ended(w, resp.StatusCode, body) {
 		return errAnswerLost
 	}
 	return nil
@@ -183,7 +183,7 @@ func (w *clusterWrite) creates() bool {
 
 func (w *clusterWrite) deletes() bool { return w.method == http.MethodDelete && w.resource == "pods" }
 
-// An object is the part of an answer that the front reads. The answer to a deletion may be
+// An object is the part of an answer that the proxy reads. The answer to a deletion may be
 // a Status instead, which has no UID.
 type object struct {
 	metav1.ObjectMeta `json:"metadata"`
