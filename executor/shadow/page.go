@@ -73,7 +73,7 @@ func (r *Report) table() []byte {
 	w := tabwriter.NewWriter(&out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(w, "OBJECT\tNAMESPACE\tNAME\tWOULD\tRULE\tSINCE\tUNTIL\tDETAIL\tWHY")
 	for _, e := range r.Entries() {
-		until := "lasts"
+		until := "-"
 		if !e.Until.IsZero() {
 			until = e.Until.UTC().Format(time.RFC3339)
 		}

@@ -162,7 +162,7 @@ func TestThePageListsDifferences(t *testing.T) {
 		"table": {
 			query: "", code: http.StatusOK,
 			want: `OBJECT    NAMESPACE   NAME     WOULD         RULE   SINCE                  UNTIL                  DETAIL        WHY
-job       ns          first    create_pods   none   2026-05-04T12:00:00Z   lasts                  {"count":1}   one is missing
+job       ns          first    create_pods   none   2026-05-04T12:00:00Z   -                      {"count":1}   one is missing
 cronjob   ns          second   create_job    none   2026-05-04T12:00:00Z   2026-05-04T12:00:00Z   second-1      it is due
 `,
 		},

@@ -24,7 +24,7 @@ func (hanging) DecideJob(context.Context, *jobpolicyv1.DecideJobRequest) (*jobpo
 	select {}
 }
 
-// The kubelet restarts a leader whose reconcile loop stands still, and no standby.
+// The kubelet restarts a leader whose reconcile loop has stalled, and no standby.
 func TestALeaderThatStandsStillIsUnhealthy(t *testing.T) {
 	api := testapi.Start(t, jobsThatNeedAPod(20)...)
 	start := func() string {
@@ -43,7 +43,7 @@ func TestALeaderThatStandsStillIsUnhealthy(t *testing.T) {
 				unhealthy += body
 			}
 		}
-		if strings.Count(unhealthy, "[-] progress: queue job stands still") != 1 {
+		if strings.Count(unhealthy, "[-] progress: queue job is stalled") != 1 {
 			return fmt.Errorf("/healthz of both replicas: %q", unhealthy)
 		}
 		return nil

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 			wallClock = clockIn(file)
 		}
 		if os.Getenv(hangEnv) != "" {
-			standStill, wrapDecider = time.Second, func(executor.Decider) executor.Decider { return hanging{} }
+			stallTimeout, wrapDecider = time.Second, func(executor.Decider) executor.Decider { return hanging{} }
 		}
 		main()
 	})

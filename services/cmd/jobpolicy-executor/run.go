@@ -115,11 +115,11 @@ func newRegistry() (*prometheus.Registry, error) {
 	return r, kubeclient.RegisterMetrics(r)
 }
 
-// standStill is after how long a standstill is noticed. A test sets it; 0: the default.
-var standStill time.Duration
+// stallTimeout is liveness.Config.StallTimeout. A test sets it; 0: the default.
+var stallTimeout time.Duration
 
 func newLiveness(g prometheus.Gatherer, ready func() error, election *leaderelection.Election, log *slog.Logger) *liveness.Watch {
-	return liveness.New(liveness.Config{Gatherer: g, Ready: ready, Holds: holds(election), Logger: log, StandStill: standStill, Period: standStill / 10})
+	return liveness.New(liveness.Config{Gatherer: g, Ready: ready, Holds: holds(election), Logger: log, StallTimeout: stallTimeout, Period: stallTimeout / 10})
 }
 
 // newElection returns nil if there is no leader election. Shadow mode needs no lease,

@@ -48,21 +48,21 @@ func (o *options) needs() []need {
 	return all
 }
 
-// A serverInfo reads the versions and capabilities of engines, and logs which versions it
-// has met, and which of them have decided.
+// A serverInfo reads the versions and capabilities of engines, and logs each version
+// once when it is read, and once when it first decides.
 type serverInfo struct {
 	read  func(context.Context) (*jobpolicyv1.GetServerInfoResponse, error)
 	needs []need
 	log   *slog.Logger
 
 	mu     sync.Mutex
-	met    map[string]bool
+	logged map[string]bool // lines
 	builds map[jobpolicyv1grpc.Build]bool
 }
 
 // newServerInfo returns a serverInfo that asks nothing before read is set.
 func newServerInfo(needs []need, log *slog.Logger) *serverInfo {
-	return &serverInfo{needs: needs, log: log, met: map[string]bool{}, builds: map[jobpolicyv1grpc.Build]bool{}}
+	return &serverInfo{needs: needs, log: log, logged: map[string]bool{}, builds: map[jobpolicyv1grpc.Build]bool{}}
 }
 
 // errTooOld says that the engine lacks something, and what to do.
@@ -87,7 +87,7 @@ func (s *serverInfo) check(ctx context.Context) error {
 		s.say(slog.LevelError, "the policy engine is too old for this executor", slog.Any("error", err))
 		return err
 	}
-	s.say(slog.LevelInfo, "policy engine met", slog.String("engineVersion", info.GetVersion()), slog.Int64("maxRequestBytes", info.GetMaxRequestBytes()))
+	s.say(slog.LevelInfo, "policy engine connected", slog.String("engineVersion", info.GetVersion()), slog.Int64("maxRequestBytes", info.GetMaxRequestBytes()))
 	return nil
 }
 
@@ -128,9 +128,9 @@ func (s *serverInfo) say(level slog.Level, message string, attrs ...slog.Attr) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	line := fmt.Sprint(message, attrs)
-	if s.met[line] {
+	if s.logged[line] {
 		return
 	}
-	s.met[line] = true
+	s.logged[line] = true
 	s.log.LogAttrs(context.Background(), level, message, attrs...)
 }

@@ -47,7 +47,7 @@ func TestAnEngineThatLacksSomething(t *testing.T) {
 	}{
 		"has all": {
 			info:    &jobpolicyv1.GetServerInfoResponse{Version: "v9", ContractVersions: v1, Capabilities: policy.Capabilities()},
-			wantLog: "policy engine met",
+			wantLog: "policy engine connected",
 		},
 		"no CronJobs": {
 			info:      &jobpolicyv1.GetServerInfoResponse{Version: "v9", ContractVersions: v1, Capabilities: without(jobpolicyv1.Capability_CAPABILITY_CRON_JOB)},
@@ -57,7 +57,7 @@ func TestAnEngineThatLacksSomething(t *testing.T) {
 		"no CronJobs, and none are needed": {
 			info:    &jobpolicyv1.GetServerInfoResponse{Version: "v9", ContractVersions: v1, Capabilities: without(jobpolicyv1.Capability_CAPABILITY_CRON_JOB)},
 			flags:   []string{"--controllers=*,-cronjob-controller"},
-			wantLog: "policy engine met",
+			wantLog: "policy engine connected",
 		},
 		"no gangs": {
 			info:      &jobpolicyv1.GetServerInfoResponse{Version: "v9", ContractVersions: v1, Capabilities: without(jobpolicyv1.Capability_CAPABILITY_GANG_SCHEDULING)},
@@ -70,7 +70,7 @@ func TestAnEngineThatLacksSomething(t *testing.T) {
 			wantError: `the contract jobpolicy.v1 (it has ["jobpolicy.v2"])`,
 			wantLog:   "too old",
 		},
-		"too old to say":   {info: &jobpolicyv1.GetServerInfoResponse{Version: "v0", ContractVersions: v1}, wantLog: "policy engine met"},
+		"too old to say":   {info: &jobpolicyv1.GetServerInfoResponse{Version: "v0", ContractVersions: v1}, wantLog: "policy engine connected"},
 		"has no such call": {err: status.Error(codes.Unimplemented, "unknown"), wantLog: "does not say"},
 		"does not tell us": {err: status.Error(codes.PermissionDenied, "no"), wantLog: "does not say"},
 		"goes away":        {err: status.Error(codes.Unavailable, "away"), wantError: "asking the engine what it supports"},

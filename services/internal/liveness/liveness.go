@@ -1,6 +1,5 @@
-// Package liveness notices a leading executor that does nothing any more, so that the
-// kubelet restarts it: a reconcile loop stands still, or the process does not end although
-// it has lost its lease. Both would be defects. Nothing else makes a process unhealthy,
+// Package liveness notices a leading executor that has stalled, so that the kubelet restarts
+// it: a queue makes no progress, or the process does not end although it has lost its lease. Both would be defects. Nothing else makes a process unhealthy,
 // because a restart would not bring back an engine or an API server.
 package liveness
 
@@ -24,9 +23,9 @@ import (
 
 // Defaults of Config.
 const (
-	defaultPeriod     = 10 * time.Second
-	defaultStandStill = 5 * time.Minute
-	defaultEnd        = time.Minute
+	defaultPeriod       = 10 * time.Second
+	defaultStallTimeout = 5 * time.Minute
+	defaultEnd          = time.Minute
 )
 
 // The metrics that show whether a queue is worked on.
@@ -49,9 +48,9 @@ type Config struct {
 
 	// Period is the time between two checks. Default 10 s.
 	Period time.Duration
-	// StandStill is how long a queue may do nothing before /healthz fails. Default 5 min,
-	// which is longer than any call takes.
-	StandStill time.Duration
+	// StallTimeout is how long a queue may make no progress before /healthz fails. Default
+	// 5 min, which is longer than any call takes.
+	StallTimeout time.Duration
 	// End is how long a replica may take to end after it has lost its lease. Default 1 min.
 	End time.Duration
 }
@@ -65,7 +64,7 @@ type Watch struct {
 
 	mu      sync.Mutex
 	before  map[string]queue
-	still   map[string]int // checks in a row in which a queue stood still, by its name
+	stalled map[string]int // checks in a row in which a queue made no progress, by its name
 	lost    int            // checks in a row in which the lease was lost
 	problem error
 }
@@ -82,13 +81,13 @@ func New(cfg Config) *Watch {
 	if cfg.Period == 0 {
 		cfg.Period = defaultPeriod
 	}
-	if cfg.StandStill == 0 {
-		cfg.StandStill = defaultStandStill
+	if cfg.StallTimeout == 0 {
+		cfg.StallTimeout = defaultStallTimeout
 	}
 	if cfg.End == 0 {
 		cfg.End = defaultEnd
 	}
-	return &Watch{cfg: cfg, requests: requestCounts{by: map[string]requests{}}, still: map[string]int{}}
+	return &Watch{cfg: cfg, requests: requestCounts{by: map[string]requests{}}, stalled: map[string]int{}}
 }
 
 // Lead returns a function that runs the work of a leader. While it runs, the queues must
@@ -97,7 +96,7 @@ func (w *Watch) Lead(work func(context.Context) error) func(context.Context) err
 	return func(ctx context.Context) error {
 		w.stage.Store(leading)
 		defer w.stage.Store(over)
-		// Work that was asked to end starts nothing new, so the queues may stand still.
+		// Work that was asked to end starts nothing new, so the queues may make no progress.
 		defer context.AfterFunc(ctx, func() { w.stage.Store(over) })()
 		return work(ctx)
 	}
@@ -136,7 +135,7 @@ func (w *Watch) look() {
 		problem = w.queues()
 	}
 	if problem != nil && w.problem == nil {
-		w.cfg.Logger.Error("process does nothing any more, /healthz fails from now on", "error", problem, "goroutines", goroutines())
+		w.cfg.Logger.Error("process stalled, /healthz fails from now on", "error", problem, "goroutines", goroutines())
 	}
 	w.problem = problem
 }
@@ -160,17 +159,17 @@ func (w *Watch) queues() error {
 	now, before := w.sample(), w.before
 	w.before = now
 	if w.stage.Load() != leading || w.cfg.Ready() != nil {
-		clear(w.still)
+		clear(w.stalled)
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		is, was := now[name], before[name]
 		if is.due == 0 || was.due == 0 || is.done != was.done || is.writes != was.writes || is.pending > 0 {
-			w.still[name] = 0
+			w.stalled[name] = 0
 			continue
 		}
-		if w.still[name]++; time.Duration(w.still[name])*w.cfg.Period >= w.cfg.StandStill {
-			return fmt.Errorf("queue %s stands still: work is due, and for %s none of it was done and nothing was written for it", name, w.cfg.StandStill)
+		if w.stalled[name]++; time.Duration(w.stalled[name])*w.cfg.Period >= w.cfg.StallTimeout {
+			return fmt.Errorf("queue %s is stalled: work is due, and for %s none of it was done and nothing was written for it", name, w.cfg.StallTimeout)
 		}
 	}
 	return nil

@@ -48,7 +48,7 @@ func start(t *testing.T, holds func() error) *loop {
 	})
 	l.watch = New(Config{
 		Gatherer: registry, Ready: c.Ready, Holds: holds, Logger: l.log.Logger(),
-		Period: time.Second, StandStill: looks * time.Second, End: looks / 2 * time.Second,
+		Period: time.Second, StallTimeout: looks * time.Second, End: looks / 2 * time.Second,
 	})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -87,7 +87,7 @@ func (l *loop) begin(t *testing.T, key string) {
 	})
 }
 
-func TestAQueueThatStandsStillIsUnhealthyUntilItMoves(t *testing.T) {
+func TestAStalledQueueIsUnhealthyUntilItMoves(t *testing.T) {
 	l := start(t, nil)
 	if err := l.after(t, 10*looks); err != nil {
 		t.Errorf("nothing is due: %v, want nil", err)
@@ -97,8 +97,8 @@ func TestAQueueThatStandsStillIsUnhealthyUntilItMoves(t *testing.T) {
 	if err := l.after(t, looks); err != nil {
 		t.Errorf("one look too early: %v, want nil", err)
 	}
-	testenv.WantError(t, l.after(t, 1), "queue job stands still")
-	if !strings.Contains(l.log.String(), "liveness.start.func") || l.log.Count("does nothing any more") != 1 {
+	testenv.WantError(t, l.after(t, 1), "queue job is stalled")
+	if !strings.Contains(l.log.String(), "liveness.start.func") || l.log.Count("process stalled") != 1 {
 		t.Errorf("the log does not say once where the process stands:\n%s", l.log)
 	}
 	l.proceed <- struct{}{}
@@ -108,7 +108,7 @@ func TestAQueueThatStandsStillIsUnhealthyUntilItMoves(t *testing.T) {
 	}
 }
 
-// Each reconcile of a large Job may take longer than a standstill, and the queue of other
+// Each reconcile of a large Job may take longer than StallTimeout, and the queue of other
 // Jobs may be long meanwhile.
 func TestWritesAreProgress(t *testing.T) {
 	l := start(t, nil)
@@ -173,7 +173,7 @@ func TestRequestsForAnotherQueueAreNoProgress(t *testing.T) {
 }
 
 // An API server that does not answer is no reason for a restart.
-func TestWhoWaitsForTheAPIServerDoesNotStandStill(t *testing.T) {
+func TestWhoWaitsForTheAPIServerIsNotStalled(t *testing.T) {
 	l := start(t, nil)
 	l.begin(t, "a")
 	silent := silent{make(chan struct{}), make(chan struct{})}
@@ -192,7 +192,7 @@ func TestWhoWaitsForTheAPIServerDoesNotStandStill(t *testing.T) {
 	close(silent.answer)
 	<-ended
 	if err := l.after(t, looks+1); err == nil { // the answer itself is progress
-		t.Error("it stands still although the API server has answered, and is taken for healthy")
+		t.Error("it is stalled although the API server has answered, and is taken for healthy")
 	}
 }
 
@@ -212,7 +212,7 @@ func TestOnlyALeaderMustMove(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(due)
 	l := &loop{watch: New(Config{
-		Gatherer: registry, Logger: (&testenv.Log{}).Logger(), Period: time.Second, StandStill: looks * time.Second,
+		Gatherer: registry, Logger: (&testenv.Log{}).Logger(), Period: time.Second, StallTimeout: looks * time.Second,
 		Ready: func() error {
 			if ready {
 				return nil

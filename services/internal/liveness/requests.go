@@ -39,9 +39,8 @@ func (c *requestCounts) of(queue string) requests {
 
 // CountRequests wraps the transport of the client that the reconcile loops use, for
 // rest.Config.Wrap. The reconcile of a large Job may take long, so its writes count as
-// progress of its queue. A loop that waits for the API server does not stand still, and a
-// restart would not help it. Watches do not count, because they go on while a loop stands
-// still.
+// progress of its queue. A loop that waits for the API server is not stalled, and a
+// restart would not help it. Watches do not count, because they go on while a loop is stalled.
 func (w *Watch) CountRequests(next http.RoundTripper) http.RoundTripper { return counting{next, w} }
 
 type counting struct {

@@ -211,8 +211,8 @@ func TestHealthzSaysWhyTheProcessShouldBeRestarted(t *testing.T) {
 	if code, body := get(t, base+"/healthz"); code != http.StatusOK || body != "ok\n" {
 		t.Errorf("/healthz = %d %q, want 200", code, body)
 	}
-	problem = errors.New("stands still")
-	if code, body := get(t, base+"/healthz"); code != http.StatusInternalServerError || body != "[-] progress: stands still\n" {
+	problem = errors.New("is stalled")
+	if code, body := get(t, base+"/healthz"); code != http.StatusInternalServerError || body != "[-] progress: is stalled\n" {
 		t.Errorf("/healthz = %d %q, want 500 and why", code, body)
 	}
 }
