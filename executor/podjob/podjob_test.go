@@ -445,6 +445,46 @@ func TestRemove(t *testing.T) {
 	}
 }
 
+// A pod whose owner is gone may have been adopted since it was read, before it is released or after. It
+// is left alone then, and the other pods are removed.
+func TestAPodThatWasAdoptedSinceIsNotRemoved(t *testing.T) {
+	for verb, wantPatched := range map[string]bool{"patch": false, "delete": true} {
+		t.Run("it is adopted before the "+verb, func(t *testing.T) {
+			adopted, other := pod(1, corev1.PodRunning), pod(2, corev1.PodRunning)
+			adopted.ResourceVersion, other.ResourceVersion = "1", "1"
+			s := newStand(t, adopted, other)
+			patched := false
+			s.client.PrependReactor("patch", "pods", func(action k8stesting.Action) (bool, runtime.Object, error) {
+				patch := action.(k8stesting.PatchAction)
+				if patch.GetName() != adopted.Name {
+					return false, nil, nil
+				}
+				if verb == "patch" && strings.Contains(string(patch.GetPatch()), `"resourceVersion":"1"`) {
+					return true, nil, apierrors.NewConflict(corev1.Resource("pods"), adopted.Name, errors.New("newer"))
+				}
+				patched = true
+				released := adopted.DeepCopy()
+				released.ResourceVersion, released.Finalizers = "2", nil
+				return true, released, nil
+			})
+			s.client.PrependReactor("delete", "pods", func(action k8stesting.Action) (bool, runtime.Object, error) {
+				required := action.(k8stesting.DeleteActionImpl).GetDeleteOptions().Preconditions.ResourceVersion
+				if action.(k8stesting.DeleteAction).GetName() != adopted.Name || ptr.Deref(required, "") != "2" {
+					return false, nil, nil
+				}
+				return true, nil, apierrors.NewConflict(corev1.Resource("pods"), adopted.Name, errors.New("newer"))
+			})
+			if err := s.Remove(t.Context(), []corev1.Pod{adopted, other}); !apierrors.IsConflict(err) {
+				t.Errorf("error %v, want a conflict", err)
+			}
+			left, err := s.client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
+			if err != nil || len(left.Items) != 1 || left.Items[0].Name != adopted.Name || patched != wantPatched {
+				t.Errorf("%v are left, %v, the adopted one was released: %t; want only the adopted one, released: %t", left.Items, err, patched, wantPatched)
+			}
+		})
+	}
+}
+
 // An owner reference means an object in the same namespace, whatever UID it has.
 func TestByOwner(t *testing.T) {
 	otherKind, otherNamespace := pod(2, corev1.PodRunning), pod(3, corev1.PodRunning)

@@ -1,6 +1,7 @@
 package podjob
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -183,15 +184,16 @@ func unlessGone(err error) error {
 }
 
 // Remove releases and deletes pods that count nowhere any more, for example because
-// their owner is gone.
+// their owner is gone. Each must be as it was read: without its owner, another controller may have
+// adopted it since. After an error the other pods are removed all the same.
 func (c *Controller) Remove(ctx context.Context, pods []corev1.Pod) error {
+	var failed error
 	for i := range pods {
-		if err := c.release(ctx, &pods[i]); err != nil {
-			return err
+		released, err := c.patchFinalizer(ctx, &pods[i], pods[i].ResourceVersion)
+		if err == nil {
+			err = c.delete(ctx, released)
 		}
-		if err := c.delete(ctx, &pods[i]); err != nil {
-			return err
-		}
+		failed = cmp.Or(failed, unlessGone(err))
 	}
-	return nil
+	return failed
 }
