@@ -41,7 +41,7 @@ type plan struct {
 	webhooks       []window // When a webhook puts finalizers back.
 	quotas         []window // When no pod may be created.
 	strangers      int      // How many strangers create pods.
-	ownerGoes      bool     // The owner is deleted when the faults end.
+	ownerGoes      bool     // The owner is deleted meanwhile.
 }
 
 type window struct{ from, to time.Duration }
@@ -66,7 +66,7 @@ func draw(seed uint64) *plan {
 	d := newDrawer(seed, 1)
 	p := &plan{
 		seed: seed, trouble: d.within(5*time.Second, longestTrouble), latency: d.within(2*time.Millisecond, 100*time.Millisecond),
-		failing: pick(d, 0, 0, 3, 10, 25), raced: pick(d, 0, 2, 5, 15), ownerGoes: d.chance(6),
+		failing: pick(d, 0, 0, 3, 10, 25), raced: pick(d, 0, 2, 5, 15), ownerGoes: d.chance(10),
 	}
 	for i := range d.among(1, len(names)) {
 		p.groups = append(p.groups, d.group(names[i], p.trouble))

@@ -29,6 +29,7 @@ type judge struct {
 	broken   []string
 	pods     map[types.UID]*record
 	isLate   bool // What happens now was asked for by an earlier Step.
+	losses   int  // How often a pod went away or a group was edited: names may be free again.
 	removing bool // The controller removes the pods of an owner that is gone.
 
 	atOnce  int // Steps in a row that followed at once, while nobody else acted.
@@ -144,7 +145,7 @@ func (j *judge) pod(by string, old, pod *corev1.Pod) {
 			j.changedByOthers(r, pod)
 		}
 		if r.gone = pod == nil; r.gone {
-			r.group.losses++
+			j.losses++
 		}
 		if pod != nil {
 			r.Pod = pod
@@ -161,7 +162,7 @@ func (j *judge) changedByOthers(r *record, pod *corev1.Pod) {
 	}
 	if !r.left && pod != nil && !j.owner.controls(pod) {
 		r.left, r.leftAt = true, time.Now()
-		r.group.losses++
+		j.losses++
 		if r.loss == "" {
 			r.loss = "another object took it over"
 		}
@@ -195,7 +196,7 @@ func (j *judge) created(pod *corev1.Pod) {
 	j.pods[pod.UID] = r
 	if j.isLate {
 		r.arrived = time.Now()
-		if g.losses == g.view.losses { // Its name was the first free one, so no other pod was made in its place.
+		if j.losses == g.view.losses { // Its name was the first free one, so no other pod was made in its place.
 			j.judgeNumber(r)
 		}
 		return

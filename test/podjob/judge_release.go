@@ -44,6 +44,8 @@ func (j *judge) why(r *record, seen, old *corev1.Pod) string {
 	status, v := &r.group.job.Status, r.group.view
 	indexes := isIndexed(&v.job.Spec)
 	switch {
+	case j.removing && r.left:
+		return ""
 	case j.removing:
 		return ownerIsGone
 	case r.as != "":

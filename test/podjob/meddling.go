@@ -49,15 +49,10 @@ func (w *world) meddle() {
 			w.restart()
 		})
 	}
-	w.after(w.plan.trouble, w.calmDown)
-}
-
-// calmDown ends all trouble: nothing keeps the groups from finishing.
-func (w *world) calmDown() {
-	w.notef("the faults have ended")
 	if w.plan.ownerGoes {
-		w.owner.delete()
+		w.after(time.Duration(w.Int64N(int64(w.plan.trouble))), w.owner.delete)
 	}
+	w.after(w.plan.trouble, func() { w.notef("the faults have ended") })
 }
 
 // takeName creates a stranger's pod. Somebody else may have the name.

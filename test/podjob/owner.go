@@ -39,13 +39,12 @@ type group struct {
 	// decided is the spec with which its end was decided; nil: it goes on.
 	decided *batchv1.JobSpec
 	failed  time.Time // When a creation of this controller failed last.
-	losses  int       // How often a pod went away or a user edited the group: names may be free again.
 }
 
 // A view is what a Step was given.
 type view struct {
 	at     time.Time
-	losses int // Of the group, at that time.
+	losses int // Of the judge, at that time.
 	job    *batchv1.Job
 	pods   []corev1.Pod
 }
@@ -85,7 +84,7 @@ func (o *owner) edit(g *group, change func(*batchv1.JobSpec)) {
 	}
 	change(&g.job.Spec)
 	g.job.Generation++
-	g.losses++
+	o.judge.losses++
 	o.written()
 	o.judge.othersActed()
 }
@@ -98,7 +97,8 @@ func (o *owner) written() {
 
 // delete deletes the object. Its pods are removed by the controller.
 func (o *owner) delete() {
-	o.came("the owner is deleted")
+	o.notef("user: delete the owner")
+	o.came(ownerDeleted)
 	o.gone = true
 	o.written()
 	o.judge.othersActed()

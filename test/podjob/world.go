@@ -177,7 +177,7 @@ func (w *world) reconcile() (next time.Time, err error) {
 	}
 	for _, g := range w.owner.groups {
 		g.view = views[g.name]
-		g.view.at, g.view.losses = time.Now(), g.losses
+		g.view.at, g.view.losses = time.Now(), w.judge.losses
 	}
 	if gone {
 		w.judge.removing = true
