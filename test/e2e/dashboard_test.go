@@ -25,6 +25,11 @@ func TestMetricsOfTheDashboardAndTheAlertsExist(t *testing.T) {
 		missing := missingMetrics(t, here, plane.EngineURL(), plane.ExecutorURL())
 		return len(missing) == 0, "missing are " + strings.Join(missing, ", ")
 	})
+	fallback := startExecutor(t, "--engine=127.0.0.1:1", "--engine-insecure", "--engine-fallback=embedded", "--managed-by=example.com/fallback", "--leader-elect=false")
+	eventually(t, "an executor without an engine is ready", fallback.ready)
+	if missing := missingMetrics(t, fallbackOnly, fallback.url); len(missing) > 0 {
+		t.Errorf("an executor that decides by itself has no metrics %v", missing)
+	}
 }
 
 // installedOnly are the metrics that the services of the shared control plane do
@@ -39,6 +44,9 @@ var installedOnly = []string{
 
 // shadowOnly are the metrics that only an executor in shadow mode has.
 var shadowOnly = []string{"jobpolicy_shadow_open_differences"}
+
+// fallbackOnly are the metrics that only an executor with --engine-fallback has.
+var fallbackOnly = []string{"jobpolicy_executor_engine_fallback_active"}
 
 // selected is a metric in a query. The chart's tests see to it that each is
 // followed by matchers.
@@ -62,7 +70,7 @@ func watchedMetrics(t *testing.T) (installed, here []string) {
 			names[match[1]] = true
 		}
 	}
-	for _, name := range slices.Concat(installedOnly, shadowOnly) {
+	for _, name := range slices.Concat(installedOnly, shadowOnly, fallbackOnly) {
 		if !names[name] {
 			t.Errorf("neither the dashboard nor an alert asks for %s any more", name)
 		}
