@@ -29,7 +29,8 @@ func Differences() []Difference {
 		Name: suspendedFinishes,
 		Reason: "A Job that is suspended, and then has enough successes because it was resized, or too many failures because it adopts a failed " +
 			"pod, gets SuccessCriteriaMet or FailureTarget from both. The built-in controller never gets further: the Job has no start time, and the " +
-			"API server refuses a Complete or Failed Job without one. Here startTime is set together with the last condition.",
+			"API server refuses a Complete or Failed Job without one. Here startTime is set together with the last condition. A Job that adopts " +
+			"ended pods as soon as it is created may get no condition Suspended here.",
 		explain: explainStuck,
 	}, {
 		Name: recreatedStarts,
@@ -176,7 +177,20 @@ func explainStuck(builtin, ours []string) []string {
 	if told == "" {
 		return ours
 	}
-	return taken
+	return suspendedFirst(builtin, taken)
+}
+
+// suspendedFirst adds the condition that the built-in controller writes to a suspended Job before
+// it has seen the pods that the Job adopts. Ours may see them at once.
+func suspendedFirst(builtin, ours []string) []string {
+	const first, second = "condition 1: ", "condition 2: "
+	at := slices.IndexFunc(ours, func(line string) bool { return strings.HasPrefix(line, first) })
+	written := slices.IndexFunc(builtin, func(line string) bool { return strings.HasPrefix(line, first+"Suspended=True") })
+	if at < 0 || written < 0 || contains(ours, "Suspended=") {
+		return ours
+	}
+	ours[at] = second + strings.TrimPrefix(ours[at], first)
+	return slices.Insert(ours, at, builtin[written])
 }
 
 func withPrefix(lines []string, prefix string) bool {

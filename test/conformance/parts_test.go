@@ -72,6 +72,12 @@ func TestOnlyDeliberateDifferencesAreAccepted(t *testing.T) {
 		"pod Running tracked ready: 1", "pods created: 3",
 	}
 	idle := []string{`condition 1: Suspended=True JobSuspended "Job suspended"`, `event: Normal SuccessfulDelete "Deleted pod: <pod>"`}
+	atOnce := []string{
+		"startTime=true completionTime=true", "uncounted: -",
+		`condition 1: SuccessCriteriaMet=True CompletionsReached "Reached"`,
+		`condition 2: Complete=True CompletionsReached "Reached"`,
+		`event: Normal Completed "Job completed"`,
+	}
 	failing := []string{"startTime=false completionTime=false", `condition 1: FailureTarget=True BackoffLimitExceeded "x"`}
 	failed := []string{
 		"startTime=true completionTime=false", `condition 1: FailureTarget=True BackoffLimitExceeded "x"`,
@@ -85,6 +91,8 @@ func TestOnlyDeliberateDifferencesAreAccepted(t *testing.T) {
 		"equal views":                         {builtin: completes, ours: completes, wantSame: true},
 		"the difference on the list":          {builtin: stuck, ours: completes, want: "a suspended Job finishes", wantSame: true},
 		"the same the other way round":        {builtin: completes, ours: stuck},
+		"a Job that ends before it suspends":  {builtin: stuck, ours: atOnce, want: "a suspended Job finishes", wantSame: true},
+		"a Job that suspends on ours only":    {builtin: atOnce, ours: completes},
 		"a recreated Job that waits":          {builtin: waiting, ours: running, want: "a recreated Job starts at once", wantSame: true},
 		"a recreated Job that waits on ours":  {builtin: running, ours: waiting},
 		"a first Job that waits":              {builtin: slices.Delete(slices.Clone(waiting), 2, 3), ours: slices.Delete(slices.Clone(running), 2, 3)},
