@@ -214,7 +214,7 @@ func (j *judge) completedTo(r *jobRecord, by string) (known indexset.Set) {
 // index because the Job did not ask for it any more. The index has to run again then. A pod that
 // the Job adopted since it was released, by another Job, has yet to be recorded.
 func (r *jobRecord) forgotten(p *podRecord) bool {
-	return p.released.at.After(p.claimedAt) && p.excuse == "" && !r.completed.Has(podIndex(p.pod))
+	return !p.released.at.IsZero() && !p.released.at.Before(p.claimedAt) && p.excuse == "" && !r.completed.Has(podIndex(p.pod))
 }
 
 // succeeded is how many pods, or how many indexes in range for an Indexed Job, have
