@@ -57,21 +57,6 @@ func TestOwnership(t *testing.T) {
 			tp.pod(user, "job-a", "loose", noIndex, loose)
 			adopt(tp, batchv1.JobTrackingFinalizer)
 		}},
-		"a loose pod that another Job has counted, adopted, so that there are too many": {play: func(tp *tape) {
-			tp.job("b", indexedJob(2), func(job *batchv1.Job) { job.Spec.Selector.MatchLabels["job"] = "a" })
-			tp.pod(executorA, "job-b", "loose", 0, func(pod *corev1.Pod) { pod.Labels["job"] = "a" })
-			tp.ends("loose", 0)
-			tp.status(executorA, "job-b", func(s *batchv1.JobStatus) { s.CompletedIndexes, s.Succeeded = "0", 1 })
-			tp.release(executorA, "loose")
-			tp.job("a", indexedJob(2))
-			tp.pod(executorA, "job-a", "a-0", 0)
-			tp.pod(executorA, "job-a", "a-1", 1)
-			tp.edit("webhook", "loose", loose)
-			tp.wait(time.Hour)
-			adopt(tp, batchv1.JobTrackingFinalizer)
-			tp.release(executorA, "a-1")
-			tp.deletes(executorA, "a-1")
-		}},
 		"a loose pod, adopted without the finalizer": {want: []string{"I1"}, play: func(tp *tape) {
 			tp.job("a")
 			tp.pod(user, "job-a", "loose", noIndex, loose, func(pod *corev1.Pod) { pod.Finalizers = nil })
@@ -160,4 +145,28 @@ func TestRefused(t *testing.T) {
 	if got := tp.judge.breaches(); len(got) != 1 || got[0].rule != "I5" {
 		t.Errorf("breaches: %v, want one of I5", got)
 	}
+}
+
+// A pod that another Job has counted counts anew for the Job that adopts it.
+func TestAdoptionOfACountedPod(t *testing.T) {
+	runStreams(t, map[string]streamCase{
+		"and another one is too many": {play: func(tp *tape) {
+			tp.job("b", indexedJob(2), func(job *batchv1.Job) { job.Spec.Selector.MatchLabels["job"] = "a" })
+			tp.pod(executorA, "job-b", "loose", 0, func(pod *corev1.Pod) { pod.Labels["job"] = "a" })
+			tp.ends("loose", 0)
+			tp.status(executorA, "job-b", func(s *batchv1.JobStatus) { s.CompletedIndexes, s.Succeeded = "0", 1 })
+			tp.release(executorA, "loose")
+			tp.job("a", indexedJob(2))
+			tp.pod(executorA, "job-a", "a-0", 0)
+			tp.pod(executorA, "job-a", "a-1", 1)
+			tp.edit("webhook", "loose", loose)
+			tp.wait(time.Hour)
+			tp.edit(executorA, "loose", func(pod *corev1.Pod) {
+				pod.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "a", UID: "job-a", Controller: new(true)}}
+				pod.Finalizers = []string{batchv1.JobTrackingFinalizer}
+			})
+			tp.release(executorA, "a-1")
+			tp.deletes(executorA, "a-1")
+		}},
+	})
 }
