@@ -252,6 +252,10 @@ $(BIN)/helm: tools/chart/go.mod tools/chart/go.sum
 	@GOBIN=$(BIN) GOWORK=off go -C tools/chart install tool
 	@touch $@
 
+.PHONY: upstream-diff
+upstream-diff: ## print what changed between two releases of Kubernetes in what this repository follows: FROM=v1.36.3 TO=v1.37.2 (DETAILS=1: the lines, too)
+	@GOWORK=off go -C tools run ./cmd/upstreamdiff -C $(CURDIR) $(if $(DETAILS),-v) '$(FROM)' '$(TO)'
+
 .PHONY: align
 align: tools ## update every module to the newest version of a shared dependency that any module requires
 	$(BIN)/checkrules -align versions
