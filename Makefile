@@ -256,6 +256,10 @@ $(BIN)/helm: tools/chart/go.mod tools/chart/go.sum
 upstream-diff: ## print what changed between two releases of Kubernetes in what this repository follows: FROM=v1.36.3 TO=v1.37.2 (DETAILS=1: the lines, too)
 	@GOWORK=off go -C tools run ./cmd/upstreamdiff -C $(CURDIR) $(if $(DETAILS),-v) '$(FROM)' '$(TO)'
 
+.PHONY: measure
+measure: ## print how large the repository is: lines, functions, packages, documents
+	@GOWORK=off go -C tools run ./cmd/measure -C $(CURDIR)
+
 .PHONY: align
 align: tools ## update every module to the newest version of a shared dependency that any module requires
 	$(BIN)/checkrules -align versions
