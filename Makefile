@@ -54,6 +54,8 @@ images: ## make the container images of both services in bin/images (VERSION= RE
 .PHONY: playground
 playground: ## build the playground, a page that plays Jobs in a browser without a server, into bin/playground (docs/playground.md)
 	@tools/playground.sh $(JOBPOLICY_BIN_DIR)/playground
+	@rm -rf $(JOBPOLICY_BIN_DIR)/playground/LICENSES
+	@GOWORK=off go -C tools run ./cmd/licenses -C $(CURDIR) -o $(JOBPOLICY_BIN_DIR)/playground/LICENSES
 
 .PHONY: release
 release: release-check verify test ## make release VERSION=v0.1.0 in bin/release: images, chart, manifests, kubectl jobpolicy, modules, checksums; prints what to push, and pushes nothing
@@ -271,7 +273,7 @@ fmt: tools ## format every Go and proto file
 
 # --- checks ---------------------------------------------------------------------------------------------------------
 
-CHECKS := tidy gofumpt vet staticcheck lint imports purity versions docs buf-lint buf-format buf-breaking generated
+CHECKS := tidy gofumpt vet staticcheck lint imports purity versions docs licenses buf-lint buf-format buf-breaking generated
 
 .PHONY: verify
 verify: tools ## run all checks except the tests; each check is also a target, verify-<check>
@@ -315,6 +317,10 @@ verify-versions: tools ## one version of each dependency in all modules
 .PHONY: verify-docs
 verify-docs: tools ## documents name the versions that are built and tested
 	@$(BIN)/checkrules docs
+
+.PHONY: verify-licenses
+verify-licenses: ## every module that a released program links has a license text, which images and archives hold
+	@GOWORK=off go -C tools run ./cmd/licenses -C $(CURDIR)
 
 .PHONY: verify-buf-lint
 verify-buf-lint: tools ## the contract follows buf's STANDARD rules

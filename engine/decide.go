@@ -26,9 +26,6 @@ func DecideJob(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobRespons
 }
 
 func decide(s *snapshot) *jobpolicyv1.DecideJobResponse {
-	if stale, need := staleness(s.req.GetFreshness(), s.noun); stale != nil {
-		return answerStale(s, stale, need)
-	}
 	if condition, ok := finished(s.status); ok {
 		return settleFinished(s, condition)
 	}
@@ -113,19 +110,6 @@ func failureActions(actions map[jobpolicyv1.PodFailurePolicyAction]int32) []*job
 		}
 	}
 	return counts
-}
-
-// answerStale is the answer when the caller's view is stale.
-func answerStale(s *snapshot, stale *jobpolicyv1.Wait, need jobpolicyv1.Requirement) *jobpolicyv1.DecideJobResponse {
-	return &jobpolicyv1.DecideJobResponse{
-		Disposition:  jobpolicyv1.Disposition_DISPOSITION_WAIT,
-		Requirements: []jobpolicyv1.Requirement{need},
-		Explanation: &jobpolicyv1.Explanation{
-			Summary:    "wait: " + stale.GetDetail(),
-			Waits:      []*jobpolicyv1.Wait{stale},
-			Generation: s.req.GetJob().GetGeneration(),
-		},
-	}
 }
 
 // incomplete asks for more data.

@@ -13,8 +13,8 @@
 // "which". One reconcile is:
 //
 //  1. Read the Job. Skip it unless its managedBy names you. Make sure that your own
-//     last writes are visible in what you read, or say in DecideJobRequest.freshness
-//     and in_flight which are not.
+//     last writes are visible in what you read, or say in in_flight which creations
+//     are not. Until then do not ask.
 //  2. Count the Job's pods, by controller reference and UID, never by name: active,
 //     ready, terminating; for Indexed Jobs also the sets of indexes. Write a row in
 //     unaccounted_pods for each pod that holds the finalizer
@@ -27,8 +27,6 @@
 //  3. Call DecideJob. The disposition says what kind of answer it is:
 //     DISPOSITION_APPLY: go to step 4.
 //     DISPOSITION_SETTLED: record the events, if there are any, and go to step 5.
-//     DISPOSITION_WAIT: carry nothing out. Read the objects that requirements names
-//     again, then ask again.
 //     DISPOSITION_INCOMPLETE: add the data that requirements names and call again; the
 //     second answer never requires the same again.
 //     Refuse any other disposition.

@@ -42,9 +42,6 @@ func drawRequest(t *rapid.T) *request {
 		set := drawIndexSet(t, "in flight indexes")
 		req.InFlight = &jobpolicyv1.InFlight{Creates: drawAtLeast(t, "creates", set), CreateIndexes: set}
 	}
-	if rapid.IntRange(0, 9).Draw(t, "freshness") == 0 {
-		req.Freshness = &jobpolicyv1.Freshness{JobObserved: "5", JobWritten: rapid.SampledFrom([]string{"", "4", "6", "18446744073709551615"}).Draw(t, "written")}
-	}
 	if rapid.IntRange(0, 5).Draw(t, "hold") == 0 {
 		deferUntil(req, createPods, drawTime(t, "not before"))
 	}

@@ -57,7 +57,6 @@ func TestADecisionSaysWhenToAskAgain(t *testing.T) {
 		"pods are not listed":                      {"job completions=9 parallelism=5\nsettings maxChanges=20\nstatus start=0s active=9\npods active=5\nunlisted succeeded=2\n" + finished(1), "AT_ONCE"},
 		"as many are deleted as may be":            {"job completions=3 parallelism=1\nsettings maxChanges=2\nstatus start=0s active=3\npods active=3\nrow a\nrow b\nrow c", "AT_ONCE"},
 		"fewer are deleted than may be":            {"job completions=3 parallelism=2\nsettings maxChanges=2\nstatus start=0s active=3\npods active=3\nrow a\nrow b\nrow c", "WHEN_CONFIRMED"},
-		"the view is stale":                        {"job completions=3\nfresh job=1/2", "UNSPECIFIED"},
 		"rows are needed":                          {"job completions=3 suspend=true\npods active=3", "UNSPECIFIED"},
 		"a pod is left with its finalizer":         {"job completions=3\nstatus start=0s\ncondition Complete\nfinished a phase=Succeeded", "AT_ONCE"},
 		"the Job itself is deleted":                {"job completions=3 ttlSecondsAfterFinished=0\nnow 2s\nstatus start=0s\ncondition Complete", "NONE"},

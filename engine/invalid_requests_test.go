@@ -238,12 +238,9 @@ var invalidRows = []invalidRequest{
 	{"a confirmed UID of wrong size", "confirmed_releases[0]", "must have 1 to 64 bytes, has 0", func(r *request) { r.ConfirmedReleases = [][]byte{{}} }},
 }
 
-// invalidSettings are mistakes in versions, retry facts, deferrals and settings.
+// invalidSettings are mistakes in retry facts, deferrals and settings.
 var invalidSettings = []invalidRequest{
 	{"a long name for pods", "settings.pod_noun", "0 to 32 bytes, has 33", func(r *request) { r.Settings.PodNoun = long(33) }},
-	{"a version that is no number", "freshness.job_written", "decimal number below 2^64", func(r *request) { r.Freshness.JobWritten = "abc" }},
-	{"an observed version that is no number", "freshness.job_observed", "decimal number below 2^64", func(r *request) { r.Freshness.JobObserved = "seven" }},
-	{"a version beyond 64 bits", "freshness.pods_observed", "decimal number below 2^64", func(r *request) { r.Freshness.PodsObserved = "18446744073709551616" }},
 	{"a success time that is none", "retry.last_success_time", "must be a time", func(r *request) { r.Retry.LastSuccessTime = badTime() }},
 	{"a nil retry fact", "retry.recent_failures[1].finished_time", "is required", func(r *request) { r.Retry.RecentFailures[1] = nil }},
 	{

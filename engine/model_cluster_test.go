@@ -3,7 +3,6 @@ package engine_test
 import (
 	"bytes"
 	"slices"
-	"strconv"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -33,11 +32,8 @@ type cluster struct {
 	quietUntil time.Time
 	// recordsUntil is until when the executor wants no pods recorded.
 	recordsUntil time.Time
-	// written counts the executor's writes of the Job; known is how many of
-	// them it knows to have succeeded, and observed how many its view shows.
-	// previous is the status before the last write.
-	written, known, observed int
-	previous                 *jobpolicyv1.JobStatus
+	// stale: the executor's view does not show its own last status. It does not ask.
+	stale bool
 	// rowLimit is how many finished pods the executor lists; 0: all.
 	rowLimit int
 	// faulty turns on faults.
@@ -177,10 +173,6 @@ func (c *cluster) observe() *jobpolicyv1.DecideJobRequest {
 		deferUntil(req, writeRoutineStatus, timestamppb.New(c.quietUntil))
 		deferUntil(req, recordPods, timestamppb.New(c.recordsUntil))
 	}
-	if c.observed < c.written {
-		req.Status = proto.CloneOf(c.previous)
-	}
-	req.Freshness = &jobpolicyv1.Freshness{JobObserved: versionText(c.observed), JobWritten: versionText(c.known)}
 	c.observePods(req)
 	c.observeInFlight(req)
 	c.observeRetry(req)
@@ -291,8 +283,6 @@ func (c *cluster) withRows(req *jobpolicyv1.DecideJobRequest) *jobpolicyv1.Decid
 	}
 	return req
 }
-
-func versionText(n int) string { return strconv.Itoa(100 + n) }
 
 func count(b bool) int32 {
 	if b {

@@ -12,8 +12,11 @@ import (
 )
 
 // reconcile is one reconcile of the executor: observe, decide, carry out. It returns the
-// decision that it tried to carry out.
+// decision that it tried to carry out; nil if its view is stale.
 func (c *cluster) reconcile() *jobpolicyv1.DecideJobResponse {
+	if c.stale {
+		return nil
+	}
 	req := c.observe()
 	whole := proto.CloneOf(req)
 	c.cut(req)
@@ -203,8 +206,8 @@ func (c *cluster) delete(deletes []*jobpolicyv1.DeletePod) bool {
 // which releases pods in the same transaction.
 func (c *cluster) write(req *jobpolicyv1.DecideJobRequest, resp *jobpolicyv1.DecideJobResponse) bool {
 	next := resp.GetStatus()
-	if c.goesWrong("status write refused") || c.observed < c.written {
-		return false // Refused, or in conflict with a write that was not seen.
+	if c.goesWrong("status write refused") {
+		return false
 	}
 	if broken := (statusChange{c.spec, c.status, next}).violations(); len(broken) > 0 {
 		c.t.Fatalf("I5: the API server would refuse the status: %v\nbefore:\n%s\nafter:\n%s", broken, render(c.status), render(next))
@@ -216,22 +219,17 @@ func (c *cluster) write(req *jobpolicyv1.DecideJobRequest, resp *jobpolicyv1.Dec
 		c.countReleased(req, resp)
 	}
 	c.checkLedger(req, next)
-	c.previous, c.status = c.status, proto.CloneOf(next)
+	c.status = proto.CloneOf(next)
 	if c.settings.GetAtomicRelease() {
 		c.releaseAll(resp)
 	}
-	c.written++
-	c.known = c.written
 	if rapid.Bool().Draw(c.t, "pause") {
 		c.recordsUntil, c.quietUntil = c.now.Add(time.Second), c.now.Add(1500*time.Millisecond)
 	}
 	if c.goesWrong("answer to status write lost") {
-		c.observed = c.written // Not knowing, the executor reads the Job anew.
-		return false
+		return false // Not knowing, the executor reads the Job anew.
 	}
-	if !c.goesWrong("status not seen") {
-		c.observed = c.written
-	}
+	c.stale = c.goesWrong("status not seen")
 	return true
 }
 
@@ -265,7 +263,7 @@ func (c *cluster) releaseAll(resp *jobpolicyv1.DecideJobResponse) {
 // everything anew, and remembers nothing.
 func (c *cluster) catchUp() {
 	c.ghosts, c.createAfter = nil, time.Time{}
-	c.known, c.observed = c.written, c.written
+	c.stale = false
 	for _, p := range c.pods {
 		p.seen = true
 		p.releaseSeen = !p.tracked

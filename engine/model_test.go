@@ -186,7 +186,7 @@ func (c *cluster) user() {
 		return
 	}
 	// A view that contains the change also contains every status written before it.
-	c.observed = c.written
+	c.stale = false
 	switch rapid.SampledFrom([]string{"suspend", "resume", "scale", "resize", "delete"}).Draw(c.t, "wish") {
 	case "suspend":
 		c.spec.Suspend = true

@@ -51,8 +51,7 @@ func (p *promises) disposition() {
 	acts := r.GetGang() != nil || r.GetCreate() != nil || len(r.GetDelete()) > 0 || r.GetStatus() != nil || len(r.GetRelease()) > 0
 	p.expect(acts == (r.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_APPLY), "disposition %s, acts: %t", r.GetDisposition(), acts)
 	incomplete := r.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE
-	waits := r.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_WAIT
-	p.expect((incomplete || waits) == (len(r.GetRequirements()) > 0), "disposition %s with requirements %v", r.GetDisposition(), r.GetRequirements())
+	p.expect(incomplete == (len(r.GetRequirements()) > 0), "disposition %s with requirements %v", r.GetDisposition(), r.GetRequirements())
 	p.expect(!incomplete || p.req.GetActivePods() == nil, "asks again for the rows it was given")
 	p.expect(acts == (r.GetFollowUp() != 0), "disposition %s with follow up %s", r.GetDisposition(), r.GetFollowUp())
 	rule := p.resp.GetExplanation().GetDecidingRule()
@@ -214,7 +213,7 @@ func (p *promises) releases() {
 // recordedArePassedOn: a pod that the status has recorded is let go, whatever else waits.
 // Otherwise it might never be counted.
 func (p *promises) recordedArePassedOn() {
-	if d := p.resp.GetDisposition(); d == jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE || d == jobpolicyv1.Disposition_DISPOSITION_WAIT {
+	if p.resp.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE {
 		return
 	}
 	for _, pod := range p.req.GetUnaccountedPods() {
@@ -317,7 +316,6 @@ func sumsUp(before int32, n int, after int32) bool {
 func (p *promises) explanation() {
 	e := p.resp.GetExplanation()
 	p.expect(e.GetSummary() != "", "no summary")
-	p.expect(p.resp.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_WAIT || len(e.GetWaits()) > 0, "waits for nothing")
 	for i, answer := range e.GetRules() {
 		last := i == len(e.GetRules())-1
 		p.expect(!answer.GetDecided() || (last && e.GetDecidingRule() == answer.GetRule()), "rule %s decided", answer.GetRule())

@@ -23,7 +23,7 @@ func agreement(t *testing.T, prepare func(*request), compare func(*rapid.T, *req
 	compared := 0
 	rapid.Check(t, func(t *rapid.T) {
 		req := drawRequest(t)
-		req.Freshness, req.Deferrals = nil, nil
+		req.Deferrals = nil
 		prepare(req)
 		resp, err := engine.DecideJob(req)
 		if err != nil {

@@ -57,7 +57,7 @@ func newScene() *scene {
 //	deferdeletions 30s  none are to be deleted before that time
 //	quiet 30s        no routine status is to be written before that time
 //	records 10s      none that records pods before that time
-//	unlisted, inflight, fresh, retry, settings k=v…
+//	unlisted, inflight, retry, settings k=v…
 func (s *scene) tell(line string) error {
 	name, args, err := datadriven.ParseLine(line)
 	if err != nil || name == "" || strings.HasPrefix(name, "#") {
@@ -73,7 +73,7 @@ func (s *scene) tell(line string) error {
 		"confirm": s.confirm, "unconfirm": s.unconfirm, "row": s.row, "rows": s.rows, "norows": s.norows,
 		"defercreations": s.leave(createPods), "deferdeletions": s.leave(deletePods),
 		"quiet": s.leave(writeRoutineStatus), "records": s.leave(recordPods),
-		"unlisted": s.unlisted, "inflight": s.inflight, "fresh": s.fresh, "retry": s.retry, "settings": s.settings,
+		"unlisted": s.unlisted, "inflight": s.inflight, "retry": s.retry, "settings": s.settings,
 	}
 	tell, ok := lines[name]
 	if !ok {
@@ -329,15 +329,6 @@ func (s *scene) inflight(args []datadriven.CmdArg) error {
 	return each(args, map[string]func(value){
 		"creates": func(v value) { f.Creates = v.int32() },
 		"indexes": func(v value) { f.CreateIndexes = v.set() },
-	})
-}
-
-func (s *scene) fresh(args []datadriven.CmdArg) error {
-	f := &jobpolicyv1.Freshness{}
-	s.req.Freshness = f
-	return each(args, map[string]func(value){
-		"job":  func(v value) { f.JobObserved, f.JobWritten, _ = strings.Cut(v.text, "/") },
-		"pods": func(v value) { f.PodsObserved, f.PodsWritten, _ = strings.Cut(v.text, "/") },
 	})
 }
 

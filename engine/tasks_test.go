@@ -68,9 +68,6 @@ func TestNoTextSaysPodToACallerOfTasks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		req := drawRequest(t)
 		req.Settings.PodNoun = "task"
-		if rapid.IntRange(0, 9).Draw(t, "stale tasks") == 0 {
-			req.Freshness = &jobpolicyv1.Freshness{PodsObserved: "4", PodsWritten: "6"}
-		}
 		resp, err := engine.DecideJob(req)
 		if err != nil {
 			t.Fatal(err)

@@ -34,7 +34,6 @@ var upstreamBugs = map[string]struct{ happened, scenario string }{
 	"123775": {"a Job was declared finished while pods were ready or terminating", "publish_order"},
 	"124937": {"the retry delay left out the end of a sidecar", "retry_sidecar"},
 	"125410": {"a pod that succeeded, then failed, stood in both lists of the status, which is refused", "ledger_protocol"},
-	"130103": {"a Job that was complete got another pod, because its own status was not seen yet", "stale_view"},
 	"130683": {"two pods ran where one was asked for", "creation_inflight"},
 	"130881": {"disruptions ignored by the pod failure policy delayed the next pod", "failurepolicy_actions"},
 	"132144": {"a suspended Job with 0 completions never became Complete", "completions_zero_suspended"},

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -143,7 +142,6 @@ func (c *checker) decideJob(req *jobpolicyv1.DecideJobRequest) {
 	c.rows(req)
 	c.unlisted(req.GetUnlistedPods())
 	c.inFlight(req.GetInFlight())
-	c.freshness(req.GetFreshness())
 	c.retry(req.GetRetry())
 	c.settings(req.GetSettings())
 	c.deferrals(req.GetDeferrals())
@@ -201,21 +199,6 @@ func (c *checker) backoff(field string, d *durationpb.Duration, least float64) f
 func (c *checker) inFlight(f *jobpolicyv1.InFlight) {
 	c.notNegative("in_flight.creates", int64(f.GetCreates()))
 	c.indexesOf("in_flight.creates", f.GetCreates(), "in_flight.create_indexes", f.GetCreateIndexes())
-}
-
-func (c *checker) freshness(f *jobpolicyv1.Freshness) {
-	c.version("freshness.job_observed", f.GetJobObserved())
-	c.version("freshness.job_written", f.GetJobWritten())
-	c.version("freshness.pods_observed", f.GetPodsObserved())
-	c.version("freshness.pods_written", f.GetPodsWritten())
-}
-
-func (c *checker) version(field, v string) {
-	if v == "" {
-		return
-	}
-	_, err := strconv.ParseUint(v, 10, 64)
-	c.require(err == nil, field, "must be a resource version: a decimal number below 2^64")
 }
 
 func (c *checker) retry(r *jobpolicyv1.RetryFacts) {

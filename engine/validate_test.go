@@ -33,7 +33,6 @@ row b index=4 phase=Pending unscheduled
 confirm gone
 unlisted succeeded=1 failed=1 indexes=8
 inflight creates=1 indexes=7
-fresh job=7/7 pods=9/8
 retry success=10s failures=(20s,30s)
 defercreations 90s
 settings backoff=1s maxBackoff=60s maxUncounted=100 maxChanges=100`)

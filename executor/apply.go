@@ -44,10 +44,6 @@ func stepFailed(err error) bool { return errors.Is(err, errCreation) || errors.I
 func (a *applier) apply(ctx context.Context, s *state.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) (controller.Result, error) {
 	requeue := a.cfg.requeueAfter(snap, d)
 	switch d.GetDisposition() {
-	case jobpolicyv1.Disposition_DISPOSITION_WAIT:
-		a.report.waited(d)
-		s.Version.Mark(state.StaleJob)
-		return sooner(controller.Result{RequeueAfter: a.cfg.APIBackoff}, requeue), nil
 	case jobpolicyv1.Disposition_DISPOSITION_SETTLED:
 		return sooner(controller.Result{RequeueAfter: requeue}, a.cfg.regrowth(s, snap)), nil
 	}

@@ -101,7 +101,7 @@ func newJobMetrics(to prometheus.Registerer) (*jobMetrics, error) {
 		finishedIndexes: r.Counter(subsystem, "job_finished_indexes_total", "Finished indexes.", "status", "backoffLimit"),
 		creations:       r.Counter(subsystem, "job_pods_creation_total", "Pod creations, by reason and outcome.", "reason", "status"),
 		unmanaged:       r.Counter(subsystem, "jobs_by_external_controller_total", "Jobs seen that another controller manages; beyond 100 names it is called other.", "controller_name"),
-		staleSkips:      r.Counter(subsystem, "stale_sync_skips_total", "Reconciles given up because the view was older than a write of this process.", "group", "resource"),
+		staleSkips:      r.Counter(subsystem, "stale_sync_skips_total", "Reconciles given up because the Job or its pods had to be read from the API server first.", "group", "resource"),
 		decisions: &decisionMetrics{
 			duration: r.Histogram("jobpolicy", "decision_duration_seconds", "The time it took the engine to answer, as the executor measures it.",
 				prometheus.ExponentialBuckets(0.0005, 2, 15), "disposition"),

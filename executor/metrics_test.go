@@ -169,7 +169,6 @@ func TestAReconcileCountsItselfAndWhatItDid(t *testing.T) {
 	ignored := []*jobpolicyv1.PodFailureActionCount{{
 		Action: jobpolicyv1.PodFailurePolicyAction_POD_FAILURE_POLICY_ACTION_IGNORE, Count: 1,
 	}}
-	waiting := answering(&jobpolicyv1.DecideJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_WAIT})
 	cases := map[string]struct {
 		answer   reply
 		creation error
@@ -207,10 +206,6 @@ func TestAReconcileCountsItselfAndWhatItDid(t *testing.T) {
 				"job_syncs_total{action=pods_created completion_mode=NonIndexed result=success}":           1,
 				"job_sync_duration_seconds{action=pods_created completion_mode=NonIndexed result=success}": 1,
 			},
-		},
-		"a stale view is no sync": {
-			answer: waiting,
-			want:   map[string]float64{"stale_sync_skips_total{group= resource=pods}": 1},
 		},
 	}
 	for name, tc := range cases {

@@ -125,7 +125,6 @@ func TestNoReconcileIsMissedWhereNothingIsToDo(t *testing.T) {
 		"a deadline is planned for": {decide: resting(25 * time.Minute), wantMost: 3 + 6},
 		"a deadline is far ahead":   {decide: resting(25 * time.Hour), wantMost: 2 + 6},
 		"the engine is away":        {decide: failing(codes.Unavailable, "away"), wantMost: 75},
-		"the view stays stale":      {decide: answering(&jobpolicyv1.DecideJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_WAIT}), wantMost: 3700},
 		"the answers break the contract": {
 			decide:   breaking(func(d *jobpolicyv1.DecideJobResponse) { d.Disposition = 99 }),
 			wantMost: 1 + 6,

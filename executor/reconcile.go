@@ -93,12 +93,14 @@ func (r *reconciler) reconcile(ctx context.Context, s *state.Job, calls *api.Pod
 	snap, d, err := r.decider.decide(ctx, s)
 	switch {
 	case errors.Is(err, errStale):
+		r.report.skipped(s)
 		return noAction, controller.Result{Requeue: true}, nil
 	case err != nil:
 		return actionReconciling, result, err
 	case r.podWatch.mustList(s, d):
 		// The pods were read before this process led: list them, and decide again.
 		s.Version.Mark(state.StalePods)
+		r.report.skipped(s)
 		return noAction, controller.Result{Requeue: true}, nil
 	}
 	describeDecision(trace.SpanFromContext(ctx), d)

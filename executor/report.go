@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
@@ -39,13 +39,15 @@ func (r *reporter) reconciled(ctx context.Context, job *batchv1.Job, action stri
 	r.metrics.syncs.WithLabelValues(completionModeLabel(job), result, action).Inc()
 }
 
-// waited counts a decision to wait. The labels name the kind of object whose view is too old.
-func (r *reporter) waited(d *jobpolicyv1.DecideJobResponse) {
-	group, resource := "", "pods"
-	if slices.Contains(d.GetRequirements(), jobpolicyv1.Requirement_REQUIREMENT_CURRENT_JOB) {
-		group, resource = batchv1.GroupName, "jobs"
+// skipped counts a reconcile that was given up before a decision was applied, because the
+// Job or its pods must be read from the API server first.
+func (r *reporter) skipped(s *state.Job) {
+	if s.Version.Has(state.StaleJob) {
+		r.metrics.staleSkips.WithLabelValues(batchv1.GroupName, "jobs").Inc()
 	}
-	r.metrics.staleSkips.WithLabelValues(group, resource).Inc()
+	if s.Version.Has(state.StalePods) {
+		r.metrics.staleSkips.WithLabelValues(corev1.GroupName, "pods").Inc()
+	}
 }
 
 // remember records a decision for EachJob.

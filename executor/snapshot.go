@@ -34,10 +34,9 @@ var errStale = errors.New("the Job or its pods are stale")
 
 // snapshot builds a request. activeRows asks for rows of active pods.
 //
-// The request leaves the field freshness empty, because the view is never older than a write of
-// this process. The answer to a write becomes part of the view before the write counts as done.
-// A write without an answer counts as in flight, or refresh reads its outcome before the
-// snapshot.
+// The view is never older than a write of this process. The answer to a write becomes part of
+// the view before the write counts as done. A write without an answer counts as in flight, or
+// refresh reads its outcome before the snapshot.
 func (d *decider) snapshot(s *state.Job, activeRows bool) (snapshot, error) {
 	job := s.Version.Current()
 	if job == nil {

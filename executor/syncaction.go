@@ -16,8 +16,6 @@ const noAction = ""
 // names the step on active pods that was due, even if that step did nothing.
 func syncAction(snap snapshot, d *jobpolicyv1.DecideJobResponse) string {
 	switch spec := snap.req.GetSpec(); {
-	case d.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_WAIT:
-		return noAction
 	case spec.GetDeleting() || endsBeforePods(d.GetVerdict()):
 		return actionReconciling
 	case len(d.GetDelete()) > 0:

@@ -79,7 +79,6 @@ func TestTheActionOfASyncWithAStep(t *testing.T) {
 		decision *jobpolicyv1.DecideJobResponse
 		want     string
 	}{
-		"a stale view":           {seen(t, wants(1, 1), 0), &jobpolicyv1.DecideJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_WAIT}, noAction},
 		"pods are created":       {seen(t, wants(1, 1), 0), creates, actionCreated},
 		"too many are deleted":   {seen(t, wants(1, 3), 2), deletes(0), actionDeleted},
 		"a suspended Job's":      {seen(t, wants(1, 3, suspended), 2), deletes(0), actionDeleted},

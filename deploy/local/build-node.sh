@@ -24,7 +24,7 @@ build() {
 	local module=$1 output=$2 package=$3 total result=0
 	shift 3
 	cd "$here/programs/$module"
-	total=$(GOWORK=off stale "$@" "$package")
+	GOWORK=off stale "$@" "$package"
 	if [ "$total" -gt 20 ]; then note "$module: compiling $total packages"; fi
 	GOWORK=off go build -v "$@" -o "$output/" "$package" 2>&1 | follow "$total" 1 || result=$?
 	if [ "$result" -ne 0 ]; then

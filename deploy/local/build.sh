@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds the executables of the local control plane into bin/ at the top of the
-# repository, and shows how far it is: on a terminal one line that is rewritten,
-# elsewhere a line now and then. Errors are shown whole; the exit status is that
-# of go build. Needs Go and bash.
+# repository, and shows how far it is, from the download of modules on: on a terminal
+# one line that is rewritten, elsewhere a line every ten seconds. Errors are shown
+# whole; the exit status is that of go build. Needs Go and bash.
 #
 # Usage: deploy/local/build.sh [jobpolicy-local] [jobpolicy-engine] [jobpolicy-executor]
 #        [kubectl-jobpolicy]
@@ -44,7 +44,8 @@ done
 kubernetes=$(GOWORK=off go -C deploy/local list -m -f '{{.Version}}' k8s.io/kubernetes)
 ldflags=$(kubernetes_ldflags "$kubernetes")
 
-total=$(stale "${packages[@]}")
+total=0
+stale "${packages[@]}"
 if [ "$total" -gt 500 ]; then
 	note "compiling $total packages: Kubernetes and etcd from source; about six minutes, once (then cached)"
 fi

@@ -16,20 +16,27 @@ note() {
 
 # follow TOTAL PROGRAMS reads the output of go build -v: the path of each package
 # as it is compiled, "go: downloading …" lines, and everything else, which is for
-# people.
+# people. It shows how far the build is also while no line comes: linking and large
+# downloads take a while.
 follow() {
-	local total=$1 programs=$2 compiled=0 downloaded=0 last=0 line
-	while IFS= read -r line || [ -n "$line" ]; do
-		case $line in
-		"go: downloading "*) downloaded=$((downloaded + 1)) ;;
-		"" | "#"* | *[[:space:]]*)
-			note "$line"
-			continue
-			;;
-		*) compiled=$((compiled + 1)) ;;
-		esac
-		# Elsewhere than on a terminal one line in 15 seconds is enough.
-		if $terminal || [ $((SECONDS - last)) -ge 15 ]; then
+	local total=$1 programs=$2 compiled=0 downloaded=0 last=$SECONDS every=10 line begun="" result
+	if $terminal; then every=0; fi
+	while true; do
+		result=0
+		IFS= read -r -t 1 line || result=$?
+		line=$begun$line begun=""
+		if [ "$result" -gt 128 ]; then
+			begun=$line # No whole line has come in a second.
+		elif [ "$result" -ne 0 ] && [ -z "$line" ]; then
+			break
+		else
+			case $line in
+			"go: downloading "*) downloaded=$((downloaded + 1)) ;;
+			"" | "#"* | *[[:space:]]*) note "$line" ;;
+			*) compiled=$((compiled + 1)) ;;
+			esac
+		fi
+		if [ $((SECONDS - last)) -ge "$every" ]; then
 			last=$SECONDS
 			show_progress "$compiled" "$total" "$downloaded" "$programs"
 		fi
@@ -37,17 +44,30 @@ follow() {
 	if $terminal; then printf '\r\033[K'; fi
 }
 
-# show_progress COMPILED TOTAL DOWNLOADED PROGRAMS
+# show_progress COMPILED TOTAL DOWNLOADED PROGRAMS; a TOTAL of 0 is not known yet.
 show_progress() {
-	local text="compiled $1 of $2 packages, ${SECONDS}s"
-	if [ "$3" -gt 0 ]; then text="downloaded $3 modules, $text"; fi
-	if [ $(($1 + $4)) -ge "$2" ]; then text+=", linking"; fi
+	local text=
+	if [ "$3" -gt 0 ]; then text="downloaded $3 modules, "; fi
+	if [ "$2" -gt 0 ]; then
+		text+="compiled $1 of $2 packages, "
+	elif [ -z "$text" ]; then
+		text="reading the list of modules, "
+	fi
+	text+="${SECONDS}s"
+	if [ "$2" -gt 0 ] && [ $(($1 + $4)) -ge "$2" ]; then text+=", linking"; fi
 	status "$text"
 }
 
-# stale PACKAGE... prints how many packages are not in the build cache: 0 when
-# that cannot be told; the build will say why.
-stale() { go list -deps -f '{{if .Stale}}x{{end}}' "$@" 2>/dev/null | grep -c x || true; }
+# stale PACKAGE... sets total to how many packages are not in the build cache: 0 when
+# that cannot be told; the build will say why. It downloads the modules first, and
+# shows how far that is.
+stale() {
+	local list
+	list=$(mktemp)
+	go list -deps -f '{{if .Stale}}x{{end}}' "$@" 2>&1 >"$list" | { grep --line-buffered '^go: downloading ' || true; } | follow 0 0 || true
+	total=$(grep -c x "$list" || true)
+	rm "$list"
+}
 
 # kubernetes_ldflags VERSION prints the linker flags that put a version into the
 # programs of Kubernetes. Without it they call themselves v0.0.0-master, and

@@ -1,7 +1,6 @@
 package cronjob
 
 import (
-	"strconv"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -32,13 +31,6 @@ func Decide(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobRe
 }
 
 func decide(s *snapshot) *jobpolicyv1.DecideCronJobResponse {
-	if stale, need := staleness(s.req.GetFreshness()); stale != nil {
-		return &jobpolicyv1.DecideCronJobResponse{
-			Disposition:  jobpolicyv1.Disposition_DISPOSITION_WAIT,
-			Requirements: []jobpolicyv1.Requirement{need},
-			Explanation:  &jobpolicyv1.CronJobExplanation{Summary: "wait: " + stale.GetDetail(), Waits: []*jobpolicyv1.Wait{stale}},
-		}
-	}
 	if unknownActive(s) {
 		return &jobpolicyv1.DecideCronJobResponse{
 			Disposition:  jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE,
@@ -154,29 +146,4 @@ func deletionEvents(deletes []*jobpolicyv1.DeleteJob) []*jobpolicyv1.JobEvent {
 		events = append(events, normal(eventSuccessfulDelete, "Deleted job %s", d.GetName()))
 	}
 	return events
-}
-
-// staleness says what the caller has written but not yet seen, and what it has to
-// read again; nil if its view is current.
-func staleness(f *jobpolicyv1.CronJobFreshness) (*jobpolicyv1.Wait, jobpolicyv1.Requirement) {
-	if older(f.GetCronJobObserved(), f.GetCronJobWritten()) {
-		return &jobpolicyv1.Wait{
-			Reason: jobpolicyv1.WaitReason_WAIT_REASON_STALE_CRON_JOB,
-			Detail: "the CronJob was read at resource version " + f.GetCronJobObserved() + ", but written at " + f.GetCronJobWritten(),
-		}, jobpolicyv1.Requirement_REQUIREMENT_CURRENT_CRON_JOB
-	}
-	if older(f.GetJobsObserved(), f.GetJobsWritten()) {
-		return &jobpolicyv1.Wait{
-			Reason: jobpolicyv1.WaitReason_WAIT_REASON_STALE_JOB,
-			Detail: "Jobs were read at resource version " + f.GetJobsObserved() + ", but written at " + f.GetJobsWritten(),
-		}, jobpolicyv1.Requirement_REQUIREMENT_CURRENT_JOBS
-	}
-	return nil, 0
-}
-
-// older compares resource versions, which validation has found to be numbers.
-func older(observed, written string) bool {
-	seen, _ := strconv.ParseUint(observed, 10, 64)
-	own, _ := strconv.ParseUint(written, 10, 64)
-	return seen < own
 }

@@ -8,8 +8,8 @@
 //
 // # What a caller does
 //
-//  1. Read the CronJob and every Job whose controller reference names it, by UID. Say
-//     in CronJobFreshness which of your own writes you may not see yet.
+//  1. Read the CronJob and every Job whose controller reference names it, by UID. Make
+//     sure that your own last writes are visible in what you read.
 //  2. Call Decide. On DISPOSITION_INCOMPLETE, read the Jobs in status.active that have
 //     no row from the API server, not from a cache. Call again with a row for each that
 //     exists, and with the others in absent_jobs.

@@ -67,7 +67,7 @@ func decideSafely(t rapid.TB, req *jobpolicyv1.DecideCronJobRequest) *jobpolicyv
 		}
 		return nil
 	}
-	if resp.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_WAIT && resp.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE {
+	if resp.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE {
 		if broken := brokenPromises(req, resp); len(broken) > 0 {
 			t.Errorf("%q\nrequest: %v\nresponse: %v", broken, req, resp)
 		}

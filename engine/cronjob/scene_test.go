@@ -162,7 +162,6 @@ func (c *cluster) ask() (*jobpolicyv1.DecideCronJobResponse, error) {
 //	taken NAME…       names that Jobs of others have
 //	defercreations TIME  no Job is to be created before
 //	deferasked TIME      no Job that was asked for is to be created before
-//	fresh k=v…        cronjob=1/2 jobs=3/4: versions observed and written
 //	runs k=v…         takes=10m, fails=true: how runs go in play
 func (c *cluster) tell(line string) error {
 	name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -170,7 +169,7 @@ func (c *cluster) tell(line string) error {
 		"": ignore, "#": ignore, "cronjob": c.another, "spec": c.spec, "schedule": c.schedule, "zone": c.zone, "option": c.option,
 		"now": c.setNow, "status": c.status, "job": c.job, "gone": c.gone, "absent": c.absent, "taken": c.taken, "defercreations": c.deferStep(jobpolicyv1.Step_STEP_CREATE_JOB),
 		"deferasked": c.deferStep(jobpolicyv1.Step_STEP_CREATE_MANUAL_JOB),
-		"fresh":      c.fresh, "runs": c.runs,
+		"runs":       c.runs,
 	}
 	tell, ok := lines[name]
 	if !ok {
@@ -366,15 +365,6 @@ func (c *cluster) leave(step jobpolicyv1.Step, until *timestamppb.Timestamp) {
 	if until != nil {
 		c.req.Deferrals = append(c.req.Deferrals, &jobpolicyv1.Deferral{Step: step, Until: until})
 	}
-}
-
-func (c *cluster) fresh(rest string) error {
-	f := &jobpolicyv1.CronJobFreshness{}
-	c.req.Freshness = f
-	return pairs(rest, map[string]func(string) error{
-		"cronjob": func(v string) error { f.CronJobObserved, f.CronJobWritten, _ = strings.Cut(v, "/"); return nil },
-		"jobs":    func(v string) error { f.JobsObserved, f.JobsWritten, _ = strings.Cut(v, "/"); return nil },
-	})
 }
 
 func (c *cluster) runs(rest string) error {

@@ -2,7 +2,6 @@ package cronjob
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -61,11 +60,6 @@ func validate(req *jobpolicyv1.DecideCronJobRequest) error {
 	c.jobs(req)
 	c.namesTaken(req.GetNamesTaken())
 	c.deferrals(req.GetDeferrals())
-	f := req.GetFreshness()
-	c.version("freshness.cron_job_observed", f.GetCronJobObserved())
-	c.version("freshness.cron_job_written", f.GetCronJobWritten())
-	c.version("freshness.jobs_observed", f.GetJobsObserved())
-	c.version("freshness.jobs_written", f.GetJobsWritten())
 	if len(c.violations) > 0 {
 		return &engine.InvalidRequestError{Violations: c.violations}
 	}
@@ -196,9 +190,4 @@ func (c *checker) requiredTime(field string, t *timestamppb.Timestamp) {
 
 func (c *checker) time(field string, t *timestamppb.Timestamp) {
 	c.require(t == nil || t.IsValid(), field, "must be a time between the years 1 and 9999")
-}
-
-func (c *checker) version(field, version string) {
-	_, err := strconv.ParseUint(version, 10, 64)
-	c.require(version == "" || err == nil, field, "must be a resource version: a decimal number below 2^64")
 }

@@ -108,12 +108,6 @@ var invalidRequests = map[string]struct {
 	"more steps put off than there may be": {
 		change: func(r *request) { r.Deferrals = make([]*jobpolicyv1.Deferral, 101) }, fields: []string{"deferrals"},
 	},
-	"versions that are no numbers": {
-		change: func(r *request) {
-			r.Freshness = &jobpolicyv1.CronJobFreshness{CronJobObserved: "a", CronJobWritten: "-1", JobsObserved: "1.5", JobsWritten: "18446744073709551616"}
-		},
-		fields: []string{"freshness.cron_job_observed", "freshness.cron_job_written", "freshness.jobs_observed", "freshness.jobs_written"},
-	},
 }
 
 func TestInvalidRequests(t *testing.T) {

@@ -637,7 +637,7 @@ func TestARunWhoseCreationWasNotAnsweredIsLookedForBeforeTheNext(t *testing.T) {
 		case len(req.GetJobs()) > 0:
 			return &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}, nil
 		case until.AsTime().After(req.GetNow().AsTime()):
-			return &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_WAIT, RequeueTime: until}, nil
+			return &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, RequeueTime: until}, nil
 		default:
 			return starting("cron-2")(req)
 		}

@@ -114,6 +114,18 @@ func (s *server) said() map[string][]string {
 	return said
 }
 
+// count is how many writes there were in a namespace.
+func (s *server) count(namespace string) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, ev := range s.order {
+		if ev.Namespace == namespace {
+			n++
+		}
+	}
+	return n
+}
+
 func (s *server) wantSaid(t *testing.T, want map[string][]string) {
 	t.Helper()
 	if diff := cmp.Diff(want, s.said()); diff != "" {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -20,9 +19,9 @@ type Ask func(context.Context, *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.Deci
 // is called once more, with activePods. Decide sets request_id; it sets now if request
 // does not.
 //
-// The caller's view must be current: an engine that asks for a newer one is an error.
+// The request must include the caller's own writes (DecideJobRequest).
 func Decide(ctx context.Context, ask Ask, request func(activePods bool) (*jobpolicyv1.DecideJobRequest, error)) (*jobpolicyv1.DecideJobResponse, error) {
-	decision, err := Complete(func(activePods bool) (*jobpolicyv1.DecideJobResponse, error) {
+	return Complete(func(activePods bool) (*jobpolicyv1.DecideJobResponse, error) {
 		req, err := request(activePods)
 		if err != nil {
 			return nil, err
@@ -37,13 +36,6 @@ func Decide(ctx context.Context, ask Ask, request func(activePods bool) (*jobpol
 		}
 		return decision, Check(req, decision)
 	})
-	if err != nil {
-		return nil, err
-	}
-	if decision.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_WAIT {
-		return nil, fmt.Errorf("the view is too old to decide on: %v", decision.GetRequirements())
-	}
-	return decision, nil
 }
 
 // ErrIncomplete says that the engine asks again for the active pods, although they were

@@ -27,7 +27,6 @@ func TestDecide(t *testing.T) {
 		"nothing to do":                {answers: []jobpolicyv1.Disposition{settled}},
 		"the active pods are wanted":   {answers: []jobpolicyv1.Disposition{incomplete, apply}},
 		"they are wanted again":        {answers: []jobpolicyv1.Disposition{incomplete, incomplete}, wantErr: "asked for again"},
-		"the view is too old":          {answers: []jobpolicyv1.Disposition{jobpolicyv1.Disposition_DISPOSITION_WAIT}, wantErr: "too old"},
 		"something that nobody knows":  {answers: []jobpolicyv1.Disposition{99}, wantErr: "unknown"},
 		"the engine does not answer":   {answers: nil, wantErr: "no answer"},
 		"it asks, and then says wrong": {answers: []jobpolicyv1.Disposition{incomplete, 99}, wantErr: "unknown"},

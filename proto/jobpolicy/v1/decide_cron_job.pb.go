@@ -162,6 +162,9 @@ func (KeepReason) EnumDescriptor() ([]byte, []int) {
 // DecideCronJobRequest is a snapshot of one CronJob and the Jobs it controls.
 // The answer depends on nothing else: not on a clock, not on a time zone of the
 // machine, not on earlier calls (invariant I7).
+//
+// The snapshot includes the caller's own writes, as that of DecideJobRequest does
+// (invariant I6).
 type DecideCronJobRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Set by the caller; echoed in the response. At most 128 bytes; may be empty.
@@ -193,8 +196,6 @@ type DecideCronJobRequest struct {
 	// once, and at most 100. Only STEP_CREATE_JOB and STEP_CREATE_MANUAL_JOB have an
 	// effect. Absent: no step is left for later.
 	Deferrals []*Deferral `protobuf:"bytes,9,rep,name=deferrals,proto3" json:"deferrals,omitempty"`
-	// Set by the caller; absent: the caller guarantees that its view is current.
-	Freshness *CronJobFreshness `protobuf:"bytes,10,opt,name=freshness,proto3" json:"freshness,omitempty"`
 	// Set by the caller; how much of its explanation the answer holds. Absent: all
 	// of it.
 	Explain       Explain `protobuf:"varint,11,opt,name=explain,proto3,enum=jobpolicy.v1.Explain" json:"explain,omitempty"`
@@ -295,99 +296,11 @@ func (x *DecideCronJobRequest) GetDeferrals() []*Deferral {
 	return nil
 }
 
-func (x *DecideCronJobRequest) GetFreshness() *CronJobFreshness {
-	if x != nil {
-		return x.Freshness
-	}
-	return nil
-}
-
 func (x *DecideCronJobRequest) GetExplain() Explain {
 	if x != nil {
 		return x.Explain
 	}
 	return Explain_EXPLAIN_UNSPECIFIED
-}
-
-// CronJobFreshness compares what the caller sees with what it wrote. Each field is a
-// resourceVersion, a decimal number. Empty: nothing was seen, or nothing was written.
-// While a view is older than the caller's own write, the decision is WAIT (invariant
-// I6).
-//
-// It is for callers whose cache is filled by a watch alone. A caller that adds the
-// results of its own writes to its cache, as our executor does, leaves the message
-// out.
-type CronJobFreshness struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The version of the CronJob that this request was made from.
-	CronJobObserved string `protobuf:"bytes,1,opt,name=cron_job_observed,json=cronJobObserved,proto3" json:"cron_job_observed,omitempty"`
-	// The version that the caller's last write of the CronJob returned.
-	CronJobWritten string `protobuf:"bytes,2,opt,name=cron_job_written,json=cronJobWritten,proto3" json:"cron_job_written,omitempty"`
-	// The version of the newest event seen of any Job.
-	JobsObserved string `protobuf:"bytes,3,opt,name=jobs_observed,json=jobsObserved,proto3" json:"jobs_observed,omitempty"`
-	// The version that the caller's last creation or deletion of one of this
-	// CronJob's Jobs returned.
-	JobsWritten   string `protobuf:"bytes,4,opt,name=jobs_written,json=jobsWritten,proto3" json:"jobs_written,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CronJobFreshness) Reset() {
-	*x = CronJobFreshness{}
-	mi := &file_jobpolicy_v1_decide_cron_job_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CronJobFreshness) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CronJobFreshness) ProtoMessage() {}
-
-func (x *CronJobFreshness) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_cron_job_proto_msgTypes[1]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CronJobFreshness.ProtoReflect.Descriptor instead.
-func (*CronJobFreshness) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_cron_job_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *CronJobFreshness) GetCronJobObserved() string {
-	if x != nil {
-		return x.CronJobObserved
-	}
-	return ""
-}
-
-func (x *CronJobFreshness) GetCronJobWritten() string {
-	if x != nil {
-		return x.CronJobWritten
-	}
-	return ""
-}
-
-func (x *CronJobFreshness) GetJobsObserved() string {
-	if x != nil {
-		return x.JobsObserved
-	}
-	return ""
-}
-
-func (x *CronJobFreshness) GetJobsWritten() string {
-	if x != nil {
-		return x.JobsWritten
-	}
-	return ""
 }
 
 // DecideCronJobResponse is a decision. The caller carries it out in this order,
@@ -435,8 +348,7 @@ type DecideCronJobResponse struct {
 	// succeeded, whatever becomes of the other steps. The others come AFTER create if the
 	// decision has one, else AFTER status.
 	Events []*JobEvent `protobuf:"bytes,8,rep,name=events,proto3" json:"events,omitempty"`
-	// What the next request must hold. Only with DISPOSITION_INCOMPLETE and
-	// DISPOSITION_WAIT.
+	// What the next request must hold. Only with DISPOSITION_INCOMPLETE.
 	Requirements []Requirement `protobuf:"varint,9,rep,packed,name=requirements,proto3,enum=jobpolicy.v1.Requirement" json:"requirements,omitempty"`
 	// As much as explain of the request asks for; absent with EXPLAIN_NONE.
 	Explanation *CronJobExplanation `protobuf:"bytes,10,opt,name=explanation,proto3" json:"explanation,omitempty"`
@@ -449,7 +361,7 @@ type DecideCronJobResponse struct {
 
 func (x *DecideCronJobResponse) Reset() {
 	*x = DecideCronJobResponse{}
-	mi := &file_jobpolicy_v1_decide_cron_job_proto_msgTypes[2]
+	mi := &file_jobpolicy_v1_decide_cron_job_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -461,7 +373,7 @@ func (x *DecideCronJobResponse) String() string {
 func (*DecideCronJobResponse) ProtoMessage() {}
 
 func (x *DecideCronJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_cron_job_proto_msgTypes[2]
+	mi := &file_jobpolicy_v1_decide_cron_job_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -474,7 +386,7 @@ func (x *DecideCronJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideCronJobResponse.ProtoReflect.Descriptor instead.
 func (*DecideCronJobResponse) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_cron_job_proto_rawDescGZIP(), []int{2}
+	return file_jobpolicy_v1_decide_cron_job_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *DecideCronJobResponse) GetRequestId() string {
@@ -572,7 +484,7 @@ type CreateJob struct {
 
 func (x *CreateJob) Reset() {
 	*x = CreateJob{}
-	mi := &file_jobpolicy_v1_decide_cron_job_proto_msgTypes[3]
+	mi := &file_jobpolicy_v1_decide_cron_job_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -584,7 +496,7 @@ func (x *CreateJob) String() string {
 func (*CreateJob) ProtoMessage() {}
 
 func (x *CreateJob) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_cron_job_proto_msgTypes[3]
+	mi := &file_jobpolicy_v1_decide_cron_job_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -597,7 +509,7 @@ func (x *CreateJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateJob.ProtoReflect.Descriptor instead.
 func (*CreateJob) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_cron_job_proto_rawDescGZIP(), []int{3}
+	return file_jobpolicy_v1_decide_cron_job_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *CreateJob) GetName() string {
@@ -638,7 +550,7 @@ type CronJobEdits struct {
 
 func (x *CronJobEdits) Reset() {
 	*x = CronJobEdits{}
-	mi := &file_jobpolicy_v1_decide_cron_job_proto_msgTypes[4]
+	mi := &file_jobpolicy_v1_decide_cron_job_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -650,7 +562,7 @@ func (x *CronJobEdits) String() string {
 func (*CronJobEdits) ProtoMessage() {}
 
 func (x *CronJobEdits) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_cron_job_proto_msgTypes[4]
+	mi := &file_jobpolicy_v1_decide_cron_job_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -663,7 +575,7 @@ func (x *CronJobEdits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CronJobEdits.ProtoReflect.Descriptor instead.
 func (*CronJobEdits) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_cron_job_proto_rawDescGZIP(), []int{4}
+	return file_jobpolicy_v1_decide_cron_job_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *CronJobEdits) GetSuspend() bool {
@@ -719,7 +631,7 @@ type CronJobExplanation struct {
 
 func (x *CronJobExplanation) Reset() {
 	*x = CronJobExplanation{}
-	mi := &file_jobpolicy_v1_decide_cron_job_proto_msgTypes[5]
+	mi := &file_jobpolicy_v1_decide_cron_job_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -731,7 +643,7 @@ func (x *CronJobExplanation) String() string {
 func (*CronJobExplanation) ProtoMessage() {}
 
 func (x *CronJobExplanation) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_cron_job_proto_msgTypes[5]
+	mi := &file_jobpolicy_v1_decide_cron_job_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -744,7 +656,7 @@ func (x *CronJobExplanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CronJobExplanation.ProtoReflect.Descriptor instead.
 func (*CronJobExplanation) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_cron_job_proto_rawDescGZIP(), []int{5}
+	return file_jobpolicy_v1_decide_cron_job_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *CronJobExplanation) GetSummary() string {
@@ -825,7 +737,7 @@ type SkippedRun struct {
 
 func (x *SkippedRun) Reset() {
 	*x = SkippedRun{}
-	mi := &file_jobpolicy_v1_decide_cron_job_proto_msgTypes[6]
+	mi := &file_jobpolicy_v1_decide_cron_job_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -837,7 +749,7 @@ func (x *SkippedRun) String() string {
 func (*SkippedRun) ProtoMessage() {}
 
 func (x *SkippedRun) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_cron_job_proto_msgTypes[6]
+	mi := &file_jobpolicy_v1_decide_cron_job_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -850,7 +762,7 @@ func (x *SkippedRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkippedRun.ProtoReflect.Descriptor instead.
 func (*SkippedRun) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_cron_job_proto_rawDescGZIP(), []int{6}
+	return file_jobpolicy_v1_decide_cron_job_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SkippedRun) GetScheduledTime() *timestamppb.Timestamp {
@@ -889,7 +801,7 @@ type KeptJob struct {
 
 func (x *KeptJob) Reset() {
 	*x = KeptJob{}
-	mi := &file_jobpolicy_v1_decide_cron_job_proto_msgTypes[7]
+	mi := &file_jobpolicy_v1_decide_cron_job_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -901,7 +813,7 @@ func (x *KeptJob) String() string {
 func (*KeptJob) ProtoMessage() {}
 
 func (x *KeptJob) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_cron_job_proto_msgTypes[7]
+	mi := &file_jobpolicy_v1_decide_cron_job_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -914,7 +826,7 @@ func (x *KeptJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptJob.ProtoReflect.Descriptor instead.
 func (*KeptJob) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_cron_job_proto_rawDescGZIP(), []int{7}
+	return file_jobpolicy_v1_decide_cron_job_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *KeptJob) GetName() string {
@@ -942,7 +854,7 @@ var File_jobpolicy_v1_decide_cron_job_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_decide_cron_job_proto_rawDesc = "" +
 	"\n" +
-	"\"jobpolicy/v1/decide_cron_job.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/cron_job.proto\x1a\x1djobpolicy/v1/decide_job.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x17jobpolicy/v1/rule.proto\"\x8f\x04\n" +
+	"\"jobpolicy/v1/decide_cron_job.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/cron_job.proto\x1a\x1djobpolicy/v1/decide_job.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x17jobpolicy/v1/rule.proto\"\xe2\x03\n" +
 	"\x14DecideCronJobRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12,\n" +
@@ -955,15 +867,9 @@ const file_jobpolicy_v1_decide_cron_job_proto_rawDesc = "" +
 	"absentJobs\x12\x1f\n" +
 	"\vnames_taken\x18\b \x03(\tR\n" +
 	"namesTaken\x124\n" +
-	"\tdeferrals\x18\t \x03(\v2\x16.jobpolicy.v1.DeferralR\tdeferrals\x12<\n" +
-	"\tfreshness\x18\n" +
-	" \x01(\v2\x1e.jobpolicy.v1.CronJobFreshnessR\tfreshness\x12/\n" +
-	"\aexplain\x18\v \x01(\x0e2\x15.jobpolicy.v1.ExplainR\aexplain\"\xb0\x01\n" +
-	"\x10CronJobFreshness\x12*\n" +
-	"\x11cron_job_observed\x18\x01 \x01(\tR\x0fcronJobObserved\x12(\n" +
-	"\x10cron_job_written\x18\x02 \x01(\tR\x0ecronJobWritten\x12#\n" +
-	"\rjobs_observed\x18\x03 \x01(\tR\fjobsObserved\x12!\n" +
-	"\fjobs_written\x18\x04 \x01(\tR\vjobsWritten\"\xe3\x04\n" +
+	"\tdeferrals\x18\t \x03(\v2\x16.jobpolicy.v1.DeferralR\tdeferrals\x12/\n" +
+	"\aexplain\x18\v \x01(\x0e2\x15.jobpolicy.v1.ExplainR\aexplainJ\x04\b\n" +
+	"\x10\vR\tfreshness\"\xe3\x04\n" +
 	"\x15DecideCronJobResponse\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12;\n" +
@@ -1045,72 +951,70 @@ func file_jobpolicy_v1_decide_cron_job_proto_rawDescGZIP() []byte {
 }
 
 var file_jobpolicy_v1_decide_cron_job_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_jobpolicy_v1_decide_cron_job_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_jobpolicy_v1_decide_cron_job_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_jobpolicy_v1_decide_cron_job_proto_goTypes = []any{
 	(SkipReason)(0),               // 0: jobpolicy.v1.SkipReason
 	(KeepReason)(0),               // 1: jobpolicy.v1.KeepReason
 	(*DecideCronJobRequest)(nil),  // 2: jobpolicy.v1.DecideCronJobRequest
-	(*CronJobFreshness)(nil),      // 3: jobpolicy.v1.CronJobFreshness
-	(*DecideCronJobResponse)(nil), // 4: jobpolicy.v1.DecideCronJobResponse
-	(*CreateJob)(nil),             // 5: jobpolicy.v1.CreateJob
-	(*CronJobEdits)(nil),          // 6: jobpolicy.v1.CronJobEdits
-	(*CronJobExplanation)(nil),    // 7: jobpolicy.v1.CronJobExplanation
-	(*SkippedRun)(nil),            // 8: jobpolicy.v1.SkippedRun
-	(*KeptJob)(nil),               // 9: jobpolicy.v1.KeptJob
-	nil,                           // 10: jobpolicy.v1.CreateJob.AnnotationsEntry
-	nil,                           // 11: jobpolicy.v1.CronJobEdits.SetAnnotationsEntry
-	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
-	(*CronJobRef)(nil),            // 13: jobpolicy.v1.CronJobRef
-	(*CronJobSpec)(nil),           // 14: jobpolicy.v1.CronJobSpec
-	(*CronJobStatus)(nil),         // 15: jobpolicy.v1.CronJobStatus
-	(*OwnedJob)(nil),              // 16: jobpolicy.v1.OwnedJob
-	(*Deferral)(nil),              // 17: jobpolicy.v1.Deferral
-	(Explain)(0),                  // 18: jobpolicy.v1.Explain
-	(Disposition)(0),              // 19: jobpolicy.v1.Disposition
-	(*DeleteJob)(nil),             // 20: jobpolicy.v1.DeleteJob
-	(*JobEvent)(nil),              // 21: jobpolicy.v1.JobEvent
-	(Requirement)(0),              // 22: jobpolicy.v1.Requirement
-	(FollowUp)(0),                 // 23: jobpolicy.v1.FollowUp
-	(*RuleAnswer)(nil),            // 24: jobpolicy.v1.RuleAnswer
-	(*Wait)(nil),                  // 25: jobpolicy.v1.Wait
-	(Rule)(0),                     // 26: jobpolicy.v1.Rule
+	(*DecideCronJobResponse)(nil), // 3: jobpolicy.v1.DecideCronJobResponse
+	(*CreateJob)(nil),             // 4: jobpolicy.v1.CreateJob
+	(*CronJobEdits)(nil),          // 5: jobpolicy.v1.CronJobEdits
+	(*CronJobExplanation)(nil),    // 6: jobpolicy.v1.CronJobExplanation
+	(*SkippedRun)(nil),            // 7: jobpolicy.v1.SkippedRun
+	(*KeptJob)(nil),               // 8: jobpolicy.v1.KeptJob
+	nil,                           // 9: jobpolicy.v1.CreateJob.AnnotationsEntry
+	nil,                           // 10: jobpolicy.v1.CronJobEdits.SetAnnotationsEntry
+	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
+	(*CronJobRef)(nil),            // 12: jobpolicy.v1.CronJobRef
+	(*CronJobSpec)(nil),           // 13: jobpolicy.v1.CronJobSpec
+	(*CronJobStatus)(nil),         // 14: jobpolicy.v1.CronJobStatus
+	(*OwnedJob)(nil),              // 15: jobpolicy.v1.OwnedJob
+	(*Deferral)(nil),              // 16: jobpolicy.v1.Deferral
+	(Explain)(0),                  // 17: jobpolicy.v1.Explain
+	(Disposition)(0),              // 18: jobpolicy.v1.Disposition
+	(*DeleteJob)(nil),             // 19: jobpolicy.v1.DeleteJob
+	(*JobEvent)(nil),              // 20: jobpolicy.v1.JobEvent
+	(Requirement)(0),              // 21: jobpolicy.v1.Requirement
+	(FollowUp)(0),                 // 22: jobpolicy.v1.FollowUp
+	(*RuleAnswer)(nil),            // 23: jobpolicy.v1.RuleAnswer
+	(*Wait)(nil),                  // 24: jobpolicy.v1.Wait
+	(Rule)(0),                     // 25: jobpolicy.v1.Rule
 }
 var file_jobpolicy_v1_decide_cron_job_proto_depIdxs = []int32{
-	12, // 0: jobpolicy.v1.DecideCronJobRequest.now:type_name -> google.protobuf.Timestamp
-	13, // 1: jobpolicy.v1.DecideCronJobRequest.cron_job:type_name -> jobpolicy.v1.CronJobRef
-	14, // 2: jobpolicy.v1.DecideCronJobRequest.spec:type_name -> jobpolicy.v1.CronJobSpec
-	15, // 3: jobpolicy.v1.DecideCronJobRequest.status:type_name -> jobpolicy.v1.CronJobStatus
-	16, // 4: jobpolicy.v1.DecideCronJobRequest.jobs:type_name -> jobpolicy.v1.OwnedJob
-	17, // 5: jobpolicy.v1.DecideCronJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
-	3,  // 6: jobpolicy.v1.DecideCronJobRequest.freshness:type_name -> jobpolicy.v1.CronJobFreshness
-	18, // 7: jobpolicy.v1.DecideCronJobRequest.explain:type_name -> jobpolicy.v1.Explain
-	19, // 8: jobpolicy.v1.DecideCronJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
-	20, // 9: jobpolicy.v1.DecideCronJobResponse.delete:type_name -> jobpolicy.v1.DeleteJob
-	5,  // 10: jobpolicy.v1.DecideCronJobResponse.create:type_name -> jobpolicy.v1.CreateJob
-	6,  // 11: jobpolicy.v1.DecideCronJobResponse.edits:type_name -> jobpolicy.v1.CronJobEdits
-	15, // 12: jobpolicy.v1.DecideCronJobResponse.status:type_name -> jobpolicy.v1.CronJobStatus
-	12, // 13: jobpolicy.v1.DecideCronJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
-	21, // 14: jobpolicy.v1.DecideCronJobResponse.events:type_name -> jobpolicy.v1.JobEvent
-	22, // 15: jobpolicy.v1.DecideCronJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
-	7,  // 16: jobpolicy.v1.DecideCronJobResponse.explanation:type_name -> jobpolicy.v1.CronJobExplanation
-	23, // 17: jobpolicy.v1.DecideCronJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
-	12, // 18: jobpolicy.v1.CreateJob.scheduled_time:type_name -> google.protobuf.Timestamp
-	10, // 19: jobpolicy.v1.CreateJob.annotations:type_name -> jobpolicy.v1.CreateJob.AnnotationsEntry
-	11, // 20: jobpolicy.v1.CronJobEdits.set_annotations:type_name -> jobpolicy.v1.CronJobEdits.SetAnnotationsEntry
-	24, // 21: jobpolicy.v1.CronJobExplanation.rules:type_name -> jobpolicy.v1.RuleAnswer
-	25, // 22: jobpolicy.v1.CronJobExplanation.waits:type_name -> jobpolicy.v1.Wait
-	12, // 23: jobpolicy.v1.CronJobExplanation.next_schedule_time:type_name -> google.protobuf.Timestamp
-	8,  // 24: jobpolicy.v1.CronJobExplanation.skipped:type_name -> jobpolicy.v1.SkippedRun
-	9,  // 25: jobpolicy.v1.CronJobExplanation.kept:type_name -> jobpolicy.v1.KeptJob
-	26, // 26: jobpolicy.v1.CronJobExplanation.deciding_rule:type_name -> jobpolicy.v1.Rule
-	12, // 27: jobpolicy.v1.SkippedRun.scheduled_time:type_name -> google.protobuf.Timestamp
-	0,  // 28: jobpolicy.v1.SkippedRun.reason:type_name -> jobpolicy.v1.SkipReason
-	1,  // 29: jobpolicy.v1.KeptJob.reason:type_name -> jobpolicy.v1.KeepReason
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	11, // 0: jobpolicy.v1.DecideCronJobRequest.now:type_name -> google.protobuf.Timestamp
+	12, // 1: jobpolicy.v1.DecideCronJobRequest.cron_job:type_name -> jobpolicy.v1.CronJobRef
+	13, // 2: jobpolicy.v1.DecideCronJobRequest.spec:type_name -> jobpolicy.v1.CronJobSpec
+	14, // 3: jobpolicy.v1.DecideCronJobRequest.status:type_name -> jobpolicy.v1.CronJobStatus
+	15, // 4: jobpolicy.v1.DecideCronJobRequest.jobs:type_name -> jobpolicy.v1.OwnedJob
+	16, // 5: jobpolicy.v1.DecideCronJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
+	17, // 6: jobpolicy.v1.DecideCronJobRequest.explain:type_name -> jobpolicy.v1.Explain
+	18, // 7: jobpolicy.v1.DecideCronJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
+	19, // 8: jobpolicy.v1.DecideCronJobResponse.delete:type_name -> jobpolicy.v1.DeleteJob
+	4,  // 9: jobpolicy.v1.DecideCronJobResponse.create:type_name -> jobpolicy.v1.CreateJob
+	5,  // 10: jobpolicy.v1.DecideCronJobResponse.edits:type_name -> jobpolicy.v1.CronJobEdits
+	14, // 11: jobpolicy.v1.DecideCronJobResponse.status:type_name -> jobpolicy.v1.CronJobStatus
+	11, // 12: jobpolicy.v1.DecideCronJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
+	20, // 13: jobpolicy.v1.DecideCronJobResponse.events:type_name -> jobpolicy.v1.JobEvent
+	21, // 14: jobpolicy.v1.DecideCronJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
+	6,  // 15: jobpolicy.v1.DecideCronJobResponse.explanation:type_name -> jobpolicy.v1.CronJobExplanation
+	22, // 16: jobpolicy.v1.DecideCronJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
+	11, // 17: jobpolicy.v1.CreateJob.scheduled_time:type_name -> google.protobuf.Timestamp
+	9,  // 18: jobpolicy.v1.CreateJob.annotations:type_name -> jobpolicy.v1.CreateJob.AnnotationsEntry
+	10, // 19: jobpolicy.v1.CronJobEdits.set_annotations:type_name -> jobpolicy.v1.CronJobEdits.SetAnnotationsEntry
+	23, // 20: jobpolicy.v1.CronJobExplanation.rules:type_name -> jobpolicy.v1.RuleAnswer
+	24, // 21: jobpolicy.v1.CronJobExplanation.waits:type_name -> jobpolicy.v1.Wait
+	11, // 22: jobpolicy.v1.CronJobExplanation.next_schedule_time:type_name -> google.protobuf.Timestamp
+	7,  // 23: jobpolicy.v1.CronJobExplanation.skipped:type_name -> jobpolicy.v1.SkippedRun
+	8,  // 24: jobpolicy.v1.CronJobExplanation.kept:type_name -> jobpolicy.v1.KeptJob
+	25, // 25: jobpolicy.v1.CronJobExplanation.deciding_rule:type_name -> jobpolicy.v1.Rule
+	11, // 26: jobpolicy.v1.SkippedRun.scheduled_time:type_name -> google.protobuf.Timestamp
+	0,  // 27: jobpolicy.v1.SkippedRun.reason:type_name -> jobpolicy.v1.SkipReason
+	1,  // 28: jobpolicy.v1.KeptJob.reason:type_name -> jobpolicy.v1.KeepReason
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_decide_cron_job_proto_init() }
@@ -1129,7 +1033,7 @@ func file_jobpolicy_v1_decide_cron_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_decide_cron_job_proto_rawDesc), len(file_jobpolicy_v1_decide_cron_job_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   10,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

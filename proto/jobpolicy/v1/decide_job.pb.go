@@ -33,9 +33,6 @@ const (
 	Disposition_DISPOSITION_APPLY Disposition = 1
 	// There is nothing to carry out now, except events if there are any.
 	Disposition_DISPOSITION_SETTLED Disposition = 2
-	// The view is too old to decide on. Do nothing; ask again when the objects that
-	// requirements names have been read again.
-	Disposition_DISPOSITION_WAIT Disposition = 3
 	// Do nothing; ask again with what requirements asks for.
 	Disposition_DISPOSITION_INCOMPLETE Disposition = 4
 )
@@ -46,14 +43,12 @@ var (
 		0: "DISPOSITION_UNSPECIFIED",
 		1: "DISPOSITION_APPLY",
 		2: "DISPOSITION_SETTLED",
-		3: "DISPOSITION_WAIT",
 		4: "DISPOSITION_INCOMPLETE",
 	}
 	Disposition_value = map[string]int32{
 		"DISPOSITION_UNSPECIFIED": 0,
 		"DISPOSITION_APPLY":       1,
 		"DISPOSITION_SETTLED":     2,
-		"DISPOSITION_WAIT":        3,
 		"DISPOSITION_INCOMPLETE":  4,
 	}
 )
@@ -94,15 +89,6 @@ const (
 	Requirement_REQUIREMENT_ACTIVE_PODS Requirement = 1
 	// DecideCronJobRequest.absent_jobs, and rows in jobs for those that exist.
 	Requirement_REQUIREMENT_ABSENT_JOBS Requirement = 2
-	// A view of the Job that includes the caller's own last write of it.
-	Requirement_REQUIREMENT_CURRENT_JOB Requirement = 3
-	// A view of the pods that includes the caller's own last write of one.
-	Requirement_REQUIREMENT_CURRENT_PODS Requirement = 4
-	// A view of the CronJob that includes the caller's own last write of it.
-	Requirement_REQUIREMENT_CURRENT_CRON_JOB Requirement = 5
-	// A view of the CronJob's Jobs that includes the caller's own last creation or
-	// deletion of one.
-	Requirement_REQUIREMENT_CURRENT_JOBS Requirement = 6
 )
 
 // Enum value maps for Requirement.
@@ -111,19 +97,11 @@ var (
 		0: "REQUIREMENT_UNSPECIFIED",
 		1: "REQUIREMENT_ACTIVE_PODS",
 		2: "REQUIREMENT_ABSENT_JOBS",
-		3: "REQUIREMENT_CURRENT_JOB",
-		4: "REQUIREMENT_CURRENT_PODS",
-		5: "REQUIREMENT_CURRENT_CRON_JOB",
-		6: "REQUIREMENT_CURRENT_JOBS",
 	}
 	Requirement_value = map[string]int32{
-		"REQUIREMENT_UNSPECIFIED":      0,
-		"REQUIREMENT_ACTIVE_PODS":      1,
-		"REQUIREMENT_ABSENT_JOBS":      2,
-		"REQUIREMENT_CURRENT_JOB":      3,
-		"REQUIREMENT_CURRENT_PODS":     4,
-		"REQUIREMENT_CURRENT_CRON_JOB": 5,
-		"REQUIREMENT_CURRENT_JOBS":     6,
+		"REQUIREMENT_UNSPECIFIED": 0,
+		"REQUIREMENT_ACTIVE_PODS": 1,
+		"REQUIREMENT_ABSENT_JOBS": 2,
 	}
 )
 
@@ -389,6 +367,11 @@ func (EventType) EnumDescriptor() ([]byte, []int) {
 // DecideJobRequest is a snapshot of one Job. The answer depends on nothing
 // else: not on a clock, not on earlier calls (invariant I7).
 //
+// The snapshot includes the caller's own writes (invariant I6). A caller whose cache
+// does not show one of them yet asks later, or adds what the write returned. If it does
+// not know whether a write took effect, it reads the object again first; a creation may
+// stand in in_flight instead.
+//
 // Order of rows does not matter. The whole message may have at most 16 MiB.
 type DecideJobRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -420,8 +403,6 @@ type DecideJobRequest struct {
 	ActivePods *ActivePods `protobuf:"bytes,10,opt,name=active_pods,json=activePods,proto3" json:"active_pods,omitempty"`
 	// Set by the caller; absent: nothing is in flight.
 	InFlight *InFlight `protobuf:"bytes,11,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"`
-	// Set by the caller; absent: the caller guarantees that its view is current.
-	Freshness *Freshness `protobuf:"bytes,12,opt,name=freshness,proto3" json:"freshness,omitempty"`
 	// Set by the caller; absent: the Job has no failed pods.
 	Retry *RetryFacts `protobuf:"bytes,13,opt,name=retry,proto3" json:"retry,omitempty"`
 	// Set by the caller; absent: every default.
@@ -548,13 +529,6 @@ func (x *DecideJobRequest) GetActivePods() *ActivePods {
 func (x *DecideJobRequest) GetInFlight() *InFlight {
 	if x != nil {
 		return x.InFlight
-	}
-	return nil
-}
-
-func (x *DecideJobRequest) GetFreshness() *Freshness {
-	if x != nil {
-		return x.Freshness
 	}
 	return nil
 }
@@ -770,8 +744,7 @@ type DecideJobResponse struct {
 	RequeueTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=requeue_time,json=requeueTime,proto3" json:"requeue_time,omitempty"`
 	// Kubernetes events on the Job. AFTER status, even if release or delete_job fails.
 	Events []*JobEvent `protobuf:"bytes,8,rep,name=events,proto3" json:"events,omitempty"`
-	// What the next request must hold. Only with DISPOSITION_INCOMPLETE and
-	// DISPOSITION_WAIT.
+	// What the next request must hold. Only with DISPOSITION_INCOMPLETE.
 	Requirements []Requirement `protobuf:"varint,9,rep,packed,name=requirements,proto3,enum=jobpolicy.v1.Requirement" json:"requirements,omitempty"`
 	// As much as Settings.explain asks for; absent with EXPLAIN_NONE.
 	Explanation *Explanation `protobuf:"bytes,10,opt,name=explanation,proto3" json:"explanation,omitempty"`
@@ -1646,7 +1619,7 @@ var File_jobpolicy_v1_decide_job_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\n" +
-	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x16jobpolicy/v1/pod.proto\x1a\x17jobpolicy/v1/rule.proto\"\xf2\a\n" +
+	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x16jobpolicy/v1/pod.proto\x1a\x17jobpolicy/v1/rule.proto\"\xcc\a\n" +
 	"\x10DecideJobRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12,\n" +
@@ -1661,8 +1634,7 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\vactive_pods\x18\n" +
 	" \x01(\v2\x18.jobpolicy.v1.ActivePodsR\n" +
 	"activePods\x123\n" +
-	"\tin_flight\x18\v \x01(\v2\x16.jobpolicy.v1.InFlightR\binFlight\x125\n" +
-	"\tfreshness\x18\f \x01(\v2\x17.jobpolicy.v1.FreshnessR\tfreshness\x12.\n" +
+	"\tin_flight\x18\v \x01(\v2\x16.jobpolicy.v1.InFlightR\binFlight\x12.\n" +
 	"\x05retry\x18\r \x01(\v2\x18.jobpolicy.v1.RetryFactsR\x05retry\x122\n" +
 	"\bsettings\x18\x0e \x01(\v2\x16.jobpolicy.v1.SettingsR\bsettings\x124\n" +
 	"\tdeferrals\x18\x0f \x03(\v2\x16.jobpolicy.v1.DeferralR\tdeferrals\x12-\n" +
@@ -1670,7 +1642,7 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\x15namespace_annotations\x18\x11 \x03(\v28.jobpolicy.v1.DecideJobRequest.NamespaceAnnotationsEntryR\x14namespaceAnnotations\x1aG\n" +
 	"\x19NamespaceAnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd5\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01J\x04\b\f\x10\rR\tfreshness\"\xd5\x03\n" +
 	"\bSettings\x12I\n" +
 	"\x13pod_failure_backoff\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x11podFailureBackoff\x12P\n" +
 	"\x17max_pod_failure_backoff\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x14maxPodFailureBackoff\x12,\n" +
@@ -1742,21 +1714,16 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\x10DecideJobsResult\x12=\n" +
 	"\bdecision\x18\x01 \x01(\v2\x1f.jobpolicy.v1.DecideJobResponseH\x00R\bdecision\x12*\n" +
 	"\x05error\x18\x02 \x01(\v2\x12.google.rpc.StatusH\x00R\x05errorB\b\n" +
-	"\x06result*\x8c\x01\n" +
+	"\x06result*\x8e\x01\n" +
 	"\vDisposition\x12\x1b\n" +
 	"\x17DISPOSITION_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11DISPOSITION_APPLY\x10\x01\x12\x17\n" +
-	"\x13DISPOSITION_SETTLED\x10\x02\x12\x14\n" +
-	"\x10DISPOSITION_WAIT\x10\x03\x12\x1a\n" +
-	"\x16DISPOSITION_INCOMPLETE\x10\x04*\xdf\x01\n" +
+	"\x13DISPOSITION_SETTLED\x10\x02\x12\x1a\n" +
+	"\x16DISPOSITION_INCOMPLETE\x10\x04\"\x04\b\x03\x10\x03*\x10DISPOSITION_WAIT*\xd5\x01\n" +
 	"\vRequirement\x12\x1b\n" +
 	"\x17REQUIREMENT_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17REQUIREMENT_ACTIVE_PODS\x10\x01\x12\x1b\n" +
-	"\x17REQUIREMENT_ABSENT_JOBS\x10\x02\x12\x1b\n" +
-	"\x17REQUIREMENT_CURRENT_JOB\x10\x03\x12\x1c\n" +
-	"\x18REQUIREMENT_CURRENT_PODS\x10\x04\x12 \n" +
-	"\x1cREQUIREMENT_CURRENT_CRON_JOB\x10\x05\x12\x1c\n" +
-	"\x18REQUIREMENT_CURRENT_JOBS\x10\x06*n\n" +
+	"\x17REQUIREMENT_ABSENT_JOBS\x10\x02\"\x04\b\x03\x10\x06*\x17REQUIREMENT_CURRENT_JOB*\x18REQUIREMENT_CURRENT_PODS*\x1cREQUIREMENT_CURRENT_CRON_JOB*\x18REQUIREMENT_CURRENT_JOBS*n\n" +
 	"\bFollowUp\x12\x19\n" +
 	"\x15FOLLOW_UP_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eFOLLOW_UP_NONE\x10\x01\x12\x15\n" +
@@ -1823,16 +1790,15 @@ var file_jobpolicy_v1_decide_job_proto_goTypes = []any{
 	(*UnlistedPods)(nil),          // 27: jobpolicy.v1.UnlistedPods
 	(*ActivePods)(nil),            // 28: jobpolicy.v1.ActivePods
 	(*InFlight)(nil),              // 29: jobpolicy.v1.InFlight
-	(*Freshness)(nil),             // 30: jobpolicy.v1.Freshness
-	(*RetryFacts)(nil),            // 31: jobpolicy.v1.RetryFacts
-	(*Deferral)(nil),              // 32: jobpolicy.v1.Deferral
-	(*durationpb.Duration)(nil),   // 33: google.protobuf.Duration
-	(Explain)(0),                  // 34: jobpolicy.v1.Explain
-	(*Explanation)(nil),           // 35: jobpolicy.v1.Explanation
-	(Rule)(0),                     // 36: jobpolicy.v1.Rule
-	(*IndexSet)(nil),              // 37: jobpolicy.v1.IndexSet
-	(PodFailurePolicyAction)(0),   // 38: jobpolicy.v1.PodFailurePolicyAction
-	(*status.Status)(nil),         // 39: google.rpc.Status
+	(*RetryFacts)(nil),            // 30: jobpolicy.v1.RetryFacts
+	(*Deferral)(nil),              // 31: jobpolicy.v1.Deferral
+	(*durationpb.Duration)(nil),   // 32: google.protobuf.Duration
+	(Explain)(0),                  // 33: jobpolicy.v1.Explain
+	(*Explanation)(nil),           // 34: jobpolicy.v1.Explanation
+	(Rule)(0),                     // 35: jobpolicy.v1.Rule
+	(*IndexSet)(nil),              // 36: jobpolicy.v1.IndexSet
+	(PodFailurePolicyAction)(0),   // 37: jobpolicy.v1.PodFailurePolicyAction
+	(*status.Status)(nil),         // 38: google.rpc.Status
 }
 var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
 	21, // 0: jobpolicy.v1.DecideJobRequest.now:type_name -> google.protobuf.Timestamp
@@ -1844,44 +1810,43 @@ var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
 	27, // 6: jobpolicy.v1.DecideJobRequest.unlisted_pods:type_name -> jobpolicy.v1.UnlistedPods
 	28, // 7: jobpolicy.v1.DecideJobRequest.active_pods:type_name -> jobpolicy.v1.ActivePods
 	29, // 8: jobpolicy.v1.DecideJobRequest.in_flight:type_name -> jobpolicy.v1.InFlight
-	30, // 9: jobpolicy.v1.DecideJobRequest.freshness:type_name -> jobpolicy.v1.Freshness
-	31, // 10: jobpolicy.v1.DecideJobRequest.retry:type_name -> jobpolicy.v1.RetryFacts
-	7,  // 11: jobpolicy.v1.DecideJobRequest.settings:type_name -> jobpolicy.v1.Settings
-	32, // 12: jobpolicy.v1.DecideJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
-	20, // 13: jobpolicy.v1.DecideJobRequest.namespace_annotations:type_name -> jobpolicy.v1.DecideJobRequest.NamespaceAnnotationsEntry
-	33, // 14: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
-	33, // 15: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
-	34, // 16: jobpolicy.v1.Settings.explain:type_name -> jobpolicy.v1.Explain
-	0,  // 17: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
-	11, // 18: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
-	13, // 19: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
-	24, // 20: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
-	21, // 21: jobpolicy.v1.DecideJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
-	15, // 22: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
-	1,  // 23: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
-	35, // 24: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
-	16, // 25: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
-	10, // 26: jobpolicy.v1.DecideJobResponse.gang:type_name -> jobpolicy.v1.Gang
-	14, // 27: jobpolicy.v1.DecideJobResponse.delete_job:type_name -> jobpolicy.v1.DeleteJob
-	2,  // 28: jobpolicy.v1.DecideJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
-	9,  // 29: jobpolicy.v1.DecideJobResponse.verdict:type_name -> jobpolicy.v1.Verdict
-	36, // 30: jobpolicy.v1.Verdict.rule:type_name -> jobpolicy.v1.Rule
-	37, // 31: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
-	12, // 32: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
-	3,  // 33: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
-	4,  // 34: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
-	21, // 35: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
-	5,  // 36: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
-	38, // 37: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
-	6,  // 38: jobpolicy.v1.DecideJobsRequest.requests:type_name -> jobpolicy.v1.DecideJobRequest
-	19, // 39: jobpolicy.v1.DecideJobsResponse.results:type_name -> jobpolicy.v1.DecideJobsResult
-	8,  // 40: jobpolicy.v1.DecideJobsResult.decision:type_name -> jobpolicy.v1.DecideJobResponse
-	39, // 41: jobpolicy.v1.DecideJobsResult.error:type_name -> google.rpc.Status
-	42, // [42:42] is the sub-list for method output_type
-	42, // [42:42] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	30, // 9: jobpolicy.v1.DecideJobRequest.retry:type_name -> jobpolicy.v1.RetryFacts
+	7,  // 10: jobpolicy.v1.DecideJobRequest.settings:type_name -> jobpolicy.v1.Settings
+	31, // 11: jobpolicy.v1.DecideJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
+	20, // 12: jobpolicy.v1.DecideJobRequest.namespace_annotations:type_name -> jobpolicy.v1.DecideJobRequest.NamespaceAnnotationsEntry
+	32, // 13: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
+	32, // 14: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
+	33, // 15: jobpolicy.v1.Settings.explain:type_name -> jobpolicy.v1.Explain
+	0,  // 16: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
+	11, // 17: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
+	13, // 18: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
+	24, // 19: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
+	21, // 20: jobpolicy.v1.DecideJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
+	15, // 21: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
+	1,  // 22: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
+	34, // 23: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
+	16, // 24: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
+	10, // 25: jobpolicy.v1.DecideJobResponse.gang:type_name -> jobpolicy.v1.Gang
+	14, // 26: jobpolicy.v1.DecideJobResponse.delete_job:type_name -> jobpolicy.v1.DeleteJob
+	2,  // 27: jobpolicy.v1.DecideJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
+	9,  // 28: jobpolicy.v1.DecideJobResponse.verdict:type_name -> jobpolicy.v1.Verdict
+	35, // 29: jobpolicy.v1.Verdict.rule:type_name -> jobpolicy.v1.Rule
+	36, // 30: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
+	12, // 31: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
+	3,  // 32: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
+	4,  // 33: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
+	21, // 34: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
+	5,  // 35: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
+	37, // 36: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
+	6,  // 37: jobpolicy.v1.DecideJobsRequest.requests:type_name -> jobpolicy.v1.DecideJobRequest
+	19, // 38: jobpolicy.v1.DecideJobsResponse.results:type_name -> jobpolicy.v1.DecideJobsResult
+	8,  // 39: jobpolicy.v1.DecideJobsResult.decision:type_name -> jobpolicy.v1.DecideJobResponse
+	38, // 40: jobpolicy.v1.DecideJobsResult.error:type_name -> google.rpc.Status
+	41, // [41:41] is the sub-list for method output_type
+	41, // [41:41] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_decide_job_proto_init() }

@@ -86,11 +86,6 @@ type WaitReason int32
 
 const (
 	WaitReason_WAIT_REASON_UNSPECIFIED WaitReason = 0
-	// The caller's view of the Job, or of the CronJob's Jobs, is older than its own
-	// last write.
-	WaitReason_WAIT_REASON_STALE_JOB WaitReason = 1
-	// The caller's view of the pods is older than its own last write.
-	WaitReason_WAIT_REASON_STALE_PODS WaitReason = 2
 	// Creations are in flight.
 	WaitReason_WAIT_REASON_CREATES_IN_FLIGHT WaitReason = 3
 	// The retry delay after failed pods has not passed.
@@ -123,8 +118,6 @@ const (
 	WaitReason_WAIT_REASON_START_JITTER WaitReason = 16
 	// A finished Job is kept until its time to live is over.
 	WaitReason_WAIT_REASON_TTL WaitReason = 17
-	// The caller's view of the CronJob is older than its own last write.
-	WaitReason_WAIT_REASON_STALE_CRON_JOB WaitReason = 18
 	// Runs that are still active must end before another one starts.
 	WaitReason_WAIT_REASON_CONCURRENCY_POLICY WaitReason = 19
 )
@@ -133,8 +126,6 @@ const (
 var (
 	WaitReason_name = map[int32]string{
 		0:  "WAIT_REASON_UNSPECIFIED",
-		1:  "WAIT_REASON_STALE_JOB",
-		2:  "WAIT_REASON_STALE_PODS",
 		3:  "WAIT_REASON_CREATES_IN_FLIGHT",
 		4:  "WAIT_REASON_POD_FAILURE_BACKOFF",
 		5:  "WAIT_REASON_REPLACEMENT_POLICY",
@@ -150,13 +141,10 @@ var (
 		15: "WAIT_REASON_SCHEDULE",
 		16: "WAIT_REASON_START_JITTER",
 		17: "WAIT_REASON_TTL",
-		18: "WAIT_REASON_STALE_CRON_JOB",
 		19: "WAIT_REASON_CONCURRENCY_POLICY",
 	}
 	WaitReason_value = map[string]int32{
 		"WAIT_REASON_UNSPECIFIED":         0,
-		"WAIT_REASON_STALE_JOB":           1,
-		"WAIT_REASON_STALE_PODS":          2,
 		"WAIT_REASON_CREATES_IN_FLIGHT":   3,
 		"WAIT_REASON_POD_FAILURE_BACKOFF": 4,
 		"WAIT_REASON_REPLACEMENT_POLICY":  5,
@@ -172,7 +160,6 @@ var (
 		"WAIT_REASON_SCHEDULE":            15,
 		"WAIT_REASON_START_JITTER":        16,
 		"WAIT_REASON_TTL":                 17,
-		"WAIT_REASON_STALE_CRON_JOB":      18,
 		"WAIT_REASON_CONCURRENCY_POLICY":  19,
 	}
 )
@@ -574,12 +561,10 @@ const file_jobpolicy_v1_explanation_proto_rawDesc = "" +
 	"\x13EXPLAIN_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fEXPLAIN_NONE\x10\x01\x12\x11\n" +
 	"\rEXPLAIN_FACTS\x10\x02\x12\x10\n" +
-	"\fEXPLAIN_FULL\x10\x03*\xea\x04\n" +
+	"\fEXPLAIN_FULL\x10\x03*\xf0\x04\n" +
 	"\n" +
 	"WaitReason\x12\x1b\n" +
-	"\x17WAIT_REASON_UNSPECIFIED\x10\x00\x12\x19\n" +
-	"\x15WAIT_REASON_STALE_JOB\x10\x01\x12\x1a\n" +
-	"\x16WAIT_REASON_STALE_PODS\x10\x02\x12!\n" +
+	"\x17WAIT_REASON_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dWAIT_REASON_CREATES_IN_FLIGHT\x10\x03\x12#\n" +
 	"\x1fWAIT_REASON_POD_FAILURE_BACKOFF\x10\x04\x12\"\n" +
 	"\x1eWAIT_REASON_REPLACEMENT_POLICY\x10\x05\x12!\n" +
@@ -595,9 +580,8 @@ const file_jobpolicy_v1_explanation_proto_rawDesc = "" +
 	"\x14WAIT_REASON_DEFERRED\x10\x0e\x12\x18\n" +
 	"\x14WAIT_REASON_SCHEDULE\x10\x0f\x12\x1c\n" +
 	"\x18WAIT_REASON_START_JITTER\x10\x10\x12\x13\n" +
-	"\x0fWAIT_REASON_TTL\x10\x11\x12\x1e\n" +
-	"\x1aWAIT_REASON_STALE_CRON_JOB\x10\x12\x12\"\n" +
-	"\x1eWAIT_REASON_CONCURRENCY_POLICY\x10\x13B.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
+	"\x0fWAIT_REASON_TTL\x10\x11\x12\"\n" +
+	"\x1eWAIT_REASON_CONCURRENCY_POLICY\x10\x13\"\x04\b\x01\x10\x01\"\x04\b\x02\x10\x02\"\x04\b\x12\x10\x12*\x15WAIT_REASON_STALE_JOB*\x16WAIT_REASON_STALE_PODS*\x1aWAIT_REASON_STALE_CRON_JOBB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (
 	file_jobpolicy_v1_explanation_proto_rawDescOnce sync.Once

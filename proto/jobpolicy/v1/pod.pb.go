@@ -775,88 +775,6 @@ func (x *InFlight) GetCreateIndexes() *IndexSet {
 	return nil
 }
 
-// Freshness says how current the caller's view is. Versions are Kubernetes resource
-// versions: decimal numbers that grow with every write. If a written version is
-// higher than the observed one, the answer is DISPOSITION_WAIT. A write whose outcome
-// is not known has no version: read the object again before you ask.
-//
-// This message is for callers whose cache is filled by a watch alone: the engine
-// waits until the watch has delivered the caller's own writes. A caller that adds the
-// results of its own writes to its cache need not wait. It guarantees that its view
-// is current and leaves the message out, as our executor does.
-type Freshness struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The resource version of the Job that spec and status were read from. Absent: the
-	// caller has not seen the Job, which counts as version 0.
-	JobObserved string `protobuf:"bytes,1,opt,name=job_observed,json=jobObserved,proto3" json:"job_observed,omitempty"`
-	// The resource version that the caller's last write to the Job returned.
-	JobWritten string `protobuf:"bytes,2,opt,name=job_written,json=jobWritten,proto3" json:"job_written,omitempty"`
-	// The resource version up to which the caller has seen pods.
-	PodsObserved string `protobuf:"bytes,3,opt,name=pods_observed,json=podsObserved,proto3" json:"pods_observed,omitempty"`
-	// The highest resource version that the caller's pod writes returned.
-	PodsWritten   string `protobuf:"bytes,4,opt,name=pods_written,json=podsWritten,proto3" json:"pods_written,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Freshness) Reset() {
-	*x = Freshness{}
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Freshness) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Freshness) ProtoMessage() {}
-
-func (x *Freshness) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Freshness.ProtoReflect.Descriptor instead.
-func (*Freshness) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *Freshness) GetJobObserved() string {
-	if x != nil {
-		return x.JobObserved
-	}
-	return ""
-}
-
-func (x *Freshness) GetJobWritten() string {
-	if x != nil {
-		return x.JobWritten
-	}
-	return ""
-}
-
-func (x *Freshness) GetPodsObserved() string {
-	if x != nil {
-		return x.PodsObserved
-	}
-	return ""
-}
-
-func (x *Freshness) GetPodsWritten() string {
-	if x != nil {
-		return x.PodsWritten
-	}
-	return ""
-}
-
 // RetryFacts are what the retry delay is computed from: facts that survive a
 // restart of caller and engine (invariant I10).
 type RetryFacts struct {
@@ -879,7 +797,7 @@ type RetryFacts struct {
 
 func (x *RetryFacts) Reset() {
 	*x = RetryFacts{}
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[9]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -891,7 +809,7 @@ func (x *RetryFacts) String() string {
 func (*RetryFacts) ProtoMessage() {}
 
 func (x *RetryFacts) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[9]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -904,7 +822,7 @@ func (x *RetryFacts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryFacts.ProtoReflect.Descriptor instead.
 func (*RetryFacts) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{9}
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RetryFacts) GetLastSuccessTime() *timestamppb.Timestamp {
@@ -936,7 +854,7 @@ type PodFailureFact struct {
 
 func (x *PodFailureFact) Reset() {
 	*x = PodFailureFact{}
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[10]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -948,7 +866,7 @@ func (x *PodFailureFact) String() string {
 func (*PodFailureFact) ProtoMessage() {}
 
 func (x *PodFailureFact) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[10]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -961,7 +879,7 @@ func (x *PodFailureFact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodFailureFact.ProtoReflect.Descriptor instead.
 func (*PodFailureFact) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{10}
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PodFailureFact) GetFinishedTime() *timestamppb.Timestamp {
@@ -1038,13 +956,7 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"\ttruncated\x18\x02 \x01(\bR\ttruncated\"c\n" +
 	"\bInFlight\x12\x18\n" +
 	"\acreates\x18\x01 \x01(\x05R\acreates\x12=\n" +
-	"\x0ecreate_indexes\x18\x02 \x01(\v2\x16.jobpolicy.v1.IndexSetR\rcreateIndexes\"\x97\x01\n" +
-	"\tFreshness\x12!\n" +
-	"\fjob_observed\x18\x01 \x01(\tR\vjobObserved\x12\x1f\n" +
-	"\vjob_written\x18\x02 \x01(\tR\n" +
-	"jobWritten\x12#\n" +
-	"\rpods_observed\x18\x03 \x01(\tR\fpodsObserved\x12!\n" +
-	"\fpods_written\x18\x04 \x01(\tR\vpodsWritten\"\x9b\x01\n" +
+	"\x0ecreate_indexes\x18\x02 \x01(\v2\x16.jobpolicy.v1.IndexSetR\rcreateIndexes\"\x9b\x01\n" +
 	"\n" +
 	"RetryFacts\x12F\n" +
 	"\x11last_success_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x0flastSuccessTime\x12E\n" +
@@ -1073,7 +985,7 @@ func file_jobpolicy_v1_pod_proto_rawDescGZIP() []byte {
 }
 
 var file_jobpolicy_v1_pod_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_jobpolicy_v1_pod_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_jobpolicy_v1_pod_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_jobpolicy_v1_pod_proto_goTypes = []any{
 	(PodPhase)(0),                 // 0: jobpolicy.v1.PodPhase
 	(*PodSummary)(nil),            // 1: jobpolicy.v1.PodSummary
@@ -1084,31 +996,30 @@ var file_jobpolicy_v1_pod_proto_goTypes = []any{
 	(*ActivePod)(nil),             // 6: jobpolicy.v1.ActivePod
 	(*ActivePods)(nil),            // 7: jobpolicy.v1.ActivePods
 	(*InFlight)(nil),              // 8: jobpolicy.v1.InFlight
-	(*Freshness)(nil),             // 9: jobpolicy.v1.Freshness
-	(*RetryFacts)(nil),            // 10: jobpolicy.v1.RetryFacts
-	(*PodFailureFact)(nil),        // 11: jobpolicy.v1.PodFailureFact
-	(*IndexSet)(nil),              // 12: jobpolicy.v1.IndexSet
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
-	(*PodConditionPattern)(nil),   // 14: jobpolicy.v1.PodConditionPattern
+	(*RetryFacts)(nil),            // 9: jobpolicy.v1.RetryFacts
+	(*PodFailureFact)(nil),        // 10: jobpolicy.v1.PodFailureFact
+	(*IndexSet)(nil),              // 11: jobpolicy.v1.IndexSet
+	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
+	(*PodConditionPattern)(nil),   // 13: jobpolicy.v1.PodConditionPattern
 }
 var file_jobpolicy_v1_pod_proto_depIdxs = []int32{
-	12, // 0: jobpolicy.v1.PodSummary.active_indexes:type_name -> jobpolicy.v1.IndexSet
-	12, // 1: jobpolicy.v1.PodSummary.terminating_indexes:type_name -> jobpolicy.v1.IndexSet
+	11, // 0: jobpolicy.v1.PodSummary.active_indexes:type_name -> jobpolicy.v1.IndexSet
+	11, // 1: jobpolicy.v1.PodSummary.terminating_indexes:type_name -> jobpolicy.v1.IndexSet
 	0,  // 2: jobpolicy.v1.UnaccountedPod.phase:type_name -> jobpolicy.v1.PodPhase
-	13, // 3: jobpolicy.v1.UnaccountedPod.finished_time:type_name -> google.protobuf.Timestamp
+	12, // 3: jobpolicy.v1.UnaccountedPod.finished_time:type_name -> google.protobuf.Timestamp
 	3,  // 4: jobpolicy.v1.UnaccountedPod.failure:type_name -> jobpolicy.v1.PodFailure
 	4,  // 5: jobpolicy.v1.PodFailure.container_exits:type_name -> jobpolicy.v1.ContainerExit
-	14, // 6: jobpolicy.v1.PodFailure.conditions:type_name -> jobpolicy.v1.PodConditionPattern
-	12, // 7: jobpolicy.v1.UnlistedPods.succeeded_indexes:type_name -> jobpolicy.v1.IndexSet
-	12, // 8: jobpolicy.v1.UnlistedPods.failed_indexes:type_name -> jobpolicy.v1.IndexSet
+	13, // 6: jobpolicy.v1.PodFailure.conditions:type_name -> jobpolicy.v1.PodConditionPattern
+	11, // 7: jobpolicy.v1.UnlistedPods.succeeded_indexes:type_name -> jobpolicy.v1.IndexSet
+	11, // 8: jobpolicy.v1.UnlistedPods.failed_indexes:type_name -> jobpolicy.v1.IndexSet
 	0,  // 9: jobpolicy.v1.ActivePod.phase:type_name -> jobpolicy.v1.PodPhase
-	13, // 10: jobpolicy.v1.ActivePod.ready_since:type_name -> google.protobuf.Timestamp
-	13, // 11: jobpolicy.v1.ActivePod.created_time:type_name -> google.protobuf.Timestamp
+	12, // 10: jobpolicy.v1.ActivePod.ready_since:type_name -> google.protobuf.Timestamp
+	12, // 11: jobpolicy.v1.ActivePod.created_time:type_name -> google.protobuf.Timestamp
 	6,  // 12: jobpolicy.v1.ActivePods.pods:type_name -> jobpolicy.v1.ActivePod
-	12, // 13: jobpolicy.v1.InFlight.create_indexes:type_name -> jobpolicy.v1.IndexSet
-	13, // 14: jobpolicy.v1.RetryFacts.last_success_time:type_name -> google.protobuf.Timestamp
-	11, // 15: jobpolicy.v1.RetryFacts.recent_failures:type_name -> jobpolicy.v1.PodFailureFact
-	13, // 16: jobpolicy.v1.PodFailureFact.finished_time:type_name -> google.protobuf.Timestamp
+	11, // 13: jobpolicy.v1.InFlight.create_indexes:type_name -> jobpolicy.v1.IndexSet
+	12, // 14: jobpolicy.v1.RetryFacts.last_success_time:type_name -> google.protobuf.Timestamp
+	10, // 15: jobpolicy.v1.RetryFacts.recent_failures:type_name -> jobpolicy.v1.PodFailureFact
+	12, // 16: jobpolicy.v1.PodFailureFact.finished_time:type_name -> google.protobuf.Timestamp
 	3,  // 17: jobpolicy.v1.PodFailureFact.failure:type_name -> jobpolicy.v1.PodFailure
 	18, // [18:18] is the sub-list for method output_type
 	18, // [18:18] is the sub-list for method input_type
@@ -1132,7 +1043,7 @@ func file_jobpolicy_v1_pod_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_pod_proto_rawDesc), len(file_jobpolicy_v1_pod_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   11,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

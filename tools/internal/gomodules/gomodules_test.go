@@ -1,8 +1,10 @@
 package gomodules
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,6 +47,35 @@ func git(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	if _, err := checkout.Git(t.Context(), dir, args...); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The archive of each module holds the license.
+func TestModulesHoldTheLicense(t *testing.T) {
+	root := t.TempDir()
+	write(t, filepath.Join(root, "LICENSE"), "the license")
+	write(t, filepath.Join(root, "go.work"), "go 1.26.0\n")
+	for _, dir := range Published {
+		write(t, filepath.Join(root, dir, "go.mod"), "module "+Path(dir)+"\n\ngo 1.26.0\n")
+	}
+	git(t, root, "init", "--quiet")
+	proxy := &Proxy{Dir: t.TempDir(), Cache: t.TempDir()}
+	if err := Pin(t.Context(), root, version, proxy); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range Published {
+		archive, err := zip.OpenReader(filepath.Join(proxy.Dir, Path(dir), "@v", version+".zip"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := archive.Open(Path(dir) + "@" + version + "/LICENSE")
+		if err != nil {
+			t.Errorf("%s: %v", dir, err)
+			continue
+		}
+		if text, err := io.ReadAll(file); err != nil || string(text) != "the license" {
+			t.Errorf("%s: license %q, error %v", dir, text, err)
+		}
 	}
 }
 
@@ -171,6 +202,9 @@ func run(t *testing.T, proxy *Proxy, dir string, command ...string) string {
 
 func write(t *testing.T, name, text string) {
 	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -18,9 +18,19 @@ import (
 // to those of a release, and packs the published modules into the proxy. The index
 // of the checkout then holds the changes; they are not committed.
 //
+// Each published module gets a copy of the license. Without one, the go command would add it
+// to the module that it makes of a tag, and go.sum would have another checksum for it.
+//
 // Modules that are not published keep their replace lines, and only learn the version.
 func Pin(ctx context.Context, root, version string, proxy *Proxy) error {
+	license, err := os.ReadFile(filepath.Join(root, "LICENSE"))
+	if err != nil {
+		return err
+	}
 	for _, dir := range Published {
+		if err := os.WriteFile(filepath.Join(root, dir, "LICENSE"), license, 0o644); err != nil {
+			return err
+		}
 		if err := rewrite(filepath.Join(root, dir, "go.mod"), version, true); err != nil {
 			return err
 		}

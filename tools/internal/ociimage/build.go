@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"jobpolicy.dev/tools/internal/licenses"
 )
 
 // Built is the image of a program for all its platforms.
@@ -27,7 +29,11 @@ func (s Source) Build(ctx context.Context, p Program, platforms []v1.Platform) (
 		if err != nil {
 			return nil, err
 		}
-		img, err := s.newImage(p, platform, binary)
+		texts, err := s.ImageLicenses(ctx, p, platform)
+		if err != nil {
+			return nil, err
+		}
+		img, err := s.newImage(p, platform, binary, texts)
 		if err != nil {
 			return nil, fmt.Errorf("image of %s for %s: %w", p.Name, platform, err)
 		}
@@ -51,6 +57,20 @@ func (s Source) Build(ctx context.Context, p Program, platforms []v1.Platform) (
 	}
 	built.Index = annotated
 	return built, nil
+}
+
+// ImageLicenses are the license texts of all that is in an image: the program, and the
+// certificate authorities.
+func (s Source) ImageLicenses(ctx context.Context, p Program, platform v1.Platform) ([]licenses.Text, error) {
+	linked, err := s.Licenses(ctx, p.Name, platform)
+	if err != nil {
+		return nil, err
+	}
+	certificates, err := licenses.Of(ctx, s.Dir, "tools", s.env(platform), authoritiesPackage)
+	if err != nil {
+		return nil, fmt.Errorf("licenses of the certificate authorities: %w", err)
+	}
+	return licenses.Join(linked, certificates), nil
 }
 
 // notToRun puts an artifact into the index under a platform that no machine has, as

@@ -6,8 +6,9 @@
 // digests, in whatever folder and on whatever day.
 //
 // An image holds the program, the authorities of the web (for a trace collector or
-// an API server that one of them vouches for), and a user that is not root. The time
-// zones of CronJobs are part of the programs. Beside the images, their index holds
+// an API server that one of them vouches for), a user that is not root, and in /licenses the
+// license texts of all modules inside (package licenses). The time zones of CronJobs are
+// part of the programs. Beside the images, their index holds
 // a bill of materials for each, which refers to its image by digest: registries that
 // know referrers show it as such.
 package ociimage
@@ -18,6 +19,8 @@ import (
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"jobpolicy.dev/tools/internal/licenses"
 )
 
 // Source is what images are made from.
@@ -75,7 +78,7 @@ func Programs() []Program {
 const (
 	homepage = "https://jobpolicy.dev"
 	license  = "Apache-2.0"
-	ours     = "jobpolicy.dev/"
+	ours     = licenses.Ours
 )
 
 // user owns the process in the container: nonroot, by number, so that Kubernetes

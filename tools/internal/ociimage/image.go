@@ -8,10 +8,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"jobpolicy.dev/tools/internal/licenses"
 )
 
 // newImage is the image of a program for one platform.
-func (s Source) newImage(p Program, platform v1.Platform, binary []byte) (v1.Image, error) {
+func (s Source) newImage(p Program, platform v1.Platform, binary []byte, texts []licenses.Text) (v1.Image, error) {
 	config := &v1.ConfigFile{
 		OS:           platform.OS,
 		Architecture: platform.Architecture,
@@ -35,6 +37,7 @@ func (s Source) newImage(p Program, platform v1.Platform, binary []byte) (v1.Ima
 		comment string
 	}{
 		{files(), "user nonroot, certificate authorities"},
+		{licenseFiles(texts), "license texts"},
 		{[]entry{{name: "/" + p.Name, mode: 0o755, data: binary}}, p.Name + " " + s.version()},
 	} {
 		layer, err := newLayer(l.entries)

@@ -6,12 +6,15 @@ import (
 	"compress/gzip"
 	"encoding/pem"
 	"io"
+	"path"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"golang.org/x/crypto/x509roots/fallback/bundle"
+
+	"jobpolicy.dev/tools/internal/licenses"
 )
 
 // entry is a file or, without data, a folder of a layer.
@@ -33,6 +36,29 @@ func files() []entry {
 		{name: "/etc/ssl/certs/ca-certificates.crt", mode: 0o644, data: authorities()},
 	}
 }
+
+// licenseFiles is the layer of the license texts, in the folders of their modules.
+func licenseFiles(texts []licenses.Text) []entry {
+	var entries []entry
+	made := map[string]bool{"/": true}
+	var folder func(dir string)
+	folder = func(dir string) {
+		if !made[dir] {
+			made[dir] = true
+			folder(path.Dir(dir))
+			entries = append(entries, entry{name: dir + "/", mode: 0o755})
+		}
+	}
+	for _, text := range texts {
+		name := path.Join("/licenses", text.Name)
+		folder(path.Dir(name))
+		entries = append(entries, entry{name: name, mode: 0o644, data: text.Data})
+	}
+	return entries
+}
+
+// authoritiesPackage is where authorities gets the certificates.
+const authoritiesPackage = "golang.org/x/crypto/x509roots/fallback/bundle"
 
 // authorities is Mozilla's list of the web's certificate authorities, as the module
 // golang.org/x/crypto/x509roots/fallback has it at the version in go.mod. Those that

@@ -141,7 +141,7 @@ func TestImageFiles(t *testing.T) {
 	for platform, img := range runnable(t, built.Index) {
 		dir := unpack(t, img)
 		var names []string
-		for _, pattern := range []string{"*", "etc/*", "etc/ssl/certs/*"} {
+		for _, pattern := range []string{"*", "etc/*", "etc/ssl/certs/*", "licenses/*/*", "licenses/golang.org/x/crypto/x509roots/fallback@*/*"} {
 			matches, err := filepath.Glob(filepath.Join(dir, pattern))
 			if err != nil {
 				t.Fatal(err)
@@ -150,7 +150,12 @@ func TestImageFiles(t *testing.T) {
 				names = append(names, strings.TrimPrefix(m, dir))
 			}
 		}
-		want := []string{"/etc", "/jobpolicy-executor", "/etc/group", "/etc/passwd", "/etc/ssl", "/etc/ssl/certs/ca-certificates.crt"}
+		standard := "/licenses/stdlib@" + strings.TrimPrefix(runtime.Version(), "go")
+		want := []string{
+			"/etc", "/jobpolicy-executor", "/licenses", "/etc/group", "/etc/passwd", "/etc/ssl", "/etc/ssl/certs/ca-certificates.crt",
+			"/licenses/golang.org/x", "/licenses/jobpolicy.dev/LICENSE", standard + "/LICENSE", standard + "/PATENTS",
+			"/licenses/golang.org/x/crypto/x509roots/fallback@v0.1.0/LICENSE",
+		}
 		if diff := cmp.Diff(want, names); diff != "" {
 			t.Errorf("%s: files (-want +got):\n%s", platform, diff)
 		}

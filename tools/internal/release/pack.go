@@ -4,9 +4,14 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"os"
 	"path/filepath"
 	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"jobpolicy.dev/tools/internal/ociimage"
 )
 
 // A packedFile is one file of an archive.
@@ -29,6 +34,24 @@ func filesOf(dir, into string) ([]packedFile, error) {
 			return nil, err
 		}
 		files = append(files, packedFile{into + "/" + name, 0o644, data})
+	}
+	return files, nil
+}
+
+// licenseFiles are the license of the repository, which krew asks for, and in LICENSES the
+// texts of all that the program links.
+func licenseFiles(ctx context.Context, source ociimage.Source, program string, platform v1.Platform) ([]packedFile, error) {
+	own, err := os.ReadFile(filepath.Join(source.Dir, "LICENSE"))
+	if err != nil {
+		return nil, err
+	}
+	texts, err := source.Licenses(ctx, program, platform)
+	if err != nil {
+		return nil, err
+	}
+	files := []packedFile{{"LICENSE", 0o644, own}}
+	for _, text := range texts {
+		files = append(files, packedFile{"LICENSES/" + text.Name, 0o644, text.Data})
 	}
 	return files, nil
 }

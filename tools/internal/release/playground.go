@@ -7,11 +7,21 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
 	"jobpolicy.dev/tools/internal/ociimage"
 )
 
-// playgroundArchive holds the folder that make playground builds.
-const playgroundArchive = "jobpolicy-playground.tar.gz"
+const (
+	// PlaygroundProgram is the engine for the browser.
+	PlaygroundProgram = "jobpolicy-playground"
+	// playgroundArchive holds the folder that make playground builds.
+	playgroundFolder  = "jobpolicy-playground"
+	playgroundArchive = playgroundFolder + ".tar.gz"
+)
+
+// PlaygroundPlatform is what the engine in the playground is built for.
+var PlaygroundPlatform = v1.Platform{OS: "js", Architecture: "wasm"}
 
 // playground builds the playground from the source and packs it.
 func (r Release) playground(ctx context.Context, source ociimage.Source) error {
@@ -25,9 +35,17 @@ func (r Release) playground(ctx context.Context, source ociimage.Source) error {
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("tools/playground.sh: %w\n%s", err, out)
 	}
-	files, err := filesOf(built, "jobpolicy-playground")
+	files, err := filesOf(built, playgroundFolder)
 	if err != nil {
 		return err
+	}
+	licenses, err := licenseFiles(ctx, source, PlaygroundProgram, PlaygroundPlatform)
+	if err != nil {
+		return err
+	}
+	for _, file := range licenses {
+		file.name = playgroundFolder + "/" + file.name
+		files = append(files, file)
 	}
 	packed, err := pack(files, source.Time)
 	if err != nil {

@@ -27,6 +27,7 @@ func TestPlayground(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := unpack(t, packed)
+	checkLicenses(t, files, "jobpolicy-playground", "github.com/netresearch/go-cron@v", "google.golang.org/protobuf@v")
 	for _, name := range []string{"index.html", "engine.js", "manifests.js", "wasm_exec.js"} {
 		if len(files["jobpolicy-playground/"+name]) == 0 {
 			t.Errorf("the archive has no %s; files: %d", name, len(files))

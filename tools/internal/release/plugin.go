@@ -15,8 +15,8 @@ import (
 	"jobpolicy.dev/tools/internal/ociimage"
 )
 
-// pluginProgram is the plugin of kubectl.
-const pluginProgram = "kubectl-jobpolicy"
+// PluginProgram is the plugin of kubectl.
+const PluginProgram = "kubectl-jobpolicy"
 
 // PluginPlatforms are the platforms that kubectl jobpolicy is made for.
 func PluginPlatforms() []v1.Platform {
@@ -42,22 +42,21 @@ func (r Release) plugin(ctx context.Context, source ociimage.Source) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	license, err := os.ReadFile(filepath.Join(source.Dir, "LICENSE"))
-	if err != nil {
-		return err
-	}
 	var archives []pluginArchive
 	for _, p := range r.PluginPlatforms {
-		program, err := source.Compile(ctx, pluginProgram, p)
+		program, err := source.Compile(ctx, PluginProgram, p)
 		if err != nil {
 			return err
 		}
-		// krew asks for the license.
-		packed, err := pack([]packedFile{{pluginProgram, 0o755, program}, {"LICENSE", 0o644, license}}, source.Time)
+		licenses, err := licenseFiles(ctx, source, PluginProgram, p)
 		if err != nil {
 			return err
 		}
-		name := fmt.Sprintf("%s_%s_%s.tar.gz", pluginProgram, p.OS, p.Architecture)
+		packed, err := pack(append([]packedFile{{PluginProgram, 0o755, program}}, licenses...), source.Time)
+		if err != nil {
+			return err
+		}
+		name := fmt.Sprintf("%s_%s_%s.tar.gz", PluginProgram, p.OS, p.Architecture)
 		if err := os.WriteFile(filepath.Join(dir, name), packed, 0o644); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -73,7 +74,7 @@ func TestKrewManifest(t *testing.T) {
 	for _, platform := range p.Spec.Platforms {
 		labels := platform.Selector.MatchLabels
 		got = append(got, labels["os"]+"/"+labels["arch"])
-		if platform.URI != "https://example.com/"+labels["os"]+labels["arch"] || platform.SHA256 != strings.Repeat("a", 64) || platform.Bin != pluginProgram {
+		if platform.URI != "https://example.com/"+labels["os"]+labels["arch"] || platform.SHA256 != strings.Repeat("a", 64) || platform.Bin != PluginProgram {
 			t.Errorf("entry %+v", platform)
 		}
 	}
@@ -112,7 +113,7 @@ func checkPlugin(t *testing.T, r Release) {
 		t.Fatalf("platforms: %+v", p.Spec.Platforms)
 	}
 	entry := p.Spec.Platforms[0]
-	name := pluginProgram + "_linux_" + runtime.GOARCH + ".tar.gz"
+	name := PluginProgram + "_linux_" + runtime.GOARCH + ".tar.gz"
 	if want := strings.TrimSuffix(r.Downloads, "/") + "/" + r.Version + "/" + name; entry.URI != want {
 		t.Errorf("uri %s, want %s", entry.URI, want)
 	}
@@ -124,9 +125,7 @@ func checkPlugin(t *testing.T, r Release) {
 		t.Errorf("the archive has sha256 %s, the manifest %s", got, entry.SHA256)
 	}
 	files := unpack(t, packed)
-	if len(files["LICENSE"]) == 0 || len(files) != 2 {
-		t.Errorf("no license, or other files; files: %d", len(files))
-	}
+	checkLicenses(t, files, "", "k8s.io/client-go@v", "github.com/spf13/cobra@v", "google.golang.org/grpc@v")
 	program, err := elf.NewFile(bytes.NewReader(files[entry.Bin]))
 	if err != nil {
 		t.Fatal(err)
@@ -134,6 +133,21 @@ func checkPlugin(t *testing.T, r Release) {
 	for _, part := range program.Progs {
 		if part.Type == elf.PT_INTERP || part.Type == elf.PT_DYNAMIC {
 			t.Errorf("%s is not static: it has a program header %s", entry.Bin, part.Type)
+		}
+	}
+}
+
+// checkLicenses finds the license of the repository, and texts of each module whose name and
+// version begin so.
+func checkLicenses(t *testing.T, files map[string][]byte, folder string, modules ...string) {
+	t.Helper()
+	for _, name := range append(modules, "stdlib@", "jobpolicy.dev/LICENSE", "../LICENSE") {
+		begin, found := path.Join(folder, "LICENSES", name), false
+		for file, text := range files {
+			found = found || (strings.HasPrefix(file, begin) && len(text) > 0)
+		}
+		if !found {
+			t.Errorf("no file %s…; files: %d", begin, len(files))
 		}
 	}
 }
