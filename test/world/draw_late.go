@@ -124,6 +124,18 @@ func (d *drawer) deletedWithItsPods() {
 	p.calm = max(p.calm, deleted+4*time.Minute)
 }
 
+// editedIndexes lets somebody edit the index annotation of some pods.
+func (d *drawer) editedIndexes() {
+	j := pick(d, d.p.jobs...)
+	if !indexed(&j.spec) || j.foreign() {
+		return
+	}
+	d.situated("edited indexes")
+	for range d.among(1, 4) {
+		d.add(step{at: d.moment(), who: "user", verb: "edit the index of a pod", on: j.on(), n: d.IntN(5), text: pick(d, "0", "1", "2", "9", "none")})
+	}
+}
+
 // seldom are schedules with two hours or more between two runs.
 var seldom = []string{"0 */2 * * *", "30 */3 * * *", "15 1-23/4 * * *", "0 */6 * * *"}
 
