@@ -20,6 +20,9 @@ func backoffLimitExceeded(f facts) answer {
 		return no(detail)
 	}
 	detail = fmt.Sprintf("%s; container restarts %d", detail, f.pods.GetRestarts())
+	if f.undecidedDeletion() && f.pods.GetTerminating() > 0 {
+		return no(fmt.Sprintf("%s, of which some may be of %ss that are deleted with the Job", detail, f.noun))
+	}
 	// The restart that reaches the limit fails the Job; with a limit of 0, the first
 	// restart does.
 	if restarts := f.pods.GetRestarts(); restarts >= max(limit, 1) {

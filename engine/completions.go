@@ -17,6 +17,8 @@ func completionsReached(f facts) answer {
 		return no(detail)
 	case f.creating() > 0:
 		return no(fmt.Sprintf("%s, creations in flight %d", detail, f.creating()))
+	case f.spec.Completions == nil && f.undecidedDeletion():
+		return no(detail + ", and a work queue that is being deleted does not become complete")
 	}
 	return succeedIfSeen(f, reasonCompletionsReached, "Reached expected number of succeeded "+f.noun+"s", detail)
 }

@@ -160,14 +160,17 @@ func (c *cluster) countReleased(req *jobpolicyv1.DecideJobRequest, resp *jobpoli
 // countsAs names the counter to which a released pod is added. It is empty if the pod
 // does not count, or if its index counts instead.
 func (c *cluster) countsAs(req *jobpolicyv1.DecideJobRequest, next *jobpolicyv1.JobStatus, p *modelPod) string {
-	hasRow := slices.ContainsFunc(req.GetUnaccountedPods(), func(row *jobpolicyv1.UnaccountedPod) bool { return string(row.GetUid()) == string(p.uid) })
+	row := slices.IndexFunc(req.GetUnaccountedPods(), func(row *jobpolicyv1.UnaccountedPod) bool { return string(row.GetUid()) == string(p.uid) })
 	succeeded := p.phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED
 	switch {
 	case !c.inRange(p), succeeded && c.indexed(), !succeeded && c.ignored(p):
 		return ""
+	case row >= 0 && leavesWithJob(req, req.GetUnaccountedPods()[row]):
+		p.lateEnd = true
+		return ""
 	case succeeded:
 		return "succeeded"
-	case p.terminal(), hasRow && !c.replaceFailedOnly():
+	case p.terminal(), row >= 0 && !c.replaceFailedOnly():
 		return "failed"
 	case is(next, failureTarget) && !c.spec.GetDeleting():
 		return "failed"
@@ -222,6 +225,9 @@ func (c *cluster) checkRelease(p *modelPod) {
 	uncountable := !p.terminal() && (is(c.status, criteriaMet) || c.spec.GetDeleting())
 	switch {
 	case recorded, isFinished(c.status), !c.inRange(p), uncountable, c.counted[string(p.uid)] != "":
+		return
+	case c.spec.GetDeleting() && p.deleting:
+		p.lateEnd = true
 		return
 	case p.phase != jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED && c.ignored(p):
 		return

@@ -66,8 +66,8 @@ type modelPod struct {
 	releaseSeen bool
 	// releasedFirst is true for a pod that was released before it was deleted.
 	releasedFirst bool
-	// lateEnd is true for a pod that ended after it was released, or after the
-	// Job was finished.
+	// lateEnd is true for a pod that ended after it was released, that was released uncounted
+	// because it is deleted with its Job, or that ended after the Job was finished.
 	lateEnd bool
 	// forgotten is true for a pod whose index was out of range for a while.
 	forgotten bool

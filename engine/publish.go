@@ -86,11 +86,22 @@ func (pub *publication) suspension(s *snapshot) {
 		}
 		return
 	}
-	if s.resuming() {
+	unannounced := s.resumedUnannounced()
+	if unannounced {
+		pub.setCondition(s, conditionSuspended, reasonJobSuspended, "Job suspended", true)
+		pub.event(jobpolicyv1.EventType_EVENT_TYPE_NORMAL, eventSuspended, "Job suspended")
+	}
+	if unannounced || s.resuming() {
 		pub.setCondition(s, conditionSuspended, reasonJobResumed, "Job resumed", false)
 		pub.event(jobpolicyv1.EventType_EVENT_TYPE_NORMAL, eventResumed, "Job resumed")
 		pub.status.StartTime = s.second()
 	}
+}
+
+// resumedUnannounced reports whether the Job was created suspended, and resumed before a
+// status said that it was.
+func (s *snapshot) resumedUnannounced() bool {
+	return s.req.GetSeenSuspended() && !s.spec.GetSuspend() && s.status.GetStartTime() == nil && !hasCondition(s.status, conditionSuspended)
 }
 
 // terminalWait says why a verdict's terminal condition may not be set yet; nil if it

@@ -77,7 +77,7 @@ func newlyFailed(req *request) []*jobpolicyv1.UnaccountedPod {
 	byEnd := spec.GetPodFailurePolicy() != nil || spec.GetPodReplacementPolicy() == jobpolicyv1.PodReplacementPolicy_POD_REPLACEMENT_POLICY_FAILED
 	failed := slices.DeleteFunc(slices.Clone(req.GetUnaccountedPods()), func(pod *jobpolicyv1.UnaccountedPod) bool {
 		ended := pod.GetPhase() == jobpolicyv1.PodPhase_POD_PHASE_FAILED
-		return recorded(pod) || pod.GetPhase() == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED || (byEnd && !ended)
+		return recorded(pod) || leavesWithJob(req, pod) || pod.GetPhase() == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED || (byEnd && !ended)
 	})
 	slices.SortFunc(failed, func(a, b *jobpolicyv1.UnaccountedPod) int {
 		return cmp.Or(cmp.Compare(a.GetIndex(), b.GetIndex()), bytes.Compare(a.GetUid(), b.GetUid()))

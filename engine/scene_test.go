@@ -106,6 +106,7 @@ func (s *scene) spec(args []datadriven.CmdArg) error {
 		"suspend":                 func(v value) { spec.Suspend = v.bool() },
 		"deleting":                func(v value) { spec.Deleting = v.bool() },
 		"namespaceDeleting":       func(v value) { s.req.NamespaceDeleting = v.bool() },
+		"seenSuspended":           func(v value) { s.req.SeenSuspended = v.bool() },
 		"mode":                    func(v value) { spec.CompletionMode = jobpolicyv1.CompletionMode(v.enum(spec.CompletionMode)) },
 		"restartPolicy":           func(v value) { spec.RestartPolicy = jobpolicyv1.RestartPolicy(v.enum(spec.RestartPolicy)) },
 		"hasSchedulingGroup":      func(v value) { spec.HasSchedulingGroup = v.bool() },

@@ -101,7 +101,7 @@ func (s *snapshot) readSets() {
 	s.active = readSet(s.pods.GetActiveIndexes()).Below(completions)
 	s.terminating = readSet(s.pods.GetTerminatingIndexes()).Below(completions)
 	s.inFlight = readSet(s.req.GetInFlight().GetCreateIndexes()).Below(completions)
-	s.unlistedSucceeded = readSet(s.req.GetUnlistedPods().GetSucceededIndexes()).Below(completions)
+	s.unlistedSucceeded = readSet(s.unlisted().GetSucceededIndexes()).Below(completions)
 	s.unlistedFailed = readSet(s.req.GetUnlistedPods().GetFailedIndexes()).Below(completions)
 }
 

@@ -21,7 +21,7 @@ type podRow struct {
 	recorded bool
 	// succeeded and failed are the verdict on the pod, recorded or new. At most
 	// one is true; both are false for a pod that is being deleted and may yet
-	// end either way.
+	// end either way, and for one that is deleted with its Job (leavesWithJob).
 	succeeded, failed bool
 	// match is what the pod failure policy says about a pod that did not succeed. For a
 	// pod that has not ended it matters only when the Job has failed.
@@ -59,7 +59,7 @@ func takeTally(s *snapshot) tally {
 			newFailed++
 		}
 	}
-	unlisted, uncounted := s.req.GetUnlistedPods(), s.status.GetUncounted()
+	unlisted, uncounted := s.unlisted(), s.status.GetUncounted()
 	t.failed = int64(s.status.GetFailed()) + int64(len(uncounted.GetFailed())) + newFailed
 	if s.unlistedFailuresCount() {
 		t.failed += int64(unlisted.GetFailed())
@@ -122,6 +122,8 @@ func readRow(s *snapshot, pod *jobpolicyv1.UnaccountedPod) podRow {
 		r.recorded, r.succeeded = true, true
 	case s.recordedFailed[string(pod.GetUid())]:
 		r.recorded, r.failed = true, true
+	case s.leavesWithJob(pod):
+		return r
 	default:
 		r.succeeded = pod.GetPhase() == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED
 		r.failed = !r.succeeded && (pod.GetPhase() == jobpolicyv1.PodPhase_POD_PHASE_FAILED || !s.replaceFailedOnly())

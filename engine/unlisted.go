@@ -11,8 +11,8 @@ import (
 // request lists them: every decision records and releases listed pods, which makes
 // room. Until then:
 //
-//   - Unlisted successes count. The request says how many pods succeeded, and of an
-//     INDEXED Job which indexes.
+//   - Unlisted successes count, unless they may be deleted with their Job (deletion.go).
+//     The request says how many pods succeeded, and of an INDEXED Job which indexes.
 //   - Unlisted failures count towards backoffLimit if it is certain that they count
 //     (unlistedFailuresCount).
 //   - A rule by which the Job fails uses only what is listed or certain. More pods
@@ -29,9 +29,10 @@ import (
 
 // unlistedFailuresCount reports whether every unlisted pod that did not succeed is
 // known to count as failed. That is not known if such a pod may still succeed, may be
-// ignored by the failure policy, or may have an index that is out of range.
+// ignored by the failure policy, may have an index that is out of range, or may be
+// deleted with its Job.
 func (s *snapshot) unlistedFailuresCount() bool {
-	return !s.indexed && !s.replaceFailedOnly()
+	return !s.indexed && !s.replaceFailedOnly() && !s.undecidedDeletion()
 }
 
 // unlistedFailures is how many unlisted pods have failed already. If pods count only

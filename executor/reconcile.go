@@ -64,8 +64,11 @@ func (r *reconciler) Reconcile(ctx context.Context, key state.Key) (controller.R
 		action, result, err = noAction, controller.Result{}, nil
 	}
 	r.report.reconciled(ctx, job, action, err, time.Since(started))
-	if stepFailed(err) || errors.Is(err, errRelease) {
+	switch {
+	case stepFailed(err), errors.Is(err, errRelease):
 		err = nil // Only a step or some pods back off, not the whole Job.
+	case errors.Is(err, api.ErrChanged):
+		result, err = controller.Result{Requeue: true}, nil
 	}
 	end(err)
 	if err != nil {
@@ -106,6 +109,9 @@ func (r *reconciler) reconcile(ctx context.Context, s *state.Job, calls *api.Pod
 	describeDecision(trace.SpanFromContext(ctx), d)
 	r.report.remember(ctx, s, snap, d)
 	result, err = r.applier.apply(ctx, s, calls, snap, d)
+	if errors.Is(err, errStatusConflict) {
+		err = r.changedSince(ctx, s, snap.job, err)
+	}
 	controller.RecordOutcome(ctx, err)
 	if awaiting {
 		result = sooner(result, requeueIfNoEvent)

@@ -20,6 +20,13 @@ import (
 
 const maxActiveRows = 100000
 
+// firstStatusDelay is how long after its creation a suspended Job gets its first status. A client
+// may create such a Job and update it at once, with the version that the answer shows: a status
+// written in between would make that update a conflict.
+const firstStatusDelay = 100 * time.Millisecond
+
+func isSuspended(job *batchv1.Job) bool { return ptr.Deref(job.Spec.Suspend, false) }
+
 // snapshot is a request and the version of the Job that it describes. made is the
 // request's now in monotonic time.
 type snapshot struct {
@@ -57,6 +64,7 @@ func (d *decider) snapshot(s *state.Job, activeRows bool) (snapshot, error) {
 	}
 	req.RequestId = string(job.UID) + "-" + strconv.FormatUint(s.Decisions.Request(), 10)
 	req.NamespaceDeleting = s.Version.Has(state.NamespaceTerminating)
+	req.SeenSuspended = job.Status.StartTime == nil && !isSuspended(job) && s.Version.SeenSuspended()
 	req.Deferrals = d.deferrals(s, job, now)
 	return snapshot{job: job, req: req, made: made}, nil
 }
@@ -75,10 +83,8 @@ func (d *decider) deferrals(s *state.Job, job *batchv1.Job, now time.Time) []*jo
 		postpone(jobpolicyv1.Step_STEP_DELETE_PODS, wallclock.Of(at, now))
 	}
 	switch due := s.Statuses.Due(); {
-	case due.IsZero() && ptr.Deref(job.Spec.Suspend, false):
-		// A client may create a suspended Job and update it at once. A status written in
-		// between would make that update a conflict.
-		postpone(jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS, wallclock.Of(s.Version.FirstSeen().Add(d.cfg.StatusPeriod), now))
+	case due.IsZero() && isSuspended(job):
+		postpone(jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS, wallclock.Of(s.Version.FirstSeen().Add(firstStatusDelay), now))
 	case !due.IsZero():
 		record := wallclock.Of(due, now)
 		postpone(jobpolicyv1.Step_STEP_RECORD_PODS, record)

@@ -3,7 +3,9 @@ package executor
 import (
 	"context"
 	"errors"
+	"fmt"
 
+	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"jobpolicy.dev/executor/api"
@@ -15,7 +17,7 @@ import (
 
 // writeStatus replaces the status of the version of the Job that was decided on. If the
 // Job has changed since, the API server refuses the write, and the Job is decided on
-// again. It returns what is still to be announced.
+// again (changedSince). It returns what is still to be announced.
 func (a *applier) writeStatus(ctx context.Context, s *state.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) (_ state.StatusWrite, err error) {
 	write := state.StatusWrite{Job: snap.job, Events: d.GetEvents(), Actions: d.GetPodFailureActions()}
 	if d.GetStatus() == nil {
@@ -65,9 +67,33 @@ func (a *applier) sendStatus(ctx context.Context, s *state.Job, calls *api.Pods,
 		a.report.resolve(ctx, s)
 		s.Version.Mark(state.StaleJob)
 	case apierrors.IsConflict(err):
-		// Read the Job before the next decision: the cache may not have the version that
-		// caused the conflict.
 		s.Version.Mark(state.StaleJob)
+		return fmt.Errorf("%w: %w", errStatusConflict, err)
 	}
 	return err
+}
+
+// errStatusConflict: the API server refused a status because of the Job's version.
+var errStatusConflict = errors.New("conflict")
+
+// maxConflicts is how many conflicts in a row are followed by a decision at once.
+const maxConflicts = 3
+
+// changedSince is called after a conflict. It reads the Job, because the cache may not have the
+// version that caused the conflict. api.ErrChanged: somebody has changed the Job since the
+// decision, so another decision is due at once. If nobody has, the conflict has another
+// cause, such as an admission webhook, and if there were too many in a row, others write all the
+// time: then it is an error like any other (invariant I11).
+func (r *reconciler) changedSince(ctx context.Context, s *state.Job, decidedOn *batchv1.Job, conflict error) error {
+	if s.Statuses.Conflict() > maxConflicts {
+		return conflict
+	}
+	live, err := r.readJob(ctx, s, decidedOn)
+	switch {
+	case err != nil:
+		return err
+	case live.ResourceVersion == decidedOn.ResourceVersion:
+		return conflict
+	}
+	return fmt.Errorf("%w: %w", api.ErrChanged, conflict)
 }

@@ -40,18 +40,22 @@ func TestWhatOnlySaysSuspendedIsNotInTheWayOfAnUpdate(t *testing.T) {
 		resumedAfter time.Duration // 0: never
 		want         time.Duration // of the first status, after the Job was created
 	}{
-		"it stays suspended":             {0, time.Second},
-		"it is resumed while that waits": {300 * time.Millisecond, 300 * time.Millisecond},
+		"it stays suspended":             {0, 100 * time.Millisecond},
+		"it is resumed while that waits": {50 * time.Millisecond, 50 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := newServer()
 			var begun time.Time
 			var wrote []time.Duration
+			seen := false
 			server.Failures["update jobs/status"] = func(int) error {
 				wrote = append(wrote, time.Since(begun).Round(50*time.Millisecond))
 				return nil
 			}
-			cfg := testConfig(server, &script{Otherwise: suspending})
+			cfg := testConfig(server, &script{Otherwise: func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+				seen = seen || req.GetSeenSuspended()
+				return suspending(req)
+			}})
 			inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
 				time.Sleep(10 * time.Second)
 				begun = time.Now()
@@ -69,6 +73,9 @@ func TestWhatOnlySaysSuspendedIsNotInTheWayOfAnUpdate(t *testing.T) {
 			})
 			if !slices.Equal(wrote, []time.Duration{tc.want}) {
 				t.Errorf("statuses were written %v after the Job was created, want one after %v", wrote, tc.want)
+			}
+			if resumed := tc.resumedAfter > 0; seen != resumed {
+				t.Errorf("a request says that the Job was seen suspended before: %t, want %t", seen, resumed)
 			}
 		})
 	}

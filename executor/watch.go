@@ -83,7 +83,11 @@ func (w *watcher) jobSeen(old, job *batchv1.Job) {
 	if change == state.SpecChanged {
 		w.queue.EndBackoff(s.Key) // What failed may not fail again.
 	}
-	w.queue.enqueue(s, causeJob, highIf(change >= state.SpecChanged))
+	var delay time.Duration
+	if change == state.First && isSuspended(job) && len(job.Status.Conditions) == 0 && job.Status.StartTime == nil {
+		delay = firstStatusDelay // There is nothing to do but that status.
+	}
+	w.queue.enqueueAfter(s, causeJob, highIf(change >= state.SpecChanged), delay)
 }
 
 // tellDetector tells the Detector of second controllers about a version of a Job. At the first

@@ -47,6 +47,7 @@ var (
 	}
 	spec = message{
 		10: whole,         // nodeName
+		16: whole,         // hostname
 		20: initContainer, // initContainers
 	}
 	initContainer = message{

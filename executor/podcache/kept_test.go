@@ -47,7 +47,8 @@ func fillWhatAJobReads(t *rapid.T, pod *corev1.Pod) {
 	}
 	if rapid.Bool().Draw(t, "controlled") {
 		yes := true
-		pod.OwnerReferences = append(pod.OwnerReferences, metav1.OwnerReference{Kind: "Job", Controller: &yes})
+		pod.OwnerReferences = append(pod.OwnerReferences, metav1.OwnerReference{Kind: "Job", Name: "job", Controller: &yes})
+		pod.Spec.Hostname = "job-" + strconv.Itoa(rapid.IntRange(-1, 9).Draw(t, "host"))
 	}
 	pod.Status.Phase = rapid.SampledFrom([]corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodFailed}).Draw(t, "phase")
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{

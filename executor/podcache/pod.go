@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unique"
 
@@ -56,7 +57,7 @@ type Readiness struct {
 	ReadyChanged   time.Time
 }
 
-// Indexing is the pod's part in an Indexed Job, from its annotations.
+// Indexing is the pod's part in an Indexed Job.
 type Indexing struct {
 	// Index is the completion index, or NoIndex.
 	Index int32
@@ -129,7 +130,7 @@ func From(pod *corev1.Pod) *Pod {
 		Scheduled:            pod.Spec.NodeName != "",
 		Deletion:             Deletion{pod.DeletionTimestamp != nil, deletionAsked(pod)},
 		Indexing: Indexing{
-			Index:                index(pod),
+			Index:                Index(pod),
 			IndexFailures:        failureCount(pod, batchv1.JobIndexFailureCountAnnotation),
 			IndexIgnoredFailures: failureCount(pod, batchv1.JobIndexIgnoredFailureCountAnnotation),
 		},
@@ -258,9 +259,23 @@ func ownerSetBy(pod *corev1.Pod) string {
 	return ""
 }
 
-// index reads the pod's completion index. NoIndex: there is none, or it is not valid.
-func index(pod *corev1.Pod) int32 {
-	ix, err := strconv.ParseInt(pod.Annotations[batchv1.JobCompletionIndexAnnotation], 10, 32)
+// Index is the pod's completion index. NoIndex: there is none, or it is not valid. It is the one in
+// the host name, which consists of the Job's name and the index, and which nobody can change:
+// whoever edits the annotation does not make the pod count for another index. The host name of a pod
+// that no Job controller has made for this Job says nothing; then the annotation counts.
+func Index(pod *corev1.Pod) int32 {
+	if job := metav1.GetControllerOfNoCopy(pod); job != nil {
+		if text, ok := strings.CutPrefix(pod.Spec.Hostname, job.Name+"-"); ok {
+			if ix := parseIndex(text); ix != NoIndex && strconv.Itoa(int(ix)) == text {
+				return ix
+			}
+		}
+	}
+	return parseIndex(pod.Annotations[batchv1.JobCompletionIndexAnnotation])
+}
+
+func parseIndex(text string) int32 {
+	ix, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || ix < 0 || ix > maxIndex {
 		return NoIndex
 	}

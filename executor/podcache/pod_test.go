@@ -47,6 +47,35 @@ func fromEach(t *testing.T, cases map[string]fromCase) {
 	}
 }
 
+// Nobody can change the host name that a Job controller gives to a pod.
+func TestTheIndexIsThatOfTheHostName(t *testing.T) {
+	for name, tc := range map[string]struct {
+		hostname, annotation string
+		want                 int32
+	}{
+		"the annotation was edited":          {"job-3", "5", 3},
+		"the annotation was removed":         {"job-3", "", 3},
+		"the pod was made for another Job":   {"other-3", "5", 5},
+		"the host name has no such index":    {"job-03", "5", 5},
+		"the pod was not made by a Job":      {"", "5", 5},
+		"neither says anything":              {"web", "none", NoIndex},
+		"an index in the host name too high": {"job-2147483647", "", NoIndex},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{
+					OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: "u", Controller: new(true)}},
+					Annotations:     map[string]string{batchv1.JobCompletionIndexAnnotation: tc.annotation},
+				},
+				Spec: corev1.PodSpec{Hostname: tc.hostname},
+			}
+			if got := From(&pod).Index; got != tc.want {
+				t.Errorf("index %d, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestWhatIsKeptOfMetadata(t *testing.T) {
 	fromEach(t, map[string]fromCase{
 		"nothing": {want: Pod{Indexing: Indexing{Index: NoIndex}}},

@@ -13,6 +13,17 @@ type Statuses struct {
 	// that only counts waits half a period more, because the next finished pod may make
 	// it unnecessary.
 	due time.Time
+	// conflicts counts status writes in a row that ended with a conflict.
+	conflicts int
+}
+
+// Conflict records that a status write ended with a conflict, and returns how many have done so
+// since the last one that was written.
+func (s *Statuses) Conflict() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.conflicts++
+	return s.conflicts
 }
 
 // Due is when the next routine status may be written; zero: none was written yet.
@@ -30,7 +41,7 @@ func (s *Statuses) Reschedule(period time.Duration) {
 	defer s.mu.Unlock()
 	now := time.Now()
 	ahead := min(max(s.due.Sub(now), -period), 0)
-	s.due = now.Add(ahead + period)
+	s.due, s.conflicts = now.Add(ahead+period), 0
 }
 
 // Postpone delays the next routine status by the time that the releases after the last

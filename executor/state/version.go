@@ -62,6 +62,8 @@ type Version struct {
 	selector  labels.Selector
 	marks     Marks
 	firstSeen time.Time
+	// seenSuspended: a version that was seen is suspended.
+	seenSuspended bool
 	// expected is the status of the write under way, to tell its effect from a write by
 	// another client.
 	expected *batchv1.JobStatus
@@ -110,6 +112,7 @@ func (s *Job) Observe(job *batchv1.Job, source Source) Change {
 		return Unchanged
 	}
 	c := v.changeTo(job)
+	v.seenSuspended = v.seenSuspended || ptr.Deref(job.Spec.Suspend, false)
 	if c == First {
 		v.first(job)
 		s.Tracker.SetPolicy(PodPolicy(job))
@@ -182,6 +185,13 @@ func (v *Version) FirstSeen() time.Time {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.firstSeen
+}
+
+// SeenSuspended reports whether any version that was seen is suspended.
+func (v *Version) SeenSuspended() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.seenSuspended
 }
 
 // Gone records that the Job does not exist any more. final is its last version. managed says

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
@@ -66,7 +67,17 @@ func (c *Controller) reconcile(ctx context.Context, key jobKey, job *batchv1.Job
 	c.base.RecordEvents(live, d.GetEvents())
 	err = c.delete(ctx, live, d)
 	controller.RecordOutcome(ctx, err)
+	if apierrors.IsConflict(err) && c.changedSince(ctx, live) {
+		return controller.Result{Requeue: true}, nil
+	}
 	return controller.Result{}, err
+}
+
+// changedSince reports whether somebody has changed the Job since it was decided on. Otherwise a
+// conflict has another cause, such as an admission webhook.
+func (c *Controller) changedSince(ctx context.Context, decidedOn *batchv1.Job) bool {
+	live, err := c.api.Job(ctx, decidedOn.Namespace, decidedOn.Name, decidedOn.UID)
+	return err == nil && live.ResourceVersion != decidedOn.ResourceVersion
 }
 
 func (c *Controller) later(d *jobpolicyv1.DecideJobResponse) controller.Result {
@@ -86,7 +97,7 @@ func (c *Controller) now() time.Time {
 }
 
 // delete deletes the version of the Job that was decided on, its pods first. If the Job has
-// changed since, the deletion fails, and the event of the change enqueues the Job again.
+// changed since, the deletion fails.
 func (c *Controller) delete(ctx context.Context, job *batchv1.Job, d *jobpolicyv1.DecideJobResponse) (err error) {
 	ctx, end := c.base.Span(ctx, telemetry.SpanJobDeleted, telemetry.AttrSummary.String(d.GetExplanation().GetSummary()))
 	defer func() { end(err) }()

@@ -1,6 +1,7 @@
 package ttl
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,8 +12,10 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	batchinformers "k8s.io/client-go/informers/batch/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -149,6 +152,32 @@ func TestEachReconcileSendsTheEventsOfOneDecision(t *testing.T) {
 			}
 			if n := len(events.Events); n != 1 {
 				t.Errorf("%d events, want 1", n)
+			}
+		})
+	}
+}
+
+// A deletion that is refused because somebody has changed the Job since it was read is decided on again
+// at once. A conflict that has another cause backs off.
+func TestAfterAConflictAChangedJobIsDecidedOnAtOnce(t *testing.T) {
+	for name, changed := range map[string]bool{"it has changed": true, "it has not changed": false} {
+		t.Run(name, func(t *testing.T) {
+			job := testJob()
+			client := fake.NewClientset(job)
+			version := job.ResourceVersion
+			client.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return true, testJob(func(j *batchv1.Job) { j.ResourceVersion = version }), nil
+			})
+			client.PrependReactor("delete", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+				if changed {
+					version = "7"
+				}
+				return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "jobs"}, "job", errors.New("newer"))
+			})
+			c, _ := newController(t, client, due(ended))
+			result, err := c.reconcile(t.Context(), jobKey{namespace: job.Namespace, name: job.Name, uid: job.UID}, job)
+			if result.Requeue != changed || (err == nil) != changed {
+				t.Errorf("reconcile() = %+v, %v; want it at once: %t", result, err, changed)
 			}
 		})
 	}

@@ -20,7 +20,7 @@ const (
 	// Job: about as long as a queue controller takes that sees the Job by a watch.
 	updateDelay = 20 * time.Millisecond
 	// mostConflicts is the share of updates that may conflict with the first status of
-	// a suspended Job. None does, unless the machine stands still for a second.
+	// a suspended Job. None does, unless the machine stands still for 100 ms.
 	mostConflicts = 0.25
 )
 

@@ -51,6 +51,12 @@ func Differences() []Difference {
 			"controller does not see that it is the Job's, and never lets go of it. Here it is released and left alone.",
 		explain: explainStray,
 	}, {
+		Name: "pods that are deleted with their Job decide nothing",
+		Reason: "The pods of a Job that is deleted in the foreground are deleted milliseconds after it. In the built-in controller they count by how they end, " +
+			"and so may make the Job Failed or Complete on its way out; a work queue that had a success becomes Complete because its other pods are gone. " +
+			"Here they are released, and count nowhere.",
+		explain: explainDeletedPods,
+	}, {
 		Name: "a Job whose end was decided while it was suspended starts when it is resumed",
 		Reason: "While its last pods end, it is resumed. Both set its start time, without which it cannot be Complete or Failed; the built-in controller " +
 			"writes it only together with something else.",
@@ -111,6 +117,21 @@ func explainStray(builtin, ours []string) []string {
 	return slices.Clone(builtin)
 }
 
+// explainDeletedPods: both Jobs are being deleted, or gone. The built-in one has a verdict, or has
+// counted more successes, and ours has no verdict. All else is the same.
+func explainDeletedPods(builtin, ours []string) []string {
+	of := func(lines []string) []string {
+		return slices.DeleteFunc(slices.Clone(lines), func(line string) bool {
+			return statusOfDeleted.MatchString(line) || verdicts.MatchString(line)
+		})
+	}
+	leaves := withPrefix(builtin, "job: deleting") || withPrefix(builtin, "job: absent")
+	if !leaves || slices.ContainsFunc(ours, verdicts.MatchString) || !slices.Equal(of(builtin), of(ours)) {
+		return ours
+	}
+	return slices.Clone(builtin)
+}
+
 // explainOwnDeletion: the built-in Job fails, or is about to fail, because of the exit code of
 // a pod that the controller deleted; ours has deleted pods itself, too, and does not fail.
 func explainOwnDeletion(builtin, ours []string) []string {
@@ -152,6 +173,10 @@ func stuck(builtin []string) bool {
 var (
 	terminal  = regexp.MustCompile(`^condition \d: (Complete|Failed)=True (\w+) `)
 	startTime = regexp.MustCompile(`^startTime=true completionTime=.*`)
+	// verdicts are the conditions and events of a verdict. statusOfDeleted is what it, and a
+	// success that counts, change beside them.
+	verdicts        = regexp.MustCompile(`^(condition \d: (SuccessCriteriaMet|FailureTarget|Complete|Failed)=True|event: (Normal Completed|Warning (BackoffLimitExceeded|PodFailurePolicy|FailedIndexes|MaxFailedIndexesExceeded)) )`)
+	statusOfDeleted = regexp.MustCompile(`^(active=|completedIndexes=|startTime=|uncounted: )`)
 )
 
 // explainStuck: the built-in Job has its interim condition and no start time.

@@ -87,6 +87,8 @@ func TestOnlyDeliberateDifferencesAreAccepted(t *testing.T) {
 	told := slices.Insert(slices.Clone(failed), 3, `event: Normal Suspended "Job suspended"`)
 	strayed := []string{"job: deleting finalizers=[foregroundDeletion]", "pod Failed deleting tracked: 1"}
 	goes := []string{"job: absent", "pod Running ready orphan: 1"}
+	leaves := []string{"job: deleting finalizers=[example.com/mine]", "active=0 ready=0 terminating=0 succeeded=0 failed=?", "pod Failed gone: 1"}
+	leavesFailed := append(slices.Clone(leaves), failed[1:]...)
 	checkDifferences(t, map[string]differenceCase{
 		"equal views":                         {builtin: completes, ours: completes, wantSame: true},
 		"the difference on the list":          {builtin: stuck, ours: completes, want: "a suspended Job finishes", wantSame: true},
@@ -103,6 +105,9 @@ func TestOnlyDeliberateDifferencesAreAccepted(t *testing.T) {
 		"doomed by a pod that a user deleted": {builtin: doomed[:2], ours: idle[:1]},
 		"a pod that is no longer selected":    {builtin: strayed, ours: goes, want: "a pod that its Job no longer selects does not hold up the Job's deletion", wantSame: true},
 		"one that holds up ours":              {builtin: goes, ours: strayed},
+		"failed because it is deleted":        {builtin: leavesFailed, ours: leaves, want: "pods that are deleted with their Job decide nothing", wantSame: true},
+		"failed on ours only":                 {builtin: leaves, ours: leavesFailed},
+		"failed without being deleted":        {builtin: leavesFailed[1:], ours: leaves[1:]},
 		"an event of a refused status":        {builtin: told, ours: failed, want: "an event tells only of a status that is written", wantSame: true},
 		"such an event on ours":               {builtin: failed, ours: told},
 		"an event that the status confirms":   {builtin: append([]string{idle[0]}, told...), ours: append([]string{idle[0]}, failed...)},

@@ -92,6 +92,50 @@ func (d *drawer) deadlineWhileDeleted() {
 	p.calm = max(p.calm, until+time.Minute)
 }
 
+// deletedWithItsPods deletes a Job in the foreground while its pods run. Few failures, or few
+// successes, decide how it ends, and each pod ends in either way when it is told to stop.
+// A finalizer may keep the Job after that.
+func (d *drawer) deletedWithItsPods() {
+	p := d.p
+	j := pick(d, p.jobs...)
+	if j.foreign() {
+		return
+	}
+	d.situated("deleted with its pods")
+	on, created := j.on(), d.within(10*time.Millisecond, 10*time.Second)
+	deleted := created + d.within(2*time.Second, 2*time.Minute)
+	j.spec.Suspend, j.finalizers = nil, nil
+	if j.spec.BackoffLimitPerIndex == nil {
+		j.spec.BackoffLimit = new(int32(d.IntN(2)))
+	}
+	for i := range j.fates {
+		f := &j.fates[i]
+		if f.obeys, f.linger = d.chance(50), d.within(time.Millisecond, 30*time.Second); d.chance(80) {
+			f.end = restless
+		}
+	}
+	p.dropSteps(on)
+	d.add(step{at: created, who: "user", verb: "create", on: on})
+	d.add(step{at: deleted, who: "user", verb: "delete", on: on, text: "Foreground"})
+	if d.chance(50) {
+		j.finalizers = []string{"example.com/mine"}
+		d.add(step{at: deleted + d.within(time.Minute, 3*time.Minute), who: "user", verb: "take finalizers off", on: on})
+	}
+	p.calm = max(p.calm, deleted+4*time.Minute)
+}
+
+// editedIndexes lets somebody edit the index annotation of some pods.
+func (d *drawer) editedIndexes() {
+	j := pick(d, d.p.jobs...)
+	if !indexed(&j.spec) || j.foreign() {
+		return
+	}
+	d.situated("edited indexes")
+	for range d.among(1, 4) {
+		d.add(step{at: d.moment(), who: "user", verb: "edit the index of a pod", on: j.on(), n: d.IntN(5), text: pick(d, "0", "1", "2", "9", "none")})
+	}
+}
+
 // seldom are schedules with two hours or more between two runs.
 var seldom = []string{"0 */2 * * *", "30 */3 * * *", "15 1-23/4 * * *", "0 */6 * * *"}
 

@@ -11,8 +11,11 @@ func sprint(format string, args ...any) string { return fmt.Sprintf(format, args
 
 // failJobMissing: some pod must have failed, with its finalizer on, in a way that
 // a FailJob rule matches.
-func (r *jobRecord) failJobMissing() string {
+func (j *judge) failJobMissing(r *jobRecord) string {
 	for _, p := range r.ends {
+		if j.stoppedWithJob(r, p) {
+			continue
+		}
 		if p.flipped || (p.failed() && policyAction(r.job, p.version()) == batchv1.PodFailurePolicyActionFailJob) {
 			return ""
 		}
@@ -36,7 +39,9 @@ func (j *judge) failuresMissing(r *jobRecord, by string, next *batchv1.Job) stri
 	}
 	var restarts int64
 	for _, p := range j.inSight(r) {
-		restarts += p.restarts
+		if !j.stoppedWithJob(r, p) || !j.old(p.deletedAt) {
+			restarts += p.restarts
+		}
 	}
 	if restarts < max(limit, 1) {
 		return sprint("%d pods have failed of %d that may, and containers have restarted %d times", failed, limit, restarts)

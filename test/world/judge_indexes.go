@@ -41,7 +41,7 @@ func (j *judge) judgeLost(w apiserver.Write, r *jobRecord, what string, lost ind
 func (j *judge) judgeCompleted(w apiserver.Write, r *jobRecord, fresh indexset.Set) {
 	proven := map[int32]bool{}
 	for _, p := range r.ends {
-		if p.succeeded() || p.flipped {
+		if (p.succeeded() || p.flipped) && !j.stoppedWithJob(r, p) {
 			proven[podIndex(p.pod)] = true
 		}
 	}
@@ -58,6 +58,9 @@ func (j *judge) judgeFailedIndexes(w apiserver.Write, r *jobRecord, fresh indexs
 	failures, final := map[int32]int32{}, map[int32]bool{}
 	for _, p := range r.ends {
 		ix := podIndex(p.pod)
+		if j.stoppedWithJob(r, p) {
+			continue
+		}
 		// A pod that still ran in any view when the Job failed counts as failed.
 		if p.flipped || j.ranOn(w, r, r.job, p) || policyAction(r.job, p.version()) == batchv1.PodFailurePolicyActionFailIndex {
 			final[ix] = true

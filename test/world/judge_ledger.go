@@ -97,6 +97,8 @@ func (j *judge) wrongEntry(w apiserver.Write, r *jobRecord, next *batchv1.Job, p
 		return "its finalizer was gone long before: a pod is recorded while it holds it"
 	case j.always(r, func(job *batchv1.Job) bool { return !inRange(job, p.pod) }):
 		return "the Job does not ask for its index"
+	case j.stoppedWithJob(r, p):
+		return "it is deleted with its Job, so its end says nothing"
 	case as == asSucceeded && isIndexed(next):
 		return "in an Indexed Job the index says that"
 	case as == asSucceeded && !p.succeeded() && !p.flipped:

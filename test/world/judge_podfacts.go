@@ -1,6 +1,7 @@
 package world
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -44,7 +45,15 @@ func referredUID(from metav1.Object, ref *metav1.OwnerReference) types.UID {
 	return ref.UID
 }
 
+// podIndex is the index for which a pod was made. Its host name says it, if it was made for the Job that
+// controls it. The annotation can be edited.
 func podIndex(pod *corev1.Pod) int32 {
+	if job := metav1.GetControllerOfNoCopy(pod); job != nil {
+		var ix int32
+		if n, _ := fmt.Sscanf(pod.Spec.Hostname, job.Name+"-%d", &ix); n == 1 {
+			return ix
+		}
+	}
 	ix, err := strconv.ParseInt(pod.Annotations[batchv1.JobCompletionIndexAnnotation], 10, 32)
 	if err != nil || ix < 0 {
 		return noIndex

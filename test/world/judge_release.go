@@ -64,6 +64,8 @@ func (j *judge) uncountable(r *jobRecord, p *podRecord) string {
 		return "its Job is finished"
 	case !r.deletedAt.IsZero() && lateEnd:
 		return "its Job is being deleted"
+	case j.leavesWithJob(r, p):
+		return "it is deleted with its Job"
 	case isTrue(r.job, batchv1.JobSuccessCriteriaMet) && lateEnd:
 		return "its Job has succeeded without it"
 	case p.gone && controllerUID(p.pod) != r.uid:
@@ -76,6 +78,19 @@ func (j *judge) uncountable(r *jobRecord, p *podRecord) string {
 		return "the pod failure policy ignores it"
 	}
 	return ""
+}
+
+// leavesWithJob reports whether a pod is deleted together with its Job or namespace: nothing had
+// said how the Job ends when the Job was deleted, and the pod had not ended before its own
+// deletion, or may not have. Such a pod says nothing about the Job, whatever it ends with.
+func (j *judge) leavesWithJob(r *jobRecord, p *podRecord) bool {
+	decidedBefore := !r.decidedAt.IsZero() && (r.deletedAt.IsZero() || r.decidedAt.Before(r.deletedAt))
+	return (!r.deletedAt.IsZero() || j.namespaceGoes(r)) && !p.deletedAt.IsZero() && !decidedBefore && r.entries[p.uid] == nil
+}
+
+// stoppedWithJob also says that every view which shows the pod's end shows its deletion.
+func (j *judge) stoppedWithJob(r *jobRecord, p *podRecord) bool {
+	return r.job.DeletionTimestamp != nil && j.leavesWithJob(r, p) && (p.first == nil || p.first.DeletionTimestamp != nil)
 }
 
 // ignored reports whether the pod failure policy ignores the pod's failure, by the pod's
@@ -195,7 +210,7 @@ func (j *judge) most(r *jobRecord, by string, next *batchv1.Job) sight {
 	s.statuses = append(s.statuses, &next.Status)
 	s.letGo = func(p *podRecord) bool {
 		late := (j.troubled() || r.hasLost(p)) && !j.old(p.released.at)
-		return p.excuse != "" && j.told(p.released, by) && !late
+		return j.stoppedWithJob(r, p) || (p.excuse != "" && j.told(p.released, by) && !late)
 	}
 	return s
 }

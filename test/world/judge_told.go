@@ -128,19 +128,19 @@ func (j *judge) startTold(w apiserver.Write, ours bool) {
 	}
 }
 
-// statusPeriod is how long executors wait with a first status that only says that a Job is
+// firstStatusDelay is how long executors wait with a first status that only says that a Job is
 // suspended.
-const statusPeriod = time.Second
+const firstStatusDelay = 100 * time.Millisecond
 
 // judgeFirstStatus: a client that creates a Job suspended may update it at once. After a status,
 // the API server would refuse the update, so a first status that only says that the Job is
-// suspended waits for a second. An engine of an earlier contract does not know this rule.
+// suspended waits for firstStatusDelay. An engine of an earlier contract does not know this rule.
 func (j *judge) judgeFirstStatus(w apiserver.Write, r *jobRecord, next *batchv1.Job) {
-	if w.Time.Sub(r.created) >= statusPeriod || !j.troubledAt.Before(r.created) || !j.always(r, suspended) || len(r.live) > 0 || len(r.departed) > 0 {
+	if w.Time.Sub(r.created) >= firstStatusDelay || !j.troubledAt.Before(r.created) || !j.always(r, suspended) || len(r.live) > 0 || len(r.departed) > 0 {
 		return
 	}
 	if len(r.job.Status.Conditions) == 0 && onlySuspended(&next.Status) {
-		j.breach("status", r.key, r.uid, "%s wrote %s after the Job was created that it is suspended, and must wait for %s", w.By, w.Time.Sub(r.created), statusPeriod)
+		j.breach("status", r.key, r.uid, "%s wrote %s after the Job was created that it is suspended, and must wait for %s", w.By, w.Time.Sub(r.created), firstStatusDelay)
 	}
 }
 

@@ -87,7 +87,7 @@ func finishesOther(tp *tape) {
 	tp.status(others, "job-a", func(s *batchv1.JobStatus) { setCondition(s, batchv1.JobComplete, "", tp.now) })
 }
 
-// A first status that only says that a Job is suspended waits for a second.
+// A first status that only says that a Job is suspended waits for a moment.
 func TestTheFirstStatusOfASuspendedJob(t *testing.T) {
 	says := func(tp *tape, changes ...func(*batchv1.JobStatus)) {
 		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
@@ -99,9 +99,9 @@ func TestTheFirstStatusOfASuspendedJob(t *testing.T) {
 	}
 	runStreams(t, map[string]streamCase{
 		"at once": {want: []string{"status"}, play: func(tp *tape) { tp.job("a", suspend); says(tp) }},
-		"after a second": {play: func(tp *tape) {
+		"after the delay": {play: func(tp *tape) {
 			tp.job("a", suspend)
-			tp.wait(statusPeriod)
+			tp.wait(firstStatusDelay)
 			says(tp)
 		}},
 		"at once, of a Job that was suspended a moment ago": {play: func(tp *tape) {

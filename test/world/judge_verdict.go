@@ -153,7 +153,7 @@ func (j *judge) judgeCause(w apiserver.Write, r *jobRecord, next *batchv1.Job, c
 	case succeeds && c.Reason == reasonSuccessPolicy:
 		missing = successPolicyMissing(r, next)
 	case !succeeds && c.Reason == reasonFailurePolicy:
-		missing = r.failJobMissing()
+		missing = j.failJobMissing(r)
 	case !succeeds && c.Reason == reasonBackoffLimit:
 		missing = j.failuresMissing(r, w.By, next)
 	case !succeeds && c.Reason == reasonDeadline:
@@ -183,7 +183,7 @@ func (j *judge) judgeOverlooked(w apiserver.Write, r *jobRecord, next *batchv1.J
 	for _, p := range r.ends {
 		inOrder := p.dueOrder <= seen && p.dueAt.After(j.writer(w.By).listed)
 		known := inOrder || (j.mustKnowEnd(r, p, w.By) && !j.lost(r, p, w.By))
-		if !known || !p.failed() || p.flipped || p.excuse != "" || !r.selects(p.pod) || !p.strayAt.IsZero() {
+		if !known || !p.failed() || j.leavesWithJob(r, p) || p.flipped || p.excuse != "" || !r.selects(p.pod) || !p.strayAt.IsZero() {
 			continue
 		}
 		if policyAction(r.job, p.first) == batchv1.PodFailurePolicyActionFailJob {
@@ -236,6 +236,9 @@ func (j *judge) completionsMissing(w apiserver.Write, r *jobRecord, next *batchv
 	}
 	if n := max(r.succeeded(j.most(r, w.By, next)), provenIndexes(next)); n < least {
 		return sprint("%d of %d pods have succeeded", n, least)
+	}
+	if next.Spec.Completions == nil && r.job.DeletionTimestamp != nil {
+		return "a work queue that is being deleted is not complete because its pods are gone"
 	}
 	for _, uid := range sortedUIDs(r.live) {
 		if p := r.live[uid]; p.active() && j.shownOf(r, p, w.By) {

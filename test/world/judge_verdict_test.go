@@ -210,3 +210,52 @@ func TestSuccessPolicyMet(t *testing.T) {
 		}
 	}
 }
+
+// deletesInForeground deletes Job a, and the garbage collector deletes its pods. One is stopped with
+// an exit code.
+func deletesInForeground(tp *tape, code int32) {
+	tp.spec(func(job *batchv1.Job) { job.DeletionTimestamp = &metav1.Time{Time: tp.now} })
+	for _, pod := range []types.UID{"a-0", "a-1"} {
+		tp.edit("garbage-collector", pod, func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: tp.now} })
+	}
+	tp.ends("a-0", code)
+}
+
+// A Job neither fails nor succeeds because its own pods are deleted with it.
+func TestPodsThatAreDeletedWithTheirJob(t *testing.T) {
+	foreground := func(code int32, then func(tp *tape), changes ...func(*batchv1.Job)) func(tp *tape) {
+		return func(tp *tape) {
+			starts(tp, changes...)
+			deletesInForeground(tp, code)
+			then(tp)
+		}
+	}
+	listed := func(as func(*batchv1.JobStatus, ...types.UID)) func(tp *tape) {
+		return func(tp *tape) { tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { as(s, "a-0") }) }
+	}
+	runStreams(t, map[string]streamCase{
+		"released and not counted": {play: foreground(143, releasesBoth, noRetries)},
+		"failed because of them":   {want: []string{"verdict"}, play: foreground(143, announcesFailure, noRetries)},
+		"recorded as failed":       {want: []string{"I2"}, play: foreground(143, listed(failedList))},
+		"recorded as succeeded":    {want: []string{"I2"}, play: foreground(0, listed(succeededList))},
+		"complete because of them": {want: []string{"verdict"}, play: func(tp *tape) {
+			starts(tp)
+			tp.ends("a-1", 0)
+			deletesInForeground(tp, 0)
+			announcesSuccess(tp)
+		}},
+		"a work queue that had a success is complete without them": {want: []string{"verdict"}, play: func(tp *tape) {
+			starts(tp, func(job *batchv1.Job) { job.Spec.Completions = nil })
+			tp.ends("a-1", 0)
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { succeededList(s, "a-1") })
+			deletesInForeground(tp, 143)
+			announcesSuccess(tp)
+		}},
+		"failed because of a pod that failed before": {play: func(tp *tape) {
+			starts(tp, noRetries)
+			tp.ends("a-1", 1)
+			deletesInForeground(tp, 143)
+			announcesFailure(tp)
+		}},
+	})
+}

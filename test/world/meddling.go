@@ -83,6 +83,10 @@ func (w *world) meddle(s *step, pod *corev1.Pod) error {
 		return c.Delete(background, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})
 	case "annotate a pod":
 		return change(func(p *corev1.Pod) { metav1.SetMetaDataAnnotation(&p.ObjectMeta, "example.com/note", s.d.String()) })
+	case "edit the index of a pod":
+		return change(func(p *corev1.Pod) {
+			metav1.SetMetaDataAnnotation(&p.ObjectMeta, batchv1.JobCompletionIndexAnnotation, s.text)
+		})
 	case "relabel a pod":
 		return change(func(p *corev1.Pod) { p.Labels = map[string]string{"stray": "yes"} })
 	case "relabel and label back":

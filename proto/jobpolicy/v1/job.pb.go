@@ -473,7 +473,9 @@ type JobSpec struct {
 	// CAPABILITY_TTL_AFTER_FINISHED.
 	TtlSecondsAfterFinished *int32 `protobuf:"varint,13,opt,name=ttl_seconds_after_finished,json=ttlSecondsAfterFinished,proto3,oneof" json:"ttl_seconds_after_finished,omitempty"`
 	// Set by the caller; true when the Job itself has a deletion timestamp. Then no
-	// pods are created or deleted, but finalizers are released. For a namespace that is
+	// pods are created or deleted, but finalizers are released. Pods that are being
+	// deleted are released uncounted and reach no verdict, because they are deleted with
+	// the Job; a verdict that was declared before goes on. For a namespace that is
 	// being deleted, see DecideJobRequest.namespace_deleting.
 	Deleting bool `protobuf:"varint,14,opt,name=deleting,proto3" json:"deleting,omitempty"`
 	// Set by the caller; true when spec.template.spec.schedulingGroup is set. Then

@@ -3,7 +3,6 @@ package timeline
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/proto/answer"
 	"jobpolicy.dev/services/explain"
@@ -55,8 +55,8 @@ func Dated(job *batchv1.Job) *batchv1.Job {
 
 // lineOf is the pod's index. A Job without indexes has one line if it runs one pod at a time.
 func lineOf(job *batchv1.Job, p *corev1.Pod) int {
-	if index, err := strconv.Atoi(p.Annotations[batchv1.JobCompletionIndexAnnotation]); err == nil && index >= 0 {
-		return index
+	if index := podcache.Index(p); index != podcache.NoIndex {
+		return int(index)
 	}
 	if !wire.Indexed(job) && ptr.Deref(job.Spec.Parallelism, 1) == 1 {
 		return 0
