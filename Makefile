@@ -263,7 +263,7 @@ fmt: tools ## format every Go and proto file
 
 # --- checks ---------------------------------------------------------------------------------------------------------
 
-CHECKS := tidy gofumpt vet staticcheck lint imports purity versions docs buf-lint buf-format buf-breaking generated
+CHECKS := tidy gofumpt vet staticcheck lint imports purity versions docs owners buf-lint buf-format buf-breaking generated
 
 .PHONY: verify
 verify: tools ## run all checks except the tests; each check is also a target, verify-<check>
@@ -307,6 +307,10 @@ verify-versions: tools ## one version of each dependency in all modules
 .PHONY: verify-docs
 verify-docs: tools ## documents name the versions that are built and tested
 	@$(BIN)/checkrules docs
+
+.PHONY: verify-owners
+verify-owners: tools ## owner references are compared by group, kind and UID, not by version
+	@$(BIN)/checkrules owners
 
 .PHONY: verify-buf-lint
 verify-buf-lint: tools ## the contract follows buf's STANDARD rules

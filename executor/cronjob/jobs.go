@@ -77,7 +77,7 @@ func newJob(cron *batchv1.CronJob, create *jobpolicyv1.CreateJob) *batchv1.Job {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: create.GetName(), Namespace: cron.Namespace,
 			Labels: template.Labels, Annotations: annotations,
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(cron, cronJobKind)},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(cron, wire.CronJobKind)},
 		},
 		Spec: template.Spec,
 	}

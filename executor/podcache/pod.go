@@ -11,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
@@ -162,14 +163,18 @@ func (p *Pod) Controller() (owner Owner, ok bool) {
 	return owner, owner != Owner{}
 }
 
+// jobKind is the kind of Jobs in every version of its group: versions come and go, and clients
+// write references with those that they know.
+var jobKind = batchv1.SchemeGroupVersion.WithKind("Job").GroupKind()
+
 // ControllingJob is the Job that controls the pod; nil if none does. other is true if
-// something that is no batch/v1 Job controls it.
+// something that is no Job of the group batch controls it.
 func (p *Pod) ControllingJob() (job *Owner, other bool) {
 	owner, controlled := p.Controller()
 	if !controlled {
 		return nil, false
 	}
-	if owner.Kind != "Job" || owner.APIVersion != batchv1.SchemeGroupVersion.String() {
+	if schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() != jobKind {
 		return nil, true
 	}
 	return &owner, false

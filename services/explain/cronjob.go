@@ -7,7 +7,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -149,7 +148,7 @@ func (w *cronWork) coming() []cronruns.Time {
 func ownedBy(cron *batchv1.CronJob, jobs []batchv1.Job) []*batchv1.Job {
 	var owned []*batchv1.Job
 	for i := range jobs {
-		if owner := metav1.GetControllerOf(&jobs[i]); owner != nil && owner.UID == cron.UID {
+		if wire.ControlsJob(cron, &jobs[i]) {
 			owned = append(owned, &jobs[i])
 		}
 	}

@@ -6,7 +6,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/engine/annotation"
@@ -83,7 +82,7 @@ func (w *work) notes() {
 
 // cronOwner is the CronJob that controls the Job; empty if none does.
 func cronOwner(job *batchv1.Job) string {
-	if owner := metav1.GetControllerOfNoCopy(job); owner != nil && owner.Kind == "CronJob" {
+	if owner := wire.ControllerOf(job, wire.CronJobKind.GroupKind()); owner != nil {
 		return owner.Name
 	}
 	return ""

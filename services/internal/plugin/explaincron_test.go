@@ -48,7 +48,7 @@ func (s *scene) job(hour int, change ...func(*batchv1.Job)) {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "ns", Name: fmt.Sprintf("backup-%d", at.Unix()/60), UID: testUID(100 + hour), CreationTimestamp: *at,
 			Annotations:     map[string]string{batchv1.CronJobScheduledTimestampAnnotation: at.Format(time.RFC3339)},
-			OwnerReferences: []metav1.OwnerReference{{Kind: "CronJob", Name: "backup", UID: testUID(1), Controller: ptr.To(true)}},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1beta1", Kind: "CronJob", Name: "backup", UID: testUID(1), Controller: ptr.To(true)}},
 		},
 		Status: batchv1.JobStatus{StartTime: at, Active: 1},
 	}
