@@ -118,7 +118,7 @@ func (c *Controller) addCaches() error {
 	if err != nil {
 		return fmt.Errorf("cron job handler: %w", err)
 	}
-	jobs, err := c.cfg.Jobs.AddEventHandler(controller.Handler(c.jobSeen, c.enqueueOwner))
+	jobs, err := c.cfg.Jobs.AddEventHandler(controller.Handler(c.jobSeen, c.jobGone))
 	if err != nil {
 		return fmt.Errorf("job handler: %w", err)
 	}

@@ -110,6 +110,9 @@ func (s *Job) Observe(job *batchv1.Job, source Source) Change {
 		return Unchanged
 	}
 	c := v.changeTo(job)
+	if c == SpecChanged {
+		s.Backoffs.SpecChanged()
+	}
 	if c == First {
 		v.first(job)
 		s.Tracker.SetPolicy(PodPolicy(job))
