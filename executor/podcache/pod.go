@@ -90,11 +90,12 @@ type interned struct {
 	conditions []unique.Handle[Condition]
 }
 
-// phase is the pod's phase, and why it does not get further. They are interned together, so
-// that a Pod needs one handle for both.
+// phase is the pod's phase, why it does not get further, and the reason in its status. They are
+// interned together, so that a Pod needs one handle for all.
 type phase struct {
-	phase corev1.PodPhase
-	waits string
+	phase  corev1.PodPhase
+	waits  string
+	reason string
 }
 
 // Owner is the object that controls a pod.
@@ -137,7 +138,7 @@ func From(pod *corev1.Pod) *Pod {
 		Containers: Containers{Restarts: restarts(pod), ContainersEnded: containersEnded(pod)},
 		interned: interned{
 			namespace:  unique.Make(pod.Namespace),
-			phase:      unique.Make(phase{pod.Status.Phase, waits(pod)}),
+			phase:      unique.Make(phase{pod.Status.Phase, waits(pod), pod.Status.Reason}),
 			controller: unique.Make(controller(pod)),
 		},
 	}
@@ -156,6 +157,9 @@ func (p *Pod) Phase() corev1.PodPhase { return p.phase.Value().phase }
 // Unschedulable or ImagePullBackOff, for example. Empty: it has ended, or nothing is known
 // to keep it.
 func (p *Pod) WaitingReason() string { return p.phase.Value().waits }
+
+// Reason is the reason in the pod's status, such as Evicted; empty if it has none.
+func (p *Pod) Reason() string { return p.phase.Value().reason }
 
 // Controller is the object that controls the pod; ok is false if none does.
 func (p *Pod) Controller() (owner Owner, ok bool) {

@@ -56,8 +56,11 @@ type CronReport struct {
 	// 10 of SkippedTotal.
 	Skipped      []SkippedRun `json:"skipped,omitempty"`
 	SkippedTotal int64        `json:"skippedTotal,omitempty"`
-	// Active are the Jobs that have not ended. Ended are the newest of the others.
+	// Active are the runs that have not ended. ByHand are Jobs that somebody created from the
+	// CronJob and that have not ended: its concurrencyPolicy does not count them. Ended are the
+	// newest of the others.
 	Active   []ActiveRun `json:"active,omitempty"`
+	ByHand   []ActiveRun `json:"byHand,omitempty"`
 	Ended    []EndedRun  `json:"ended,omitempty"`
 	Settings []Setting   `json:"settings"`
 	// Warnings are recent events, and the warnings of the engine.
@@ -87,7 +90,8 @@ type ActiveRun struct {
 // An EndedRun is a Job that has ended.
 type EndedRun struct {
 	Job     string    `json:"job"`
-	Outcome string    `json:"outcome"` // Complete or Failed
+	ByHand  bool      `json:"byHand,omitempty"` // it is no run of the CronJob
+	Outcome string    `json:"outcome"`          // Complete or Failed
 	Reason  string    `json:"reason"`
 	Ended   time.Time `json:"ended"`
 }

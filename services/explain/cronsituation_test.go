@@ -56,8 +56,8 @@ func TestARunIsTheCronJobsWhateverVersionItsOwnerReferenceHas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(report.Active) != 1 || report.Active[0].Job != "run" {
-		t.Errorf("active runs %v, want run", report.Active)
+	if len(report.ByHand) != 1 || report.ByHand[0].Job != "run" {
+		t.Errorf("Jobs by hand %v, want run", report.ByHand)
 	}
 }
 
