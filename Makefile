@@ -273,7 +273,7 @@ fmt: tools ## format every Go and proto file
 
 # --- checks ---------------------------------------------------------------------------------------------------------
 
-CHECKS := tidy gofumpt vet staticcheck lint imports purity versions docs licenses buf-lint buf-format buf-breaking generated
+CHECKS := tidy gofumpt vet staticcheck lint imports purity versions docs owners licenses buf-lint buf-format buf-breaking generated
 
 .PHONY: verify
 verify: tools ## run all checks except the tests; each check is also a target, verify-<check>
@@ -321,6 +321,10 @@ verify-docs: tools ## documents name the versions that are built and tested
 .PHONY: verify-licenses
 verify-licenses: ## every module that a released program links has a license text, which images and archives hold
 	@GOWORK=off go -C tools run ./cmd/licenses -C $(CURDIR)
+
+.PHONY: verify-owners
+verify-owners: tools ## owner references are compared by group, kind and UID, not by version
+	@$(BIN)/checkrules owners
 
 .PHONY: verify-buf-lint
 verify-buf-lint: tools ## the contract follows buf's STANDARD rules

@@ -28,7 +28,7 @@ func TestPodsThatAreDeletedWithTheirJobReachNoVerdict(t *testing.T) {
 	reached, released := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		req := drawRequest(t)
-		req.Freshness, req.Deferrals, req.UnlistedPods = nil, nil, nil
+		req.Deferrals, req.UnlistedPods = nil, nil
 		req.Settings.MaxUncountedPods = 0 // Enough for all, so that the rows are in one order.
 		req.Spec.Deleting = rapid.Bool().Draw(t, "deleting, not by namespace")
 		req.NamespaceDeleting = !req.Spec.Deleting

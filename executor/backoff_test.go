@@ -44,6 +44,36 @@ func TestCreationBackoffGrowsOnlyWhileNothingIsCreated(t *testing.T) {
 	}
 }
 
+// What was refused may not be asked for any more: the Job was suspended, resumed, or got another template
+// (kubernetes/kubernetes#139917). A status ends no delay.
+func TestTheDelaysOfStepsEndWhenTheSpecChanges(t *testing.T) {
+	job := testJob()
+	job.ResourceVersion, job.Generation = "1", 1
+	s := state.New(state.KeyOf(job), limit.NewPool(limit.Config{Total: 1, PerJob: 1}))
+	s.Observe(job, state.Watch)
+	for _, tc := range []struct {
+		source     state.Source
+		generation int64
+		ends       bool
+	}{{state.Watch, 1, false}, {state.Watch, 2, true}, {state.Read, 3, true}, {state.Written, 4, true}} {
+		for _, step := range []state.Step{state.Create, state.Delete} {
+			s.Backoffs.Failed(step, backoff.Limits{First: time.Minute, Max: time.Hour})
+		}
+		s.Backoffs.Refused(state.Refusal{Why: "quota"})
+		job = job.DeepCopy()
+		job.ResourceVersion, job.Generation, job.Status.Active = job.ResourceVersion+"0", tc.generation, int32(tc.generation)
+		s.Observe(job, tc.source)
+		for _, step := range []state.Step{state.Create, state.Delete} {
+			if got := s.Backoffs.Until(step).IsZero(); got != tc.ends {
+				t.Errorf("generation %d: the delay of step %d has ended: %v, want %v", tc.generation, step, got, tc.ends)
+			}
+		}
+		if got := s.Backoffs.Refusal().Why == ""; got != tc.ends {
+			t.Errorf("generation %d: the refusal is forgotten: %v, want %v", tc.generation, got, tc.ends)
+		}
+	}
+}
+
 // If one of two releases succeeds, the Job's backoff does not grow. If none succeeds, it
 // grows.
 func TestAReconcileThatMadeProgressIsRetriedSoon(t *testing.T) {

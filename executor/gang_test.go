@@ -213,7 +213,7 @@ func TestWhatThereIsOfAGangIsUsed(t *testing.T) {
 }
 
 // earlier makes an owner an earlier Job of the same name.
-func earlier(refs []metav1.OwnerReference) { refs[0].UID = testUID(99) }
+func earlier(refs []metav1.OwnerReference) { refs[0].UID, refs[0].APIVersion = testUID(99), "batch/v2" }
 
 func twoTemplates(w *schedulingv1alpha2.Workload) {
 	second := w.Spec.PodGroupTemplates[0]

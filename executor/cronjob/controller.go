@@ -9,7 +9,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	batchinformers "k8s.io/client-go/informers/batch/v1"
 	"k8s.io/client-go/tools/cache"
@@ -21,6 +20,7 @@ import (
 	"jobpolicy.dev/executor/scope"
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/wire"
 )
 
 const (
@@ -35,8 +35,6 @@ const (
 	causeCronJob controller.Cause = "cronjob.event"
 	causeJob     controller.Cause = "job.event"
 )
-
-var cronJobKind = batchv1.SchemeGroupVersion.WithKind("CronJob")
 
 // Controller runs CronJobs. It is made by New and runs once.
 type Controller struct {
@@ -120,7 +118,7 @@ func (c *Controller) addCaches() error {
 	if err != nil {
 		return fmt.Errorf("cron job handler: %w", err)
 	}
-	jobs, err := c.cfg.Jobs.AddEventHandler(controller.Handler(c.jobSeen, c.enqueueOwner))
+	jobs, err := c.cfg.Jobs.AddEventHandler(controller.Handler(c.jobSeen, c.jobGone))
 	if err != nil {
 		return fmt.Errorf("job handler: %w", err)
 	}
@@ -130,11 +128,10 @@ func (c *Controller) addCaches() error {
 
 // controllingUID is the UID of the CronJob that controls the Job, or empty.
 func controllingUID(job *batchv1.Job) types.UID {
-	ref := metav1.GetControllerOfNoCopy(job)
-	if ref == nil || ref.Kind != cronJobKind.Kind || ref.APIVersion != cronJobKind.GroupVersion().String() {
-		return ""
+	if ref := wire.ControllerOf(job, wire.CronJobKind.GroupKind()); ref != nil {
+		return ref.UID
 	}
-	return ref.UID
+	return ""
 }
 
 // indexByOwner is the ownerIndex. An owner reference means an object in the namespace of the

@@ -20,6 +20,14 @@ func (c *Controller) jobSeen(before, job *batchv1.Job) {
 	}
 }
 
+// jobGone enqueues the CronJob that controlled the Job.
+func (c *Controller) jobGone(job *batchv1.Job) {
+	if s, ok := c.owner(job); ok {
+		s.madeRoom()
+	}
+	c.enqueueOwner(job)
+}
+
 // enqueueOwner enqueues the CronJob that controls the Job, if there is one.
 func (c *Controller) enqueueOwner(job *batchv1.Job) {
 	if s, ok := c.owner(job); ok {

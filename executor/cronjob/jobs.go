@@ -77,7 +77,7 @@ func newJob(cron *batchv1.CronJob, create *jobpolicyv1.CreateJob) *batchv1.Job {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: create.GetName(), Namespace: cron.Namespace,
 			Labels: template.Labels, Annotations: annotations,
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(cron, cronJobKind)},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(cron, wire.CronJobKind)},
 		},
 		Spec: template.Spec,
 	}
@@ -85,7 +85,7 @@ func newJob(cron *batchv1.CronJob, create *jobpolicyv1.CreateJob) *batchv1.Job {
 
 func (a *applier) started(ctx context.Context, s *cronState, create *jobpolicyv1.CreateJob, job *batchv1.Job) {
 	s.runs.add(job)
-	s.started(create)
+	s.started()
 	if at := create.GetScheduledTime(); at != nil {
 		a.skew.Observe(job.CreationTimestamp.Sub(at.AsTime()).Seconds())
 	}

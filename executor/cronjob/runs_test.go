@@ -9,6 +9,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
+func TestARunWhoseOwnerReferenceHasARemovedVersionIsTheCronJobs(t *testing.T) {
+	job := testJob(7, "manual", testUID(1))
+	job.OwnerReferences[0].APIVersion = "batch/v1beta1"
+	d := &script{}
+	start(t, newServer(testCron(), job), d)
+	if jobs := d.Await(t, 1).GetJobs(); len(jobs) != 1 || jobs[0].GetName() != "manual" {
+		t.Errorf("the question has the Jobs %v, want manual", jobs)
+	}
+}
+
 // A finalizer keeps a Job that was deleted, and a read shows the Job before the watch does.
 func TestADeletedJobThatWasReadIsShownAsDeleting(t *testing.T) {
 	version := func(version string) *batchv1.Job {

@@ -47,8 +47,31 @@ func (s *cronState) observe(cron *batchv1.CronJob) bool {
 	if s.cron != nil && wire.ResourceVersion(cron.ResourceVersion) <= wire.ResourceVersion(s.cron.ResourceVersion) {
 		return false
 	}
+	if s.cron != nil && asksAnew(s.cron, cron) {
+		s.endBackoffs()
+	}
 	s.cron = cron
 	return true
+}
+
+// asksAnew reports whether somebody has changed what the CronJob asks for, such as its template,
+// or has suspended or resumed it. A write of its status does not count.
+func asksAnew(before, after *batchv1.CronJob) bool {
+	return before.Generation != after.Generation || !maps.Equal(wire.Annotations(before.Annotations), wire.Annotations(after.Annotations))
+}
+
+// endBackoffs ends both delays, because what made creations fail may be gone
+// (kubernetes/kubernetes#139917). s.mu must be held.
+func (s *cronState) endBackoffs() {
+	s.creation.Reset()
+	s.asked.Reset()
+}
+
+// madeRoom records that a Job of the CronJob is gone: a quota of Jobs may admit another one.
+func (s *cronState) madeRoom() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.endBackoffs()
 }
 
 func (s *cronState) current() *batchv1.CronJob {
@@ -57,11 +80,11 @@ func (s *cronState) current() *batchv1.CronJob {
 	return s.cron
 }
 
-// started ends the backoff of a creation, because a Job was created.
-func (s *cronState) started(create *jobpolicyv1.CreateJob) {
+// started ends the backoffs, because a Job was created.
+func (s *cronState) started() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.backoff(create).Reset()
+	s.endBackoffs()
 }
 
 // failed begins the next delay after a Job could not be created.

@@ -24,6 +24,7 @@ import (
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/informer"
 	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -91,7 +92,7 @@ func (g *Gangs) Informers() []*informer.Set {
 
 func workloadsByJob(obj any) ([]string, error) {
 	w, ok := obj.(*schedulingv1alpha2.Workload)
-	if !ok || w.Spec.ControllerRef == nil || w.Spec.ControllerRef.APIGroup != batchv1.GroupName || w.Spec.ControllerRef.Kind != jobKind.Kind {
+	if !ok || w.Spec.ControllerRef == nil || w.Spec.ControllerRef.APIGroup != batchv1.GroupName || w.Spec.ControllerRef.Kind != wire.JobKind.Kind {
 		return nil, nil
 	}
 	return []string{w.Namespace + "/" + w.Spec.ControllerRef.Name}, nil
@@ -229,7 +230,6 @@ func gangObjects[T metav1.Object](informers *informer.Set, job *batchv1.Job, own
 }
 
 func leftOver(job *batchv1.Job, o metav1.Object) bool {
-	ref := metav1.GetControllerOfNoCopy(o)
-	return ref != nil && ref.APIVersion == jobKind.GroupVersion().String() && ref.Kind == jobKind.Kind &&
-		ref.Name == job.Name && ref.UID != job.UID
+	ref := wire.ControllerOf(o, wire.JobKind.GroupKind())
+	return ref != nil && ref.Name == job.Name && ref.UID != job.UID
 }

@@ -10,9 +10,9 @@ import (
 	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-)
 
-var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
+	"jobpolicy.dev/executor/wire"
+)
 
 // NewWorkload is the Workload of a Job: one template, for all its pods.
 func NewWorkload(job *batchv1.Job, minCount int32) *schedulingv1alpha2.Workload {
@@ -20,11 +20,11 @@ func NewWorkload(job *batchv1.Job, minCount int32) *schedulingv1alpha2.Workload 
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            WorkloadName(job),
 			Namespace:       job.Namespace,
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, jobKind)},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, wire.JobKind)},
 		},
 		Spec: schedulingv1alpha2.WorkloadSpec{
 			ControllerRef: &schedulingv1alpha2.TypedLocalObjectReference{
-				APIGroup: batchv1.GroupName, Kind: jobKind.Kind, Name: job.Name,
+				APIGroup: batchv1.GroupName, Kind: wire.JobKind.Kind, Name: job.Name,
 			},
 			PodGroupTemplates: []schedulingv1alpha2.PodGroupTemplate{{
 				Name: templateName(job),
@@ -45,7 +45,7 @@ func NewPodGroup(job *batchv1.Job, w *schedulingv1alpha2.Workload) *schedulingv1
 			Name:      PodGroupName(w.Name, template.Name),
 			Namespace: job.Namespace,
 			OwnerReferences: []metav1.OwnerReference{
-				*metav1.NewControllerRef(job, jobKind),
+				*metav1.NewControllerRef(job, wire.JobKind),
 				{APIVersion: schedulingv1alpha2.SchemeGroupVersion.String(), Kind: "Workload", Name: w.Name, UID: w.UID},
 			},
 		},

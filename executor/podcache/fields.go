@@ -57,6 +57,7 @@ var (
 	status = message{
 		1:  whole,           // phase
 		2:  condition,       // conditions
+		4:  whole,           // reason
 		8:  containerStatus, // containerStatuses
 		10: containerStatus, // initContainerStatuses
 	}

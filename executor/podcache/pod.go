@@ -12,6 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
@@ -90,11 +91,12 @@ type interned struct {
 	conditions []unique.Handle[Condition]
 }
 
-// phase is the pod's phase, and why it does not get further. They are interned together, so
-// that a Pod needs one handle for both.
+// phase is the pod's phase, why it does not get further, and the reason in its status. They are
+// interned together, so that a Pod needs one handle for all.
 type phase struct {
-	phase corev1.PodPhase
-	waits string
+	phase  corev1.PodPhase
+	waits  string
+	reason string
 }
 
 // Owner is the object that controls a pod.
@@ -137,7 +139,7 @@ func From(pod *corev1.Pod) *Pod {
 		Containers: Containers{Restarts: restarts(pod), ContainersEnded: containersEnded(pod)},
 		interned: interned{
 			namespace:  unique.Make(pod.Namespace),
-			phase:      unique.Make(phase{pod.Status.Phase, waits(pod)}),
+			phase:      unique.Make(phase{pod.Status.Phase, waits(pod), pod.Status.Reason}),
 			controller: unique.Make(controller(pod)),
 		},
 	}
@@ -157,20 +159,27 @@ func (p *Pod) Phase() corev1.PodPhase { return p.phase.Value().phase }
 // to keep it.
 func (p *Pod) WaitingReason() string { return p.phase.Value().waits }
 
+// Reason is the reason in the pod's status, such as Evicted; empty if it has none.
+func (p *Pod) Reason() string { return p.phase.Value().reason }
+
 // Controller is the object that controls the pod; ok is false if none does.
 func (p *Pod) Controller() (owner Owner, ok bool) {
 	owner = p.controller.Value()
 	return owner, owner != Owner{}
 }
 
+// jobKind is the kind of Jobs in every version of its group: versions come and go, and clients
+// write references with those that they know.
+var jobKind = batchv1.SchemeGroupVersion.WithKind("Job").GroupKind()
+
 // ControllingJob is the Job that controls the pod; nil if none does. other is true if
-// something that is no batch/v1 Job controls it.
+// something that is no Job of the group batch controls it.
 func (p *Pod) ControllingJob() (job *Owner, other bool) {
 	owner, controlled := p.Controller()
 	if !controlled {
 		return nil, false
 	}
-	if owner.Kind != "Job" || owner.APIVersion != batchv1.SchemeGroupVersion.String() {
+	if schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() != jobKind {
 		return nil, true
 	}
 	return &owner, false

@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
+
+	"jobpolicy.dev/executor/wire"
 )
 
 // retryAfter is how long Run waits after an error.
@@ -74,7 +76,7 @@ type owner struct {
 func ByOwner(pods []corev1.Pod, kind schema.GroupVersionKind) Owned {
 	owned := Owned{}
 	for _, pod := range pods {
-		if ref := metav1.GetControllerOf(&pod); ref != nil && ref.Kind == kind.Kind && ref.APIVersion == kind.GroupVersion().String() {
+		if ref := wire.ControllerOf(&pod, kind.GroupKind()); ref != nil {
 			key := owner{pod.Namespace, ref.UID}
 			owned[key] = append(owned[key], pod)
 		}

@@ -485,14 +485,16 @@ func TestAPodThatWasAdoptedSinceIsNotRemoved(t *testing.T) {
 	}
 }
 
-// An owner reference means an object in the same namespace, whatever UID it has.
+// An owner reference means an object in the same namespace, whatever UID it has, and of the same kind,
+// whatever version it has.
 func TestByOwner(t *testing.T) {
-	otherKind, otherNamespace := pod(2, corev1.PodRunning), pod(3, corev1.PodRunning)
+	otherKind, otherNamespace, otherVersion := pod(2, corev1.PodRunning), pod(3, corev1.PodRunning), pod(4, corev1.PodRunning)
+	otherVersion.OwnerReferences[0].APIVersion = "example.dev/v1alpha1"
 	otherKind.OwnerReferences[0].APIVersion, otherNamespace.Namespace = "example.org/v1", "elsewhere"
-	owned := ByOwner([]corev1.Pod{pod(1, corev1.PodRunning), otherKind, otherNamespace, {}}, schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Training"})
+	owned := ByOwner([]corev1.Pod{pod(1, corev1.PodRunning), otherKind, otherNamespace, otherVersion, {}}, schema.GroupVersionKind{Group: "example.dev", Version: "v1", Kind: "Training"})
 	owner := &metav1.ObjectMeta{Namespace: "default", UID: uid(100)}
-	if pods := owned.Take(owner); len(pods) != 1 || pods[0].Namespace != "default" {
-		t.Errorf("the owner has %v, want one pod of its namespace", pods)
+	if pods := owned.Take(owner); len(pods) != 2 || pods[0].Namespace != "default" || pods[1].Name != otherVersion.Name {
+		t.Errorf("the owner has %v, want two pods of its namespace", pods)
 	}
 	if again := owned.Take(owner); len(again) != 0 || len(owned) != 1 {
 		t.Errorf("then it has %v, and there are %v; want the pod of the other namespace alone", again, owned)

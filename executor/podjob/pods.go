@@ -84,7 +84,7 @@ func (g *Group) made(pod *corev1.Pod) bool {
 // the controller shows nothing: anybody can create such a pod, and ByOwner leaves it out.
 func (g *Group) owns(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.OwnerReferences, func(ref metav1.OwnerReference) bool {
-		return ref.UID == g.Owner.UID && ref.Kind == g.Owner.Kind && ref.APIVersion == g.Owner.APIVersion &&
+		return ref.UID == g.Owner.UID && wire.KindOf(&ref) == wire.KindOf(&g.Owner) &&
 			ptr.Deref(ref.Controller, false) == ptr.Deref(g.Owner.Controller, false)
 	})
 }

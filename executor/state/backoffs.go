@@ -77,6 +77,13 @@ func (b *Backoffs) Reset(step Step) {
 	}
 }
 
+// SpecChanged ends the delays of all steps: what the API server refused may not be asked for any more.
+func (b *Backoffs) SpecChanged() {
+	for step := range steps {
+		b.Reset(step)
+	}
+}
+
 // Until is when the last delay of a step ends or has ended; zero if there was none.
 func (b *Backoffs) Until(step Step) time.Time {
 	b.mu.Lock()

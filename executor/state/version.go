@@ -113,6 +113,9 @@ func (s *Job) Observe(job *batchv1.Job, source Source) Change {
 	}
 	c := v.changeTo(job)
 	v.seenSuspended = v.seenSuspended || ptr.Deref(job.Spec.Suspend, false)
+	if c == SpecChanged {
+		s.Backoffs.SpecChanged()
+	}
 	if c == First {
 		v.first(job)
 		s.Tracker.SetPolicy(PodPolicy(job))

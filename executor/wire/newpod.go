@@ -22,8 +22,6 @@ const (
 	maxGenerateName = 58
 )
 
-var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
-
 // NewPod is a pod that a decision creates.
 type NewPod struct {
 	// Index is the pod's completion index; podcache.NoIndex unless the Job is Indexed.
@@ -65,7 +63,7 @@ func (p NewPod) From(job *batchv1.Job) *corev1.Pod {
 			Labels:          cloneMap(template.Labels),
 			Annotations:     cloneMap(template.Annotations),
 			Finalizers:      withFinalizer(template.Finalizers),
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, jobKind)},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, JobKind)},
 		},
 		Spec: template.Spec,
 	}

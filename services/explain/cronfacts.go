@@ -24,15 +24,32 @@ const maxEnded = 5
 // runs lists the CronJob's Jobs.
 func (w *cronWork) runs() {
 	for _, job := range w.owned {
-		if wire.FinishedCondition(job) == nil {
+		switch {
+		case wire.FinishedCondition(job) != nil:
+			w.Ended = append(w.Ended, endedRun(job))
+		case isRun(job) || w.listed(job):
 			w.Active = append(w.Active, activeRun(job))
-			continue
+		default:
+			w.ByHand = append(w.ByHand, activeRun(job))
 		}
-		w.Ended = append(w.Ended, endedRun(job))
 	}
-	slices.SortFunc(w.Active, func(a, b ActiveRun) int { return cmp.Compare(a.Job, b.Job) })
+	byName := func(a, b ActiveRun) int { return cmp.Compare(a.Job, b.Job) }
+	slices.SortFunc(w.Active, byName)
+	slices.SortFunc(w.ByHand, byName)
 	slices.SortFunc(w.Ended, func(a, b EndedRun) int { return cmp.Or(b.Ended.Compare(a.Ended), cmp.Compare(b.Job, a.Job)) })
 	w.Ended = w.Ended[:min(len(w.Ended), maxEnded)]
+}
+
+// isRun reports whether a Job of a CronJob is one of its runs, and not one that somebody created
+// from its template (kubectl create job --from). The engine goes by the same annotations.
+func isRun(job *batchv1.Job) bool {
+	_, err := time.Parse(time.RFC3339, job.Annotations[batchv1.CronJobScheduledTimestampAnnotation])
+	return err == nil || job.Annotations[annotation.RunNow] != ""
+}
+
+// listed reports whether the status has the Job as active.
+func (w *cronWork) listed(job *batchv1.Job) bool {
+	return slices.ContainsFunc(w.CronJob.Status.Active, func(ref corev1.ObjectReference) bool { return ref.UID == job.UID })
 }
 
 func activeRun(job *batchv1.Job) ActiveRun {
@@ -60,7 +77,7 @@ func pointer(t *metav1.Time) *time.Time {
 
 func endedRun(job *batchv1.Job) EndedRun {
 	c := wire.FinishedCondition(job)
-	return EndedRun{Job: job.Name, Outcome: string(c.Type), Reason: cmp.Or(c.Reason, "no reason given"), Ended: wire.Time(c.LastTransitionTime.Time)}
+	return EndedRun{Job: job.Name, ByHand: !isRun(job), Outcome: string(c.Type), Reason: cmp.Or(c.Reason, "no reason given"), Ended: wire.Time(c.LastTransitionTime.Time)}
 }
 
 // engineFacts adds what the engine says of skipped runs, of waits, and of Jobs that are
@@ -174,6 +191,15 @@ func (w *cronWork) notes() {
 			"If several runs are missed, only the latest of them can still start. The others are left out.",
 		},
 		{
+			len(w.ByHand) > 0, "UnexpectedJob",
+			"Somebody created " + namesOf(w.ByHand) + " from this CronJob. concurrencyPolicy counts only the CronJob's own runs: they start beside such a Job, Replace does not delete it, and status.active does not list it. " +
+				"The event UnexpectedJob says no more than that, and is no fault. When it has ended, it counts for the history limits and for lastSuccessfulTime.",
+		},
+		{
+			w.unlisted() != "", "status.active",
+			"status.active does not list " + w.unlisted() + ". By its annotations it is a run of this CronJob, and jobpolicy counts it for concurrencyPolicy. The built-in controller counts only Jobs that it has listed.",
+		},
+		{
 			w.State == Suspended && len(w.Active) > 0, "suspend",
 			"Suspending a CronJob does not end its active runs.",
 		},
@@ -186,6 +212,18 @@ func (w *cronWork) notes() {
 			w.Notes = append(w.Notes, Note{n.topic, n.text})
 		}
 	}
+}
+
+// unlisted names the runs that have gone on for a while without being in status.active, such as
+// copies of a run.
+func (w *cronWork) unlisted() string {
+	var runs []ActiveRun
+	for _, job := range w.owned {
+		if wire.FinishedCondition(job) == nil && isRun(job) && !w.listed(job) && w.Now.Sub(job.CreationTimestamp.Time) >= reactionTime {
+			runs = append(runs, activeRun(job))
+		}
+	}
+	return namesOf(runs)
 }
 
 // hasOptions reports whether the engine takes options from the annotations.

@@ -7,7 +7,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -57,8 +56,11 @@ type CronReport struct {
 	// 10 of SkippedTotal.
 	Skipped      []SkippedRun `json:"skipped,omitempty"`
 	SkippedTotal int64        `json:"skippedTotal,omitempty"`
-	// Active are the Jobs that have not ended. Ended are the newest of the others.
+	// Active are the runs that have not ended. ByHand are Jobs that somebody created from the
+	// CronJob and that have not ended: its concurrencyPolicy does not count them. Ended are the
+	// newest of the others.
 	Active   []ActiveRun `json:"active,omitempty"`
+	ByHand   []ActiveRun `json:"byHand,omitempty"`
 	Ended    []EndedRun  `json:"ended,omitempty"`
 	Settings []Setting   `json:"settings"`
 	// Warnings are recent events, and the warnings of the engine.
@@ -88,7 +90,8 @@ type ActiveRun struct {
 // An EndedRun is a Job that has ended.
 type EndedRun struct {
 	Job     string    `json:"job"`
-	Outcome string    `json:"outcome"` // Complete or Failed
+	ByHand  bool      `json:"byHand,omitempty"` // it is no run of the CronJob
+	Outcome string    `json:"outcome"`          // Complete or Failed
 	Reason  string    `json:"reason"`
 	Ended   time.Time `json:"ended"`
 }
@@ -149,7 +152,7 @@ func (w *cronWork) coming() []cronruns.Time {
 func ownedBy(cron *batchv1.CronJob, jobs []batchv1.Job) []*batchv1.Job {
 	var owned []*batchv1.Job
 	for i := range jobs {
-		if owner := metav1.GetControllerOf(&jobs[i]); owner != nil && owner.UID == cron.UID {
+		if wire.ControlsJob(cron, &jobs[i]) {
 			owned = append(owned, &jobs[i])
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,8 +27,8 @@ func (w *cronWork) situation() {
 	}
 	switch rule {
 	case jobpolicyv1.Rule_RULE_DELETING:
-		w.advise("It is gone when its finalizers are removed: %s.", strings.Join(w.CronJob.Finalizers, ", "))
-		w.say(Deleting, "Deletion of the CronJob was requested at %s: no more runs start.", w.when(w.CronJob.DeletionTimestamp.Time))
+		w.Change = append(w.Change, whoRemoves(w.CronJob.Finalizers, "Jobs")...)
+		w.say(Deleting, "Deletion of the CronJob was requested at %s: no more runs start. %s", w.when(w.CronJob.DeletionTimestamp.Time), kept(w.CronJob.Finalizers))
 	case jobpolicyv1.Rule_RULE_MANUAL_RUN_REQUESTED:
 		w.runNow(decidedBecause(e))
 	case jobpolicyv1.Rule_RULE_UNKNOWN_TIME_ZONE:
@@ -180,10 +181,12 @@ func (w *cronWork) forbidden() {
 	}
 }
 
-func (w *cronWork) activeNames() string {
+func (w *cronWork) activeNames() string { return namesOf(w.Active) }
+
+func namesOf(runs []ActiveRun) string {
 	var names []string
-	for _, a := range w.Active {
-		names = append(names, a.Job)
+	for _, run := range runs {
+		names = append(names, run.Job)
 	}
 	return strings.Join(names, ", ")
 }
@@ -230,19 +233,25 @@ func (w *cronWork) scheduled() {
 		w.Headline += fmt.Sprintf(" Active runs: %d.", n)
 	}
 	if n := w.failedInARow(); n > 0 {
-		w.Headline += fmt.Sprintf(" Failed runs in a row: %d, the last one %s (%s).", n, w.Ended[0].Job, w.Ended[0].Reason)
-		w.advise("See why it failed: kubectl jobpolicy explain job/%s -n %s", w.Ended[0].Job, w.Namespace)
+		last := w.Ended[slices.IndexFunc(w.Ended, func(run EndedRun) bool { return !run.ByHand })]
+		w.Headline += fmt.Sprintf(" Failed runs in a row: %d, the last one %s (%s).", n, last.Job, last.Reason)
+		w.advise("See why it failed: kubectl jobpolicy explain job/%s -n %s", last.Job, w.Namespace)
 	}
 }
 
 // failedInARow counts the failed runs after the last success, among the Jobs in Ended.
 func (w *cronWork) failedInARow() int {
-	for i, run := range w.Ended {
-		if run.Outcome != string(batchv1.JobFailed) {
-			return i
+	n := 0
+	for _, run := range w.Ended {
+		switch {
+		case run.ByHand:
+		case run.Outcome != string(batchv1.JobFailed):
+			return n
+		default:
+			n++
 		}
 	}
-	return len(w.Ended)
+	return n
 }
 
 // maxWarnings is how many events a report lists.

@@ -39,6 +39,28 @@ func TestTheZoneOfASchedule(t *testing.T) {
 	}
 }
 
+// A tool may write an owner reference with a version of CronJobs that was removed.
+func TestARunIsTheCronJobsWhateverVersionItsOwnerReferenceHas(t *testing.T) {
+	cron := &batchv1.CronJob{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cron", UID: "00000000-0000-0000-0000-000000000001"},
+		Spec:       batchv1.CronJobSpec{Schedule: "0 6 * * *"},
+	}
+	run := batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "ns", Name: "run", UID: "00000000-0000-0000-0000-000000000002",
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1beta1", Kind: "CronJob", Name: "cron", UID: cron.UID, Controller: ptr.To(true)}},
+	}}
+	if got := cronOwner(&run); got != "cron" {
+		t.Errorf("the owner is %q, want cron", got)
+	}
+	report, err := ExplainCronJob(CronFacts{CronJob: cron, Jobs: []batchv1.Job{run}, Now: time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)}, cronjob.Decide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.ByHand) != 1 || report.ByHand[0].Job != "run" {
+		t.Errorf("Jobs by hand %v, want run", report.ByHand)
+	}
+}
+
 // Another engine may answer with a rule that does not apply to the CronJob, with one that is not
 // known here, or with none.
 func TestARuleThatSaysNothing(t *testing.T) {

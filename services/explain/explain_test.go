@@ -453,16 +453,6 @@ func TestAJobThatRuns(t *testing.T) {
 			state: explain.Running,
 			says:  []string{"note: two pods at once: A pod that is being deleted is replaced at once"},
 		},
-		"a run of a CronJob": {
-			facts: explain.Facts{
-				Job: job(func(j *batchv1.Job) {
-					j.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "CronJob", Name: "nightly", UID: uid(9), Controller: ptr.To(true)}}
-				}),
-				Pods: []corev1.Pod{pod(1, corev1.PodRunning, podCondition(corev1.PodReady, corev1.ConditionTrue, "", ""))},
-			},
-			state: explain.Running,
-			says:  []string{"note: concurrencyPolicy: The Job is a run of the CronJob nightly."},
-		},
 	})
 }
 

@@ -85,7 +85,11 @@ func steps(job *batchv1.Job, resp *jobpolicyv1.DecideJobResponse) []Step {
 		}
 	}
 	if resp.GetDeleteJob() != nil {
-		add("remove", "the Job is deleted with its pods, because its time to live is over")
+		then := ""
+		if len(job.Finalizers) > 0 {
+			then = ". " + kept(job.Finalizers)
+		}
+		add("remove", "the Job is deleted with its pods, because its time to live is over%s", then)
 	}
 	if len(out) == 0 && (resp.GetStatus() != nil || len(resp.GetRelease()) > 0) {
 		add("status", "the status is brought up to date")
@@ -123,11 +127,17 @@ func (w *work) failuresGone() int {
 	policy := req.GetSpec().GetPodFailurePolicy()
 	n := int(w.Counts.Failed)
 	for i := range w.Facts.Pods {
-		if p := &w.Facts.Pods[i]; p.Status.Phase == corev1.PodFailed && !ignored(policy, p) {
+		p := &w.Facts.Pods[i]
+		if p.Status.Phase == corev1.PodFailed && !ignored(policy, p) || w.failsByDeletion(p) {
 			n--
 		}
 	}
 	return max(n, 0)
+}
+
+// failsByDeletion reports whether the pod counts as failed already, because it is being deleted.
+func (w *work) failsByDeletion(p *corev1.Pod) bool {
+	return p.DeletionTimestamp != nil && !ended(p) && !wire.ReplacesFailedOnly(w.Job)
 }
 
 // ignored reports whether the pod failure policy leaves a failed pod out of the count.

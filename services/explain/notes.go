@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/engine/annotation"
@@ -15,14 +13,16 @@ import (
 
 // notes lists what is often misunderstood, if it applies to this Job now.
 func (w *work) notes() {
+	restarts, _ := w.restarts(false)
+	cron, byHand := cronOwner(w.Job), !isRun(w.Job)
 	for _, n := range []struct {
 		applies bool
 		topic   string
 		text    string
 	}{
 		{
-			w.restarts() > 0 || (w.onFailure() && w.failedBy(batchv1.JobReasonBackoffLimitExceeded)), "restarts",
-			"With restartPolicy OnFailure, container restarts count toward backoffLimit. When it is exceeded, the pod is deleted and its log with it; with restartPolicy Never the failed pods stay.",
+			restarts > 0 || (w.onFailure() && w.failedBy(batchv1.JobReasonBackoffLimitExceeded)), "restarts",
+			"With restartPolicy OnFailure, container restarts count toward backoffLimit, also those of init containers and sidecars. When it is exceeded, the pod is deleted and its log with it; with restartPolicy Never the failed pods stay.",
 		},
 		{
 			w.failedBy(batchv1.JobReasonBackoffLimitExceeded) && w.Job.Status.Failed > ptr.Deref(w.Job.Spec.BackoffLimit, 6)+1, "backoffLimit",
@@ -59,12 +59,16 @@ func (w *work) notes() {
 				" override it, each for one outcome. The pods and their logs are deleted with the Job. The controller counts the time by its own clock, from when the condition became true.",
 		},
 		{
-			(w.State == Complete || w.State == Failed) && cronOwner(w.Job) != "", "history limits",
-			"The Job is a run of the CronJob " + cronOwner(w.Job) + ", which deletes it when newer runs have ended and its history limits ask for that.",
+			(w.State == Complete || w.State == Failed) && cron != "", "history limits",
+			"The Job belongs to the CronJob " + cron + ", which deletes it when newer runs have ended and its history limits ask for that.",
 		},
 		{
-			w.State != Complete && w.State != Failed && cronOwner(w.Job) != "", "concurrencyPolicy",
-			"The Job is a run of the CronJob " + cronOwner(w.Job) + ". If its concurrencyPolicy is Replace, the next run deletes this one.",
+			!w.over() && cron != "" && byHand, "concurrencyPolicy",
+			"Somebody created the Job from the CronJob " + cron + ". Its concurrencyPolicy does not count it: runs start beside it, and none deletes it. An event UnexpectedJob on the CronJob means this Job, and no fault.",
+		},
+		{
+			!w.over() && cron != "" && !byHand, "concurrencyPolicy",
+			"The Job is a run of the CronJob " + cron + ". If its concurrencyPolicy is Replace, the next run deletes this one.",
 		},
 		{
 			w.State == BackingOff && builtin(w.Job), "retry delay",
@@ -83,14 +87,10 @@ func (w *work) notes() {
 
 // cronOwner is the CronJob that controls the Job; empty if none does.
 func cronOwner(job *batchv1.Job) string {
-	if owner := metav1.GetControllerOfNoCopy(job); owner != nil && owner.Kind == "CronJob" {
+	if owner := wire.ControllerOf(job, wire.CronJobKind.GroupKind()); owner != nil {
 		return owner.Name
 	}
 	return ""
-}
-
-func (w *work) onFailure() bool {
-	return w.Job.Spec.Template.Spec.RestartPolicy == corev1.RestartPolicyOnFailure
 }
 
 func (w *work) failedBy(reason string) bool {

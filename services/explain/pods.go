@@ -18,7 +18,7 @@ const SlowStart = 2 * time.Minute
 type PodProblem struct {
 	Pod string `json:"pod"`
 	// Kind is image, config, scheduling, volume, sandbox, starting, crash, sidecar,
-	// terminating or failed.
+	// status (it has a reason of its own), terminating or failed.
 	Kind string `json:"kind"`
 	Why  string `json:"why"`
 	// Change says what would change it.
@@ -76,29 +76,17 @@ func boolOrder(a, b bool) int {
 
 func (w *work) problem(p *corev1.Pod) (PodProblem, bool) {
 	switch {
-	case ended(p):
-		return PodProblem{}, false
 	case p.DeletionTimestamp != nil:
 		return w.lateEnd(p)
+	case ended(p):
+		return PodProblem{}, false
 	}
-	for _, look := range []func(*corev1.Pod) (PodProblem, bool){unscheduled, waitingContainer, w.eventProblem, sidecar, w.slow} {
+	for _, look := range []func(*corev1.Pod) (PodProblem, bool){reasoned, unscheduled, waitingContainer, w.eventProblem, sidecar, w.slow} {
 		if problem, ok := look(p); ok {
 			return problem, true
 		}
 	}
 	return PodProblem{}, false
-}
-
-// lateEnd finds a pod that should have ended, for example because its node is gone.
-func (w *work) lateEnd(p *corev1.Pod) (PodProblem, bool) {
-	late := w.Now.Sub(p.DeletionTimestamp.Time)
-	if late < reactionTime {
-		return PodProblem{}, false
-	}
-	return PodProblem{
-		Kind: "terminating", Why: fmt.Sprintf("should have ended %s ago, and still runs on node %s", simulate.Clock(late.Round(time.Second)), p.Spec.NodeName),
-		Change: "See whether the node is there (kubectl get nodes) and what finalizers the pod has.",
-	}, true
 }
 
 func unscheduled(p *corev1.Pod) (PodProblem, bool) {
@@ -287,48 +275,4 @@ func condition(p *corev1.Pod, kind corev1.PodConditionType) corev1.ConditionStat
 		}
 	}
 	return corev1.ConditionUnknown
-}
-
-// lastFailed is the pod that failed last among those that still exist; nil if there is
-// none.
-func (w *work) lastFailed() *corev1.Pod {
-	var last *corev1.Pod
-	for i := range w.Facts.Pods {
-		if p := &w.Facts.Pods[i]; p.Status.Phase == corev1.PodFailed && (last == nil || failedAt(p).After(failedAt(last))) {
-			last = p
-		}
-	}
-	return last
-}
-
-// failedAt is when the last container ended, or the nearest time that is known.
-func failedAt(p *corev1.Pod) time.Time {
-	at := p.CreationTimestamp.Time
-	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
-		if t := s.State.Terminated; t != nil && t.FinishedAt.After(at) {
-			at = t.FinishedAt.Time
-		}
-	}
-	return at
-}
-
-// whyFailed says that the pod was disrupted, or else gives the exit code or the kubelet's
-// message.
-func whyFailed(p *corev1.Pod) string {
-	if condition(p, corev1.DisruptionTarget) == corev1.ConditionTrue {
-		return "it was disrupted (condition DisruptionTarget)"
-	}
-	for _, s := range slices.Concat(p.Status.ContainerStatuses, p.Status.InitContainerStatuses) {
-		if t := s.State.Terminated; t != nil && t.ExitCode != 0 {
-			text := fmt.Sprintf("container %s ended with exit code %d", s.Name, t.ExitCode)
-			if t.Reason != "" && t.Reason != "Error" {
-				text += " (" + t.Reason + ")"
-			}
-			return text
-		}
-	}
-	if p.Status.Reason != "" {
-		return strings.TrimSuffix(p.Status.Reason+": "+p.Status.Message, ": ")
-	}
-	return "it says no reason"
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/executor/wire"
@@ -40,12 +39,17 @@ func (w *work) waits() {
 	}
 }
 
+// over reports whether the Job starts no pods any more.
+func (w *work) over() bool {
+	return slices.Contains([]State{Complete, Failed, Failing, Completing, Deleting}, w.State)
+}
+
 // unlimited is the API server's default of backoffLimit for a Job with a limit per index.
 const unlimited = math.MaxInt32
 
 // retries says how many failures are left.
 func (w *work) retries() {
-	if w.State == Complete || w.State == Failed {
+	if w.over() {
 		return
 	}
 	limit := ptr.Deref(w.Job.Spec.BackoffLimit, 6)
@@ -64,28 +68,10 @@ func (w *work) retries() {
 		left = max(limit-w.Job.Status.Failed, 0)
 	}
 	text := fmt.Sprintf("%d of %d left", left, limit)
-	if restarts := w.restarts(); restarts > 0 {
-		text += fmt.Sprintf("; container restarts count, too: %d so far", restarts)
+	if n, of := w.restarts(false); n > 0 {
+		text += fmt.Sprintf("; container restarts count, too: %d so far%s, and the one that makes %d fails the Job", n, of, max(limit, 1))
 	}
 	w.Retries = strings.TrimPrefix(w.Retries+"; "+text, "; ")
-}
-
-// restarts is the number of restarts that count towards backoffLimit: those of the
-// containers of pods that have not ended, if the restartPolicy is OnFailure.
-func (w *work) restarts() int32 {
-	if !w.onFailure() {
-		return 0
-	}
-	n := int32(0)
-	for i := range w.Facts.Pods {
-		if phase := w.Facts.Pods[i].Status.Phase; phase == corev1.PodSucceeded || phase == corev1.PodFailed {
-			continue
-		}
-		for _, s := range slices.Concat(w.Facts.Pods[i].Status.InitContainerStatuses, w.Facts.Pods[i].Status.ContainerStatuses) {
-			n += s.RestartCount
-		}
-	}
-	return n
 }
 
 // An ending is one way in which the Job may end, and how far away it is: 0 is now.
@@ -96,7 +82,7 @@ type ending struct {
 
 // endings lists what would end the Job, the nearest first.
 func (w *work) endings() {
-	if slices.Contains([]State{Complete, Failed, Failing, Completing, Deleting}, w.State) {
+	if w.over() {
 		return
 	}
 	var all []ending
@@ -148,11 +134,18 @@ func (w *work) backoffEnding() []ending {
 		return nil
 	}
 	left := w.resp.GetExplanation().GetFacts().GetRetriesLeft()
-	text := "Failed (BackoffLimitExceeded) when " + more(left+1, "pod fails", "pods fail")
-	if w.onFailure() && limit > 0 {
-		text += fmt.Sprintf(", or containers have been restarted %d times in all", limit)
+	near, text := share(left+1, limit+1), "Failed (BackoffLimitExceeded) when "+more(left+1, "pod fails", "pods fail")
+	if w.onFailure() {
+		most := max(limit, 1)
+		n, _ := w.restarts(false)
+		near = min(near, share(max(most-n, 0), most))
+		times := "once"
+		if most > 1 {
+			times = fmt.Sprintf("%d times in all", most)
+		}
+		text += ", or containers have been restarted " + times
 	}
-	return []ending{{share(left+1, limit+1), text}}
+	return []ending{{near, text}}
 }
 
 // longestDuration is the longest time.Duration, in seconds: 292 years.

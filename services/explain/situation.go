@@ -25,7 +25,7 @@ const queueLabel = "kueue.x-k8s.io/queue-name"
 // importance to the reader.
 func (w *work) situation() {
 	for _, look := range []func() bool{
-		w.finished, w.deleting, w.ending, w.unmanaged, w.suspended, w.paused, w.decided, w.blocked, w.backingOff, w.stuck, w.replacing, w.starting,
+		w.deleting, w.finished, w.ending, w.unmanaged, w.suspended, w.paused, w.decided, w.blocked, w.backingOff, w.stuck, w.replacing, w.starting,
 	} {
 		if look() {
 			return
@@ -64,7 +64,7 @@ func (w *work) finished() bool {
 func (w *work) adviseOnReason(reason string) {
 	switch reason {
 	case batchv1.JobReasonBackoffLimitExceeded:
-		w.advise("spec.backoffLimit (%d) is how many pods may fail.", ptr.Deref(w.Job.Spec.BackoffLimit, 6))
+		w.adviseOnBackoffLimit()
 	case batchv1.JobReasonDeadlineExceeded:
 		w.advise("spec.activeDeadlineSeconds (%d) is how long it may be active.", ptr.Deref(w.Job.Spec.ActiveDeadlineSeconds, 0))
 	case batchv1.JobReasonPodFailurePolicy:
@@ -80,19 +80,12 @@ func sentence(reason, message string) string {
 	return fmt.Sprintf("%s (%s)", message, reason)
 }
 
-func (w *work) deleting() bool {
-	if w.Job.DeletionTimestamp == nil {
-		return false
-	}
-	w.advise("It is gone when its finalizers are removed: %s.", strings.Join(w.Job.Finalizers, ", "))
-	return w.say(Deleting, "Deletion of the Job was requested at %s.", w.when(w.Job.DeletionTimestamp.Time))
-}
-
 // ending: the verdict is in the status, and the terminal condition follows when the pods
 // have ended.
 func (w *work) ending() bool {
 	left := w.Counts.Active + w.Counts.Terminating
 	if c := jobCondition(w.Job, batchv1.JobFailureTarget); c != nil {
+		w.adviseOnReason(c.Reason)
 		return w.say(Failing, "The Job has failed: %s. It is Failed when its pods have ended: %d left.", sentence(c.Reason, c.Message), left)
 	}
 	if c := jobCondition(w.Job, batchv1.JobSuccessCriteriaMet); c != nil {

@@ -55,6 +55,7 @@ func (d *drawer) rare() {
 		{6, true, briefWithCrons, d.punctualRuns},
 		{4, false, withJobs, d.deletedWithItsPods},
 		{4, false, withJobs, d.editedIndexes},
+		{100, false, withCrons, d.byHand},
 	} {
 		d.begin(uint64(100 + i))
 		if d.chance(r.percent) && (!r.fault || !d.faultless) && r.fits(d.p) {
@@ -338,6 +339,14 @@ func (d *drawer) lateSuccess() {
 	}
 	f := &fault{kind: pick(d, unavailable, serverError, putBack), percent: 100, verb: "PATCH", resource: "pods", to: d.p.calm}
 	d.p.faults = append(d.p.faults, f)
+}
+
+// byHand lets users create Jobs from a CronJob, beside its runs. Some of them stay suspended. The tools of some clouds write owner
+// references with a version that was removed.
+func (d *drawer) byHand() {
+	for _, c := range d.p.crons {
+		d.add(step{at: d.moment(), who: "user", verb: "create a run by hand", on: c.on(), text: pick(d, "batch/v1", "batch/v1beta1"), n: d.IntN(2)})
+	}
 }
 
 // strangers lets somebody without rights here make pods and Jobs in another namespace whose owner

@@ -34,7 +34,7 @@ var explainFlag = flag.Uint64("world.explain", 60, "number of worlds in which ex
 // that is hindered.
 func TestExplainNamesWhatHappensNext(t *testing.T) {
 	prepare()
-	tally, crons := map[string]int{}, map[string]int{}
+	tally, crons, seen := map[string]int{}, map[string]int{}, map[string]int{}
 	for seed := *fromFlag; seed < *fromFlag+*explainFlag; seed++ {
 		p := draw(seed, true)
 		e := play(t, p, false)
@@ -46,17 +46,15 @@ func TestExplainNamesWhatHappensNext(t *testing.T) {
 		if len(r.wrong) > 0 && *seedFlag == seed {
 			t.Logf("%s\n%s", p, e.journal.story())
 		}
-		for what, n := range r.tally {
-			tally[what] += n
-		}
+		addTo(tally, r.tally)
+		addTo(seen, r.seen)
 		c := newCronReader(p)
 		c.read(e.journal)
+		addTo(seen, c.seen)
 		for _, b := range c.wrong {
 			t.Errorf("world %d: %s", seed, b)
 		}
-		for what, n := range c.tally {
-			crons[what] += n
-		}
+		addTo(crons, c.tally)
 	}
 	t.Logf("rests by state and what came next: %v; of CronJobs: %v", tally, crons)
 	for _, state := range []explain.State{
@@ -67,8 +65,20 @@ func TestExplainNamesWhatHappensNext(t *testing.T) {
 			t.Errorf("no Job was at rest in the state %s", state)
 		}
 	}
+	t.Logf("facts: %v", seen)
+	for _, fact := range []string{factDeleting, factReason, factRestarts, factByHand} {
+		if seen[fact] == 0 && *explainFlag >= 60 {
+			t.Errorf("no report was asked for when %s", fact)
+		}
+	}
 	if crons["run as told"] == 0 && *explainFlag >= 60 {
 		t.Error("no run of a CronJob was compared")
+	}
+}
+
+func addTo(sum, counts map[string]int) {
+	for what, n := range counts {
+		sum[what] += n
 	}
 }
 
@@ -80,7 +90,7 @@ const recovery = 5 * time.Minute
 // over.
 func TestExplainAfterFaults(t *testing.T) {
 	prepare()
-	tally := map[string]int{}
+	tally, seen := map[string]int{}, map[string]int{}
 	for seed := *fromFlag; seed < *fromFlag+5**explainFlag; seed++ {
 		p := draw(seed, false)
 		e := play(t, p, false)
@@ -93,11 +103,10 @@ func TestExplainAfterFaults(t *testing.T) {
 		for _, b := range r.wrong {
 			t.Errorf("world %d: %s", seed, b)
 		}
-		for what, n := range r.tally {
-			tally[what] += n
-		}
+		addTo(tally, r.tally)
+		addTo(seen, r.seen)
 	}
-	t.Logf("rests by state and what came next: %v", tally)
+	t.Logf("rests by state and what came next: %v; facts: %v", tally, seen)
 	for _, state := range []explain.State{
 		explain.BackingOff, explain.Running, explain.Complete, explain.Failed, explain.Suspended, explain.Paused, explain.Waiting,
 	} {
@@ -119,6 +128,7 @@ type reader struct {
 
 	wrong []string
 	tally map[string]int
+	seen  map[string]int // facts that a report must not contradict
 
 	// from is when explain is asked for the first time.
 	from time.Time
@@ -149,7 +159,7 @@ func newReader(p *plan) *reader {
 	return &reader{
 		behind: behind,
 		plan:   p, quiet: p.calmLag(), jobs: map[types.UID]*restingJob{}, pods: map[types.UID]*corev1.Pod{}, namespaces: map[string]*corev1.Namespace{},
-		events: map[types.UID]map[types.NamespacedName]corev1.Event{}, tally: map[string]int{},
+		events: map[types.UID]map[types.NamespacedName]corev1.Event{}, tally: map[string]int{}, seen: map[string]int{},
 	}
 }
 
@@ -198,6 +208,9 @@ func (r *reader) explain(j *restingJob, now time.Time) {
 		return
 	}
 	j.said, j.saidAt = report, now
+	for _, text := range contradictions(f, report, r.seen) {
+		r.wrongly(j, now, "%s", text)
+	}
 	r.waits(j)
 	r.tally[string(report.State)]++
 }

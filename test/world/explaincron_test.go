@@ -25,6 +25,7 @@ type cronReader struct {
 
 	wrong []string
 	tally map[string]int
+	seen  map[string]int // facts that a report must not contradict
 }
 
 // A restingCron is a CronJob, and what explain said of it when it came to rest.
@@ -36,7 +37,7 @@ type restingCron struct {
 }
 
 func newCronReader(p *plan) *cronReader {
-	return &cronReader{plan: p, quiet: p.calmLag(), crons: map[types.UID]*restingCron{}, jobs: map[types.UID]*batchv1.Job{}, tally: map[string]int{}}
+	return &cronReader{plan: p, quiet: p.calmLag(), crons: map[types.UID]*restingCron{}, jobs: map[types.UID]*batchv1.Job{}, tally: map[string]int{}, seen: map[string]int{}}
 }
 
 func (r *cronReader) read(j *journal) {
@@ -84,6 +85,9 @@ func (r *cronReader) explain(c *restingCron, now time.Time) {
 		return
 	}
 	c.said, c.saidAt = report, now
+	for _, text := range cronContradictions(f, report, r.seen) {
+		r.wrongly(c, now, "%s", text)
+	}
 	r.tally[string(report.State)]++
 }
 

@@ -154,6 +154,7 @@ func (k *kubelets) end(pod *corev1.Pod, f fate) {
 		k.status(pod, func(p *corev1.Pod) {
 			setEnded(p, corev1.PodFailed, fate{exit: 137})
 			disrupt(p, corev1.PodReasonTerminationByKubelet)
+			p.Status.Reason, p.Status.Message = "Evicted", "The node was low on resource: memory."
 		})
 	case preempted:
 		k.status(pod, func(p *corev1.Pod) { disrupt(p, corev1.PodReasonPreemptionByScheduler) })

@@ -23,7 +23,7 @@ func (w *world) do(s *step) error {
 		"put the tracking finalizer back": w.onPod, "take the tracking finalizer off": w.onPod,
 		"forge a pod": w.forgePod, "forge a run": w.forgeRun, "create a pod of it": w.createPod, "create a loose pod": w.createPod, "finish it": w.finish, "add a condition": w.addCondition,
 		"limit pods": w.limitPods, "limit no pods": w.limitPods, "annotate the namespace": w.annotateNamespace,
-		"delete a run": w.deleteRun, "delete the last run": w.deleteLastRun, "create a run of a time to come": w.createRun, "break watches": w.breakWatches, "compact": w.compact, "kill": w.kill, "freeze": w.freeze, "hang for it": w.freeze, "delete the lease": w.deleteLease,
+		"delete a run": w.deleteRun, "delete the last run": w.deleteLastRun, "create a run of a time to come": w.createRun, "create a run by hand": w.createRun, "break watches": w.breakWatches, "compact": w.compact, "kill": w.kill, "freeze": w.freeze, "hang for it": w.freeze, "delete the lease": w.deleteLease,
 		"set the clock": w.setClock, "switch the built-in controller on": w.second.switchOn, "switch the built-in controller off": w.second.switchOff,
 	}
 	if do, ok := doers[s.verb]; ok {
@@ -193,20 +193,31 @@ func (w *world) deleteJob(s *step, job *batchv1.Job) error {
 		metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletionPropagation(s.text))})
 }
 
-// createRun creates a Job of a CronJob that claims to be a run of a future time.
+// createRun creates a Job of a CronJob: one that claims to be a run of a future time, or one by hand, as
+// kubectl create job --from does. The text is the version in its owner reference.
 func (w *world) createRun(s *step) error {
 	c, key := w.actor(s.who).BatchV1(), s.key()
 	cron, err := c.CronJobs(key.Namespace).Get(background, key.Name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
+	owner := *metav1.NewControllerRef(cron, batchv1.SchemeGroupVersion.WithKind("CronJob"))
+	if s.text != "" {
+		owner.APIVersion = s.text
+	}
+	annotations := map[string]string{batchv1.CronJobScheduledTimestampAnnotation: time.Now().Add(s.d).UTC().Format(time.RFC3339)}
+	spec := *cron.Spec.JobTemplate.Spec.DeepCopy()
+	if s.verb == "create a run by hand" {
+		spec.Suspend = new(s.n > 0)
+		annotations = map[string]string{"cronjob.kubernetes.io/instantiate": "manual"}
+	}
 	_, err = c.Jobs(key.Namespace).Create(background, &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            key.Name + "-by-hand",
-			Annotations:     map[string]string{batchv1.CronJobScheduledTimestampAnnotation: time.Now().Add(s.d).UTC().Format(time.RFC3339)},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(cron, batchv1.SchemeGroupVersion.WithKind("CronJob"))},
+			Annotations:     annotations,
+			OwnerReferences: []metav1.OwnerReference{owner},
 		},
-		Spec: *cron.Spec.JobTemplate.Spec.DeepCopy(),
+		Spec: spec,
 	}, metav1.CreateOptions{})
 	return err
 }

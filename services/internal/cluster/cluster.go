@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/cli"
 )
@@ -173,7 +174,7 @@ func (r *Reader) PodsOf(ctx context.Context, job *batchv1.Job) ([]corev1.Pod, er
 			return nil, fmt.Errorf("list pods in namespace %s: %w", r.Namespace, err)
 		}
 		for i := range page.Items {
-			if metav1.IsControlledBy(&page.Items[i], job) {
+			if wire.ControlsPod(job, &page.Items[i]) {
 				pods = append(pods, page.Items[i])
 			}
 		}

@@ -208,7 +208,7 @@ func noObject(data []byte, t reflect.Type, err error) error {
 // its kind in this spelling, does not exist. Other groups may have kinds of the same names.
 func (o *Object) refuse(meta metav1.TypeMeta) {
 	group, _, _ := strings.Cut(meta.APIVersion, "/")
-	for _, kind := range []string{"Job", "CronJob"} {
+	for _, kind := range []string{"Job", "CronJob", "JobList", "CronJobList"} {
 		switch {
 		case !strings.EqualFold(meta.Kind, kind):
 		case meta.APIVersion == "":

@@ -200,10 +200,11 @@ spec:
 // object, which nobody looks at.
 func TestReadRefusesOtherVersions(t *testing.T) {
 	cases := map[string]manifest.Problem{
-		"{apiVersion: batch/v1beta1, kind: CronJob}": {Path: "apiVersion", Line: 1, Text: `"batch/v1beta1": expected batch/v1`},
-		"{apiVersion: v1, kind: Job}":                {Path: "apiVersion", Line: 1, Text: `"v1": expected batch/v1`},
-		"{kind: Job}":                                {Path: "apiVersion", Line: 1, Text: "is missing; expected batch/v1"},
-		"{apiVersion: batch/v1, kind: cronJob}":      {Path: "kind", Line: 1, Text: `"cronJob": expected CronJob`},
+		"{apiVersion: batch/v1beta1, kind: CronJob}":     {Path: "apiVersion", Line: 1, Text: `"batch/v1beta1": expected batch/v1`},
+		"{apiVersion: batch/v1beta1, kind: CronJobList}": {Path: "apiVersion", Line: 1, Text: `"batch/v1beta1": expected batch/v1`},
+		"{apiVersion: v1, kind: Job}":                    {Path: "apiVersion", Line: 1, Text: `"v1": expected batch/v1`},
+		"{kind: Job}":                                    {Path: "apiVersion", Line: 1, Text: "is missing; expected batch/v1"},
+		"{apiVersion: batch/v1, kind: cronJob}":          {Path: "kind", Line: 1, Text: `"cronJob": expected CronJob`},
 	}
 	for text, want := range cases {
 		objects, err := manifest.Read("f", []byte(text))

@@ -92,7 +92,7 @@ func recorded(o executor.Observation, e *jobpolicyv1.Explanation, explained []co
 func podOf(p *podcache.Pod) corev1.Pod {
 	pod := corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace(), UID: p.UID, CreationTimestamp: metav1.NewTime(p.Created)},
-		Status:     corev1.PodStatus{Phase: p.Phase()},
+		Status:     corev1.PodStatus{Phase: p.Phase(), Reason: p.Reason()},
 	}
 	if p.Index >= 0 {
 		pod.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: strconv.Itoa(int(p.Index))}

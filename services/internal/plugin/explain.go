@@ -225,6 +225,8 @@ func waitLines(waits []explain.Wait, now time.Time) []string {
 func nextLines(r *explain.Report, now time.Time) []string {
 	n := r.Next
 	switch finished := r.State == explain.Complete || r.State == explain.Failed; {
+	case n == nil && r.State == explain.Deleting:
+		return []string{"nothing, until its finalizers are removed; then it is gone"}
 	case n == nil && finished:
 		return []string{"nothing: it stays as it is until it is deleted"}
 	case n == nil:

@@ -69,6 +69,7 @@ func printCronJob(w io.Writer, r *explain.CronReport, wide bool, now time.Time) 
 	}
 	section(w, "Not started", skippedLines(r))
 	section(w, "Active", activeLines(r.Active, now))
+	section(w, "Created by hand, and active beside the runs", activeLines(r.ByHand, now))
 	section(w, "Ended, the newest first", endedLines(r.Ended, now))
 	fmt.Fprintln(w)
 	var rows [][]string
@@ -142,7 +143,11 @@ func activeLines(runs []explain.ActiveRun, now time.Time) []string {
 func endedLines(runs []explain.EndedRun, now time.Time) []string {
 	var lines []string
 	for _, run := range runs {
-		lines = append(lines, fmt.Sprintf("%s: %s (%s), %s", run.Job, run.Outcome, run.Reason, sinceText(run.Ended, now)))
+		byHand := ""
+		if run.ByHand {
+			byHand = ", created by hand"
+		}
+		lines = append(lines, fmt.Sprintf("%s%s: %s (%s), %s", run.Job, byHand, run.Outcome, run.Reason, sinceText(run.Ended, now)))
 	}
 	return lines
 }

@@ -48,7 +48,7 @@ func (s *scene) job(hour int, change ...func(*batchv1.Job)) {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "ns", Name: fmt.Sprintf("backup-%d", at.Unix()/60), UID: testUID(100 + hour), CreationTimestamp: *at,
 			Annotations:     map[string]string{batchv1.CronJobScheduledTimestampAnnotation: at.Format(time.RFC3339)},
-			OwnerReferences: []metav1.OwnerReference{{Kind: "CronJob", Name: "backup", UID: testUID(1), Controller: ptr.To(true)}},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1beta1", Kind: "CronJob", Name: "backup", UID: testUID(1), Controller: ptr.To(true)}},
 		},
 		Status: batchv1.JobStatus{StartTime: at, Active: 1},
 	}
@@ -69,6 +69,12 @@ func ended(kind batchv1.JobConditionType, reason string) func(*batchv1.Job) {
 		if kind == batchv1.JobComplete {
 			job.Status.CompletionTime = &at
 		}
+	}
+}
+
+func byHand(name string) func(*batchv1.Job) {
+	return func(job *batchv1.Job) {
+		job.Name, job.Annotations = name, map[string]string{"cronjob.kubernetes.io/instantiate": "manual"}
 	}
 }
 
@@ -163,6 +169,27 @@ var cronScenes = map[string]func(*scene){
 		s.annotate("jobpolicy.dev/run-now", "once more")
 		s.CronJob.Spec.ConcurrencyPolicy = batchv1.ForbidConcurrent
 		s.job(11)
+	},
+	"by-hand": func(s *scene) { // beside the policy Forbid, as kubectl create job --from makes it
+		s.CronJob.Spec.ConcurrencyPolicy = batchv1.ForbidConcurrent
+		s.CronJob.Status.LastScheduleTime = clockTime(12, 0)
+		s.job(12, byHand("backup-manual-2"))
+		s.job(11, byHand("backup-manual-1"), ended(batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded))
+		s.job(10, ended(batchv1.JobComplete, batchv1.JobReasonCompletionsReached))
+		s.CronJob.Status.Active = nil
+		s.warn("UnexpectedJob", "Saw a job that the controller did not create or forgot: backup-manual-2", clockTime(12, 1))
+	},
+	"by-hand-and-due": func(s *scene) {
+		s.CronJob.Spec.ConcurrencyPolicy = batchv1.ForbidConcurrent
+		s.Now = clockTime(12, 0).Add(2 * time.Second)
+		s.job(11, byHand("backup-manual"))
+		s.CronJob.Status.Active = nil
+	},
+	"copy-of-a-run": func(s *scene) { // with its annotation, and not listed by the built-in controller
+		s.CronJob.Spec.ConcurrencyPolicy = batchv1.ForbidConcurrent
+		s.CronJob.Status.LastScheduleTime = clockTime(12, 0)
+		s.job(12, func(job *batchv1.Job) { job.Name = "copy" })
+		s.CronJob.Status.Active = nil
 	},
 	"gone": func(s *scene) { // a Job of the active list that is not there
 		s.CronJob.Status.LastScheduleTime = clockTime(12, 0)

@@ -159,7 +159,7 @@ func cronsOf(file string, stdin io.Reader) ([]namedCronJob, error) {
 	}
 	var crons []namedCronJob
 	for _, o := range objects {
-		if o.Incomplete && strings.EqualFold(o.Kind, "CronJob") {
+		if o.Incomplete && strings.EqualFold(strings.TrimSuffix(o.Kind, "List"), "CronJob") {
 			p := o.Problems[0]
 			return nil, fmt.Errorf("%s:%d: %s: %s", o.File, p.Line, p.Path, p.Text)
 		}

@@ -191,6 +191,9 @@ func progress(job *batchv1.Job) string {
 	if ptr.Deref(job.Spec.Suspend, false) {
 		line += ", suspended"
 	}
+	if job.DeletionTimestamp != nil {
+		line += ", being deleted"
+	}
 	return line
 }
 

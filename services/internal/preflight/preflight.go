@@ -201,7 +201,7 @@ func lists(c *batchv1.CronJob, all *Cluster) bool {
 	}
 	for i := range all.Jobs {
 		j := &all.Jobs[i]
-		if owner := metav1.GetControllerOf(j); active[j.UID] && (owner == nil || owner.UID != c.UID) {
+		if active[j.UID] && !wire.ControlsJob(c, j) {
 			return true
 		}
 	}
@@ -213,7 +213,7 @@ func lists(c *batchv1.CronJob, all *Cluster) bool {
 func namesake(c *batchv1.CronJob, all *Cluster) bool {
 	for i := range all.Jobs {
 		j := &all.Jobs[i]
-		if owner := metav1.GetControllerOf(j); owner != nil && j.Namespace == c.Namespace && owner.Name == c.Name && owner.UID != c.UID {
+		if owner := metav1.GetControllerOf(j); owner != nil && j.Namespace == c.Namespace && owner.Name == c.Name && !wire.ControlsJob(c, j) {
 			return true
 		}
 	}

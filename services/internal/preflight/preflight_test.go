@@ -30,7 +30,7 @@ func cron(name string, change func(*batchv1.CronJob)) batchv1.CronJob {
 
 func controlledBy(name string, uid types.UID) func(*batchv1.Job) {
 	return func(j *batchv1.Job) {
-		j.OwnerReferences = []metav1.OwnerReference{{Kind: "CronJob", Name: name, UID: uid, Controller: ptr.To(true)}}
+		j.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1beta1", Kind: "CronJob", Name: name, UID: uid, Controller: ptr.To(true)}}
 	}
 }
 

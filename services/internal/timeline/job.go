@@ -66,7 +66,10 @@ func lineOf(job *batchv1.Job, p *corev1.Pod) int {
 
 func barOf(p *corev1.Pod) Bar {
 	b := Bar{Name: p.Name, Created: p.CreationTimestamp.Time, Text: string(p.Status.Phase)}
-	restarts, exit := int32(0), ""
+	restarts, exit, itself := int32(0), "", ""
+	if reason := p.Status.Reason; reason != "" { // It says more than how a container was ended.
+		itself = ", " + reason
+	}
 	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
 		restarts += s.RestartCount
 		if running := s.State.Running; running != nil {
@@ -88,7 +91,7 @@ func barOf(p *corev1.Pod) Bar {
 	case corev1.PodSucceeded:
 		b.Outcome, b.Text = "succeeded", "succeeded"
 	case corev1.PodFailed:
-		b.Outcome, b.Text = "failed", "failed"+exit
+		b.Outcome, b.Text = "failed", "failed"+itself+exit
 	default:
 		b.Ended = time.Time{} // a container may have ended, but the pod has not
 	}

@@ -1,7 +1,7 @@
 // Command checkrules checks the architecture of the workspace. It reads the modules listed in go.work and reports
 // every place that breaks a rule of the table in rules.go.
 //
-//	checkrules [-C dir] [-align] [imports] [purity] [versions] [docs]
+//	checkrules [-C dir] [-align] [imports] [purity] [versions] [docs] [owners]
 //
 // imports: what go.mod of each module may require, and what the engine may link in the end. What source files may import
 // is checked by golangci-lint (.golangci.yml).
@@ -9,6 +9,7 @@
 // that it has no clock, no randomness and no I/O.
 // versions: one version of each dependency, and one go directive, in every module.
 // docs: the versions that Markdown files name are those of go.mod, the Helm chart and the changelog.
+// owners: no code compares the API version of an owner or another object.
 //
 // With -align it first mends what versions would report, by go get and go mod tidy in the modules that lag.
 //

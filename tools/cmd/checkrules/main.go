@@ -23,6 +23,7 @@ var checks = []struct {
 	{"purity", checkPurity},
 	{"versions", func(ws *workspace) ([]violation, error) { return checkVersions(ws), nil }},
 	{"docs", checkDocs},
+	{"owners", checkOwners},
 }
 
 // run is the command without its process: it returns the exit status.
@@ -96,7 +97,7 @@ func wantedNames(names []string) (map[string]bool, error) {
 	wanted := map[string]bool{}
 	for _, name := range names {
 		if !known[name] {
-			return nil, fmt.Errorf("no group of rules is called %q: imports, purity, versions, docs", name)
+			return nil, fmt.Errorf("no group of rules is called %q: imports, purity, versions, docs, owners", name)
 		}
 		wanted[name] = true
 	}

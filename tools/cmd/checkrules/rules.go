@@ -71,6 +71,10 @@ var sortingCalls = []string{"slices.Sorted", "slices.SortedFunc", "slices.Sorted
 // orderWaiver on the line of a walk over a map, or on the line above, followed by the reason, allows that walk.
 const orderWaiver = "// order does not matter: "
 
+// readsVersions are the packages that may compare API versions: what a manifest says decides whether the API server
+// takes it.
+var readsVersions = []string{"services/internal/manifest"}
+
 // toolVersions are the dependencies whose version in the tools module must be that of the workspace, because the
 // tool writes code for the library.
 var toolVersions = []string{protobufRuntime}

@@ -1,0 +1,84 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/engine/simulate"
+	"jobpolicy.dev/executor/wire"
+)
+
+// deleting: finalizers keep the Job, whether it has finished or not. Its conditions say no more
+// what becomes of it.
+func (w *work) deleting() bool {
+	if w.Job.DeletionTimestamp == nil {
+		return false
+	}
+	ended := ""
+	if c := wire.FinishedCondition(w.Job); c != nil {
+		ended = fmt.Sprintf(" Before that it was %s: %s.", c.Type, sentence(c.Reason, c.Message))
+	}
+	w.Change = append(w.Change, whoRemoves(w.Job.Finalizers, "pods")...)
+	return w.say(Deleting, "Deletion of the Job was requested at %s. %s%s", w.when(w.Job.DeletionTimestamp.Time), kept(w.Job.Finalizers), ended)
+}
+
+// kept says which finalizers keep an object that is being deleted.
+func kept(finalizers []string) string {
+	switch len(finalizers) {
+	case 0:
+		return "Nothing keeps it."
+	case 1:
+		return fmt.Sprintf("The finalizer %s keeps it.", finalizers[0])
+	}
+	return fmt.Sprintf("The finalizers %s keep it.", strings.Join(finalizers, ", "))
+}
+
+// whoRemoves says of each finalizer who removes it, and when. dependents are the objects that the
+// object owns.
+func whoRemoves(finalizers []string, dependents string) []string {
+	var lines []string
+	for _, f := range finalizers {
+		switch f {
+		case metav1.FinalizerDeleteDependents:
+			lines = append(lines, fmt.Sprintf("%s: the garbage collector removes it when the %s are gone, which it deletes first (--cascade=foreground).", f, dependents))
+		case metav1.FinalizerOrphanDependents:
+			lines = append(lines, fmt.Sprintf("%s: the garbage collector removes it when it has taken the owner references off the %s, which stay (--cascade=orphan).", f, dependents))
+		default:
+			lines = append(lines, f+": the tool that has set it has to remove it. If the tool is gone, remove it by hand; then what it was to do is not done.")
+		}
+	}
+	return lines
+}
+
+// lateEnd finds a pod that should be gone. Its node may be gone, or a finalizer keeps it.
+func (w *work) lateEnd(p *corev1.Pod) (PodProblem, bool) {
+	late := w.Now.Sub(p.DeletionTimestamp.Time)
+	if late < reactionTime {
+		return PodProblem{}, false
+	}
+	since, reason := simulate.Clock(late.Round(accuracy)), ""
+	if itself := ofItself(p); itself != "" {
+		reason = " (" + itself + ")"
+	}
+	if !ended(p) && p.Spec.NodeName != "" {
+		return PodProblem{
+			Kind: "terminating", Why: fmt.Sprintf("should have ended %s ago, and still runs on node %s%s", since, p.Spec.NodeName, reason),
+			Change: "See whether the node is there (kubectl get nodes) and what finalizers the pod has.",
+		}, true
+	}
+	if len(p.Finalizers) == 0 {
+		return PodProblem{}, false
+	}
+	change := "The tools that have set them have to remove them."
+	if slices.Contains(p.Finalizers, batchv1.JobTrackingFinalizer) {
+		change = fmt.Sprintf("%s removes %s when the status of the Job counts the pod; the others have their own tools.", manager(w.Job), batchv1.JobTrackingFinalizer)
+	}
+	return PodProblem{
+		Kind: "terminating", Why: fmt.Sprintf("should be gone since %s%s. %s", since, reason, kept(p.Finalizers)), Change: change,
+	}, true
+}
