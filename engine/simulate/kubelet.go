@@ -37,10 +37,10 @@ const (
 
 func (c *Container) sidecar() bool { return c.Init && c.RestartPolicy == restartAlways }
 
-// restarted says whether a container that ended with an exit code is started again
+// Restarted says whether a container that ended with an exit code is started again
 // (upstream ContainerShouldRestart; that init containers are not restarted after a success
 // is in computeInitContainerActions; both v1.36).
-func (c *Container) restarted(exitCode int32, pod jobpolicyv1.RestartPolicy) bool {
+func (c *Container) Restarted(exitCode int32, pod jobpolicyv1.RestartPolicy) bool {
 	if c.Init && !c.sidecar() && exitCode == 0 {
 		return false
 	}
@@ -58,7 +58,7 @@ func (c *Container) restarted(exitCode int32, pod jobpolicyv1.RestartPolicy) boo
 
 // restartable says whether some exit code restarts the container.
 func (c *Container) restartable(pod jobpolicyv1.RestartPolicy) bool {
-	return len(c.RestartRules) > 0 || c.restarted(1, pod)
+	return len(c.RestartRules) > 0 || c.Restarted(1, pod)
 }
 
 // The kubelet's delay before it restarts a container.

@@ -161,6 +161,17 @@ Failed BackoffLimitExceeded after 5s; pods 1
 	})
 }
 
+// A pod whose deadline is over before its sidecar has ended fails, although its work is done.
+func TestADeadlineWhileASidecarEnds(t *testing.T) {
+	r, err := simulate.Play(simulate.Scenario{
+		Spec: spec(1, func(s *jobpolicyv1.JobSpec) { s.BackoffLimit = 0 }), PodDeadline: 10 * time.Second, StopDelay: 2 * time.Second,
+		Containers: []simulate.Container{{Name: "proxy", Init: true, RestartPolicy: "Always"}, {Name: "main"}}, Scripts: script(t, "0:succeed@8s"),
+	})
+	if err != nil || r.Verdict != "Failed" || r.Pods[0].Outcome != "failed" {
+		t.Errorf("error %v, story\n%s", err, story(r))
+	}
+}
+
 // A play in which containers restart for ever ends, and says why the Job does not.
 func TestEndlessRestarts(t *testing.T) {
 	sc := simulate.Scenario{

@@ -131,7 +131,7 @@ func (p *player) endContainer(pod *simPod, c *simContainer, o Outcome) {
 		return
 	}
 	c.state, c.exitCode, pod.ready = done, o.ExitCode, false
-	if c.restarted(o.ExitCode, p.spec.GetRestartPolicy()) {
+	if c.Restarted(o.ExitCode, p.spec.GetRestartPolicy()) {
 		p.restart(pod, c)
 		return
 	}
@@ -179,7 +179,7 @@ const shownRestarts = 3
 func (p *player) endless(c *simContainer, o Outcome, last bool) bool {
 	policy := p.spec.GetRestartPolicy()
 	return policy == jobpolicyv1.RestartPolicy_RESTART_POLICY_NEVER &&
-		(c.RestartPolicy == restartAlways || last && o.Ending != Evicted && c.restarted(o.ExitCode, policy))
+		(c.RestartPolicy == restartAlways || last && o.Ending != Evicted && c.Restarted(o.ExitCode, policy))
 }
 
 // overdue stops a pod whose own deadline is over.

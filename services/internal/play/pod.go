@@ -7,26 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/services/internal/manifest"
 )
-
-func containers(list []corev1.Container, init bool) []simulate.Container {
-	var out []simulate.Container
-	for _, c := range list {
-		to := simulate.Container{Name: c.Name, Init: init}
-		if c.RestartPolicy != nil {
-			to.RestartPolicy = string(*c.RestartPolicy)
-		}
-		for _, r := range c.RestartPolicyRules {
-			to.RestartRules = append(to.RestartRules, simulate.RestartRule{
-				Except: r.ExitCodes.Operator == corev1.ContainerRestartRuleOnExitCodesOpNotIn, ExitCodes: r.ExitCodes.Values,
-			})
-		}
-		out = append(out, to)
-	}
-	return out
-}
 
 // seconds is a number of seconds, at most the 292 years that a Duration holds.
 func seconds(n int64) time.Duration {

@@ -35,7 +35,7 @@ func Scenario(job *batchv1.Job, sc simulate.Scenario) (simulate.Scenario, error)
 	if p := notPlayed(pod); p != nil {
 		return sc, fmt.Errorf("%s: spec.template.spec.%s: %s", name, p.Path, p.Text)
 	}
-	sc.Containers = append(containers(pod.InitContainers, true), containers(pod.Containers, false)...)
+	sc.Containers = jobcheck.KubeletContainers(pod)
 	if s := pod.ActiveDeadlineSeconds; s != nil {
 		sc.PodDeadline = seconds(*s)
 	}
