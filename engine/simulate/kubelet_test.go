@@ -188,18 +188,21 @@ func TestEndlessRestarts(t *testing.T) {
 	}
 }
 
-// A long run resets the delay.
-func TestRestartDelayIsReset(t *testing.T) {
-	r, err := simulate.Play(simulate.Scenario{
-		Spec:    spec(1, func(s *jobpolicyv1.JobSpec) { s.RestartPolicy, s.BackoffLimit = onFailure, 9 }),
-		Scripts: script(t, "*:fail@1s,fail@1s,fail@10m1s,fail@1s,succeed@1s"),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The delays are 0, 10 s, 0 and 10 s.
-	if want := time.Second + 1*time.Second + 1*time.Second + 10*time.Second + 601*time.Second + 1*time.Second + 10*time.Second + 1*time.Second; r.Makespan != want {
-		t.Errorf("Complete after %s, want %s\n%s", r.Makespan, want, story(r))
+// The delays between restarts double up to 5 minutes, and a long run resets them.
+func TestRestartDelays(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"*:fail@1s,fail@1s,fail@10m1s,fail@1s,succeed@1s":                              10*time.Second + 10*time.Second + 10*time.Minute + 5*time.Second,
+		"*:fail@1s,fail@1s,fail@1s,fail@1s,fail@1s,fail@1s,fail@1s,fail@1s,succeed@1s": (10+20+40+80+160+300+300)*time.Second + 9*time.Second,
+	} {
+		r, err := simulate.Play(simulate.Scenario{
+			Spec: spec(1, func(s *jobpolicyv1.JobSpec) { s.RestartPolicy, s.BackoffLimit = onFailure, 9 }), Scripts: script(t, text),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want += simulate.DefaultStartDelay; r.Verdict != "Complete" || r.Makespan != want {
+			t.Errorf("%s after %s, want Complete after %s\n%s", r.Verdict, r.Makespan, want, story(r))
+		}
 	}
 }
 
