@@ -11,7 +11,8 @@
 // cluster is. Pods need StartDelay before they run, and StopDelay to end after they
 // were deleted.
 //
-// A container that fails in a pod with the restart policy OnFailure is restarted as
-// the kubelet does it: at once after the first failure, then after 10 s, doubled
-// with each further failure up to 5 min.
+// Of the kubelet it plays what decides how a pod ends: the restart policies and rules of
+// containers, init containers, sidecars, the pod's deadline and its grace period. A
+// container is restarted at once the first time, then after 10 s, doubled with each further
+// restart up to 5 min.
 package simulate

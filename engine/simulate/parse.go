@@ -10,18 +10,23 @@ import (
 )
 
 // expectedScript is part of the error for a script that cannot be read.
-const expectedScript = "expected PODS:OUTCOME[@DURATION][,OUTCOME…] with an index, a range such as 0-4, or * for PODS, " +
+const expectedScript = "expected PODS[/CONTAINER]:OUTCOME[@DURATION][,OUTCOME…] with an index, a range such as 0-4, or * for PODS, " +
 	"and succeed, fail, fail(EXITCODE), evict, hang or stuck for OUTCOME"
 
 var outcomeForm = regexp.MustCompile(`^([a-z]+)(?:\(([^)]*)\))?(?:@(.+))?$`)
 
-// ParseScript reads a script such as 0:fail(42)@30s,succeed or *:evict@1m.
+// ParseScript reads a script such as 0:fail(42)@30s,succeed or *:evict@1m, or 0/setup:fail
+// for a certain container.
 func ParseScript(text string) (Script, error) {
 	pods, outcomes, ok := strings.Cut(text, ":")
 	if !ok {
 		return Script{}, fmt.Errorf("%q: %s", text, expectedScript)
 	}
-	var s Script
+	pods, container, named := strings.Cut(pods, "/")
+	if named && container == "" {
+		return Script{}, fmt.Errorf("%q: %s", text, expectedScript)
+	}
+	s := Script{Container: container}
 	var err error
 	if s.First, s.Last, err = parsePods(pods); err != nil {
 		return Script{}, err

@@ -23,8 +23,8 @@ type player struct {
 	sc     Scenario
 	now    time.Duration
 	events agenda
-	// planned counts events.
-	planned int
+	// planned counts events, and loops those of the agenda in which containers only restart.
+	planned, loops int
 
 	job    *jobpolicyv1.JobRef
 	spec   *jobpolicyv1.JobSpec
@@ -34,10 +34,11 @@ type player struct {
 	// pods are the pods that run or hold the finalizer, in the order of creation.
 	pods    []*simPod
 	tracked map[string]bool
-	// attempts counts the pods of an index; runs counts the runs of containers for a
-	// simPod.key.
+	// attempts counts the pods of an index, runs the runs of a container of an index (or of
+	// a pod, if there are no indexes), restarts all restarts of containers.
 	attempts map[int32]int
-	runs     map[int32]int
+	runs     map[runKey]int
+	restarts int
 
 	result  *Result
 	current []*Entry
@@ -46,6 +47,12 @@ type player struct {
 	// ended is when a condition last changed. At the end of the play that is when the
 	// Job finished.
 	ended time.Duration
+}
+
+// A runKey is a simPod.key and the name of a container.
+type runKey struct {
+	pod       int32
+	container string
 }
 
 // Play plays a scenario to its end. The error names the field of the scenario that is
@@ -77,7 +84,7 @@ func newPlayer(sc Scenario) *player {
 	p := &player{
 		sc: sc, job: proto.CloneOf(sc.Job), spec: proto.CloneOf(sc.Spec),
 		status: &jobpolicyv1.JobStatus{}, retry: &jobpolicyv1.RetryFacts{},
-		tracked: map[string]bool{}, attempts: map[int32]int{}, runs: map[int32]int{}, result: &Result{},
+		tracked: map[string]bool{}, attempts: map[int32]int{}, runs: map[runKey]int{}, result: &Result{},
 	}
 	if len(p.job.GetUid()) == 0 {
 		p.job.Uid = podUID(-2)
@@ -106,6 +113,32 @@ func (p *player) in(delay time.Duration, do func()) {
 	p.plan(at, do)
 }
 
+// inLoop is in for an event of a container.
+func (p *player) inLoop(c *simContainer, delay time.Duration, do func()) {
+	if !c.loops {
+		p.in(delay, do)
+		return
+	}
+	p.loops++
+	p.in(delay, func() { p.loops--; do() })
+}
+
+// loopText says what keeps the Job open when containers restart, and nothing else will ever
+// happen. A sidecar that restarts does not keep its pod from ending.
+func (p *player) loopText() string {
+	for _, pod := range p.pods {
+		for _, c := range pod.containers {
+			if c.loops && !c.sidecar() && pod.runs() {
+				return fmt.Sprintf("container %s is restarted for ever: restarts do not count toward backoffLimit when the pod's restart policy is Never, "+
+					"and neither the Job nor its pods have a deadline", c.Name)
+			}
+		}
+	}
+	return nothingHappens
+}
+
+const nothingHappens = "nothing more happens"
+
 // nextMoment is the time of the next event. ok is false if there is none within the
 // scenario's span.
 func (p *player) nextMoment(requeue *time.Duration) (at time.Duration, ok bool) {
@@ -119,8 +152,14 @@ func (p *player) nextMoment(requeue *time.Duration) (at time.Duration, ok bool) 
 	case p.tooManyPods():
 		p.result.Stopped = fmt.Sprintf("more than %d pods were created", p.sc.MaxPods)
 		return 0, false
+	case p.restarts > p.sc.MaxPods:
+		p.result.Stopped = fmt.Sprintf("containers were restarted more than %d times", p.sc.MaxPods)
+		return 0, false
+	case requeue == nil && p.loops == len(p.events) && p.loops > 0:
+		p.result.Stopped = p.loopText()
+		return 0, false
 	case !ok:
-		p.result.Stopped = "nothing more happens"
+		p.result.Stopped = nothingHappens
 	case at > p.sc.Span || at == never:
 		p.result.Stopped = fmt.Sprintf("the play may last %s", Clock(p.sc.Span))
 		return 0, false

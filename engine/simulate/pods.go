@@ -1,44 +1,42 @@
 package simulate
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"time"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
-
-// The kubelet's delay before it restarts a container that failed.
-const (
-	restartDelay    = 10 * time.Second
-	maxRestartDelay = 5 * time.Minute
-)
-
-// exitStopped is the exit code of a container that a signal ended.
-const exitStopped = 143
 
 // simPod is one pod of the play.
 type simPod struct {
 	life *Pod
 	uid  []byte
 	// key is the index, or the number of the pod: what scripts name.
-	key   int32
-	index *int32
-	phase jobpolicyv1.PodPhase
+	key        int32
+	index      *int32
+	phase      jobpolicyv1.PodPhase
+	containers []*simContainer
 
 	tracked, ready, deleting, disrupted bool
+	// stopping: its containers are being stopped, but it is not deleted. overdue: its
+	// deadline is over.
+	stopping, overdue bool
 
 	readySince, finished time.Duration
-	restarts             int32
 	failures, ignored    int32
-	exitCode             int32
 }
 
-func (p *simPod) ended() bool {
-	return p.phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED || p.phase == jobpolicyv1.PodPhase_POD_PHASE_FAILED
+func (pod *simPod) ended() bool {
+	return pod.phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED || pod.phase == jobpolicyv1.PodPhase_POD_PHASE_FAILED
 }
 
-func (p *simPod) active() bool { return !p.ended() && !p.deleting }
+func (pod *simPod) active() bool { return !pod.ended() && !pod.deleting }
+
+// runs says whether the kubelet still starts containers of the pod.
+func (pod *simPod) runs() bool { return pod.active() && !pod.stopping }
 
 func podUID(number int) []byte {
 	uid := append(make([]byte, 0, 16), "simulate"...)
@@ -54,6 +52,9 @@ func (p *player) addPod(index *int32, counts *jobpolicyv1.IndexFailureCount) {
 		phase:    jobpolicyv1.PodPhase_POD_PHASE_PENDING,
 		failures: counts.GetFailures(), ignored: counts.GetIgnoredFailures(),
 	}
+	for i := range p.sc.Containers {
+		pod.containers = append(pod.containers, &simContainer{Container: &p.sc.Containers[i]})
+	}
 	if index != nil {
 		pod.key, life.Index = *index, index
 		life.Attempt = p.attempts[*index]
@@ -67,70 +68,99 @@ func (p *player) addPod(index *int32, counts *jobpolicyv1.IndexFailureCount) {
 	p.pods = append(p.pods, pod)
 	p.tracked[string(pod.uid)] = true
 	p.say(PodsCreated, pod, "")
-	if p.sc.outcome(pod.key, p.runs[pod.key]).Ending == NeverStarts {
-		return
+	p.in(p.sc.StartDelay, func() { p.sync(pod) })
+	if p.sc.PodDeadline > 0 {
+		p.in(p.sc.PodDeadline, func() { p.overdue(pod) })
 	}
-	p.in(p.sc.StartDelay, func() { p.start(pod) })
 }
 
-func (p *player) start(pod *simPod) {
-	if !pod.active() {
+// sync does what the kubelet does next with a pod.
+func (p *player) sync(pod *simPod) {
+	if !pod.runs() {
 		return
 	}
-	pod.phase, pod.ready, pod.readySince = jobpolicyv1.PodPhase_POD_PHASE_RUNNING, true, p.now
-	started := p.now
-	pod.life.Started = &started
-	p.say(PodsStarted, pod, "")
-	p.runContainer(pod)
+	start, over := pod.next()
+	if over {
+		p.stop(pod)
+		return
+	}
+	for _, c := range start {
+		p.runContainer(pod, c)
+	}
+	if len(start) > 0 {
+		p.sync(pod) // After a sidecar, the next one starts, too.
+		return
+	}
+	if pod.life.Started == nil && pod.began() {
+		started := p.now
+		pod.phase, pod.life.Started = jobpolicyv1.PodPhase_POD_PHASE_RUNNING, &started
+		p.say(PodsStarted, pod, "")
+	}
+	if ready := pod.allRun(); ready != pod.ready {
+		pod.ready, pod.readySince = ready, p.now
+	}
 }
 
-// runContainer starts the pod's container, and plans its end.
-func (p *player) runContainer(pod *simPod) {
-	o := p.sc.outcome(pod.key, p.runs[pod.key])
-	p.runs[pod.key]++
+// runContainer starts a container, and plans its end.
+func (p *player) runContainer(pod *simPod, c *simContainer) {
+	key := runKey{pod.key, c.Name}
+	o, last := p.sc.outcome(pod.key, c.Container, p.runs[key])
+	p.runs[key]++
+	if o.Ending == NeverStarts && c.state == notStarted {
+		c.state = unstartable
+		return
+	}
+	c.state = running
 	if o.Ending == Hangs || o.Ending == NeverStarts {
 		return
 	}
-	p.in(o.After, func() {
-		if pod.active() {
-			p.endContainer(pod, o)
+	c.loops = c.restarts >= shownRestarts && p.endless(c, o, last)
+	p.inLoop(c, o.After, func() {
+		if pod.runs() {
+			p.endContainer(pod, c, o)
 		}
 	})
 }
 
-func (p *player) endContainer(pod *simPod, o Outcome) {
-	switch {
-	case o.Ending == Succeeds:
-		p.end(pod, jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED, 0)
-		p.say(PodsSucceeded, pod, "")
-	case o.Ending == Evicted:
+func (p *player) endContainer(pod *simPod, c *simContainer, o Outcome) {
+	if o.Ending == Evicted {
 		pod.disrupted = true
-		p.end(pod, jobpolicyv1.PodPhase_POD_PHASE_FAILED, exitStopped)
+		pod.halt(exitTerminated)
+		p.end(pod)
 		p.say(PodsEvicted, pod, "")
-	case p.spec.GetRestartPolicy() == jobpolicyv1.RestartPolicy_RESTART_POLICY_ON_FAILURE:
-		p.restart(pod, o.ExitCode)
-	default:
-		p.end(pod, jobpolicyv1.PodPhase_POD_PHASE_FAILED, o.ExitCode)
-		p.say(PodsFailed, pod, fmt.Sprintf("exit code %d", o.ExitCode))
+		return
 	}
+	c.state, c.exitCode, pod.ready = done, o.ExitCode, false
+	if c.Restarted(o.ExitCode, p.spec.GetRestartPolicy()) {
+		p.restart(pod, c)
+		return
+	}
+	// If the pod ends now, it is the pod of which this is said.
+	if _, over := pod.next(); (!over || pod.anyRuns()) && (!c.Init || o.ExitCode != 0) {
+		p.sayEnd(pod, c, "")
+	}
+	p.sync(pod)
 }
 
-// restart starts a failed container again, in its pod, after the kubelet's delay.
-func (p *player) restart(pod *simPod, exitCode int32) {
-	pod.ready = false
-	delay := crashLoopDelay(pod.restarts)
-	p.say(ContainersFailed, pod, fmt.Sprintf("exit code %d; restarted in the pod %s", exitCode, soon(delay)))
-	pod.exitCode = exitCode
-	pod.life.Failures = append(pod.life.Failures, p.now)
-	p.in(delay, func() {
-		if !pod.active() {
+// restart starts a container again, in its pod, after the kubelet's delay.
+func (p *player) restart(pod *simPod, c *simContainer) {
+	delay := c.nextDelay(p.now)
+	c.state = restarting
+	p.sayEnd(pod, c, "; restarted in the pod "+soon(delay))
+	if c.exitCode != 0 {
+		pod.life.Failures = append(pod.life.Failures, p.now)
+	}
+	p.inLoop(c, delay, func() {
+		if !pod.runs() {
 			return
 		}
-		pod.restarts++
+		c.restarts++
+		c.delay, c.restartedAt = delay, p.now
 		pod.life.Restarts++
-		pod.ready, pod.readySince = true, p.now
-		p.say(ContainersRestarted, pod, fmt.Sprintf("restart %d", pod.restarts))
-		p.runContainer(pod)
+		p.restarts++
+		p.sayOf(ContainersRestarted, pod, c, fmt.Sprintf("restart %d", c.restarts))
+		p.runContainer(pod, c)
+		p.sync(pod)
 	})
 }
 
@@ -141,40 +171,80 @@ func soon(d time.Duration) string {
 	return "after " + Clock(d)
 }
 
-func crashLoopDelay(restarts int32) time.Duration {
-	if restarts == 0 {
-		return 0
-	}
-	delay := restartDelay
-	for range restarts - 1 {
-		delay = min(2*delay, maxRestartDelay)
-	}
-	return delay
+// shownRestarts is how many restarts of a container are shown before a play ends in which
+// nothing else happens.
+const shownRestarts = 3
+
+// endless says whether a container is restarted for ever, and the Job does not count it.
+func (p *player) endless(c *simContainer, o Outcome, last bool) bool {
+	policy := p.spec.GetRestartPolicy()
+	return policy == jobpolicyv1.RestartPolicy_RESTART_POLICY_NEVER &&
+		(c.RestartPolicy == restartAlways || last && o.Ending != Evicted && c.Restarted(o.ExitCode, policy))
 }
 
-func (p *player) end(pod *simPod, phase jobpolicyv1.PodPhase, exitCode int32) {
-	pod.phase, pod.ready, pod.finished, pod.exitCode = phase, false, p.now, exitCode
+// overdue stops a pod whose own deadline is over.
+func (p *player) overdue(pod *simPod) {
+	if !pod.active() {
+		return
+	}
+	pod.overdue = true
+	p.say(PodsOverdue, pod, fmt.Sprintf("activeDeadlineSeconds of the pod is %.0f", p.sc.PodDeadline.Seconds()))
+	p.stop(pod)
+}
+
+// stop ends a pod: its containers have ended, but for the sidecars, or must end. The
+// kubelet writes the last phase when nothing runs any more.
+func (p *player) stop(pod *simPod) {
+	if pod.stopping {
+		return
+	}
+	pod.stopping, pod.ready = true, false
+	end := func() {
+		if !pod.active() {
+			return
+		}
+		pod.halt(p.stopCode())
+		p.end(pod)
+		p.sayOutcome(pod)
+	}
+	if pod.anyRuns() {
+		p.in(p.stopTime(), end)
+		return
+	}
+	end()
+}
+
+// stopTime is how long containers need to end, and stopCode their exit code: what does not
+// end in the pod's grace period is killed.
+func (p *player) stopTime() time.Duration { return min(p.sc.StopDelay, p.sc.GracePeriod) }
+
+func (p *player) stopCode() int32 {
+	if p.sc.StopDelay > p.sc.GracePeriod {
+		return exitKilled
+	}
+	return exitTerminated
+}
+
+func (p *player) end(pod *simPod) {
+	pod.phase = jobpolicyv1.PodPhase_POD_PHASE_FAILED
+	if !pod.disrupted && !pod.overdue && pod.succeeded() {
+		pod.phase = jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED
+	}
 	ended := p.now
+	pod.ready, pod.finished = false, ended
 	pod.life.Ended = &ended
-	pod.life.ExitCode = exitCode
-	switch {
-	case pod.disrupted:
-		pod.life.Outcome = "evicted"
-	case phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED:
-		pod.life.Outcome = "succeeded"
-	case pod.deleting:
-		pod.life.Outcome = "deleted"
-	default:
-		pod.life.Outcome = "failed"
+	pod.life.Outcome = pod.outcome()
+	if exits := pod.exits(false); len(exits) > 0 {
+		pod.life.ExitCode = exits[0].GetExitCode()
 	}
 	if !pod.tracked {
 		return // it counts nowhere
 	}
-	if at := p.at(p.now); phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED {
+	if at := p.at(p.now); pod.phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED {
 		p.retry.LastSuccessTime = at
 		p.retry.RecentFailures = nil
 	} else {
-		p.retry.RecentFailures = append(p.retry.RecentFailures, &jobpolicyv1.PodFailureFact{FinishedTime: at, Failure: p.failure(pod)})
+		p.retry.RecentFailures = append(p.retry.RecentFailures, &jobpolicyv1.PodFailureFact{FinishedTime: at, Failure: pod.failure()})
 		if n := len(p.retry.RecentFailures); n > maxRecentFailures {
 			p.retry.RecentFailures = p.retry.RecentFailures[n-maxRecentFailures:]
 		}
@@ -184,16 +254,29 @@ func (p *player) end(pod *simPod, phase jobpolicyv1.PodPhase, exitCode int32) {
 // maxRecentFailures is how many recent failures the contract allows.
 const maxRecentFailures = 64
 
-// remove deletes a pod: it ends a little later, as failed.
+func (pod *simPod) outcome() string {
+	switch {
+	case pod.disrupted:
+		return "evicted"
+	case pod.phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED:
+		return "succeeded"
+	case pod.deleting:
+		return "deleted"
+	}
+	return "failed"
+}
+
+// remove deletes a pod: it ends a little later.
 func (p *player) remove(pod *simPod, releaseFirst bool, why string) {
 	pod.deleting, pod.ready, pod.finished = true, false, p.now
 	if releaseFirst {
 		p.release(pod)
 	}
 	p.say(PodsDeleted, pod, why)
-	p.in(p.sc.StopDelay, func() {
+	p.in(p.stopTime(), func() {
 		if !pod.ended() {
-			p.end(pod, jobpolicyv1.PodPhase_POD_PHASE_FAILED, exitStopped)
+			pod.halt(p.stopCode())
+			p.end(pod)
 		}
 	})
 }
@@ -204,15 +287,32 @@ func (p *player) release(pod *simPod) {
 }
 
 // failure is what the pod failure policy reads.
-func (p *player) failure(pod *simPod) *jobpolicyv1.PodFailure {
-	f := &jobpolicyv1.PodFailure{PodName: pod.life.Name}
-	if pod.exitCode != 0 {
-		f.ContainerExits = []*jobpolicyv1.ContainerExit{{ContainerName: p.sc.Container, ExitCode: pod.exitCode}}
-	}
+func (pod *simPod) failure() *jobpolicyv1.PodFailure {
+	f := &jobpolicyv1.PodFailure{PodName: pod.life.Name, ContainerExits: pod.exits(true)}
 	if pod.disrupted {
 		f.Conditions = []*jobpolicyv1.PodConditionPattern{{
 			Type: "DisruptionTarget", Status: jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE,
 		}}
 	}
 	return f
+}
+
+// exits are the exit codes other than 0, in the order in which a pod's status has them, with
+// or without those of sidecars.
+func (pod *simPod) exits(sidecars bool) []*jobpolicyv1.ContainerExit {
+	var main, init []*jobpolicyv1.ContainerExit
+	for _, c := range pod.containers {
+		if c.state != done || c.exitCode == 0 || c.sidecar() && !sidecars {
+			continue
+		}
+		list := &main
+		if c.Init {
+			list = &init
+		}
+		*list = append(*list, &jobpolicyv1.ContainerExit{ContainerName: c.Name, ExitCode: c.exitCode})
+	}
+	slices.SortFunc(main, func(a, b *jobpolicyv1.ContainerExit) int {
+		return cmp.Compare(a.GetContainerName(), b.GetContainerName())
+	})
+	return append(main, init...)
 }

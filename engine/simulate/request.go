@@ -33,7 +33,9 @@ func (p *player) request(activeRows bool) *jobpolicyv1.DecideJobRequest {
 			terminating = appendIndex(terminating, pod)
 		}
 		if pod.phase == jobpolicyv1.PodPhase_POD_PHASE_RUNNING || pod.phase == jobpolicyv1.PodPhase_POD_PHASE_PENDING {
-			req.Pods.Restarts += int64(pod.restarts)
+			for _, c := range pod.containers {
+				req.Pods.Restarts += int64(c.restarts)
+			}
 		}
 		if pod.tracked && !pod.active() {
 			req.UnaccountedPods = append(req.UnaccountedPods, p.unaccounted(pod))
@@ -59,7 +61,13 @@ func (p *player) countActive(req *jobpolicyv1.DecideJobRequest, pod *simPod) {
 	}
 	row := &jobpolicyv1.ActivePod{
 		Uid: pod.uid, Phase: pod.phase, Index: pod.index, Tracked: pod.tracked, Ready: pod.ready,
-		Scheduled: pod.life.Started != nil, MaxRestarts: pod.restarts, CreatedTime: p.at(pod.life.Created),
+		Scheduled: pod.life.Started != nil, CreatedTime: p.at(pod.life.Created),
+	}
+	for _, c := range pod.containers {
+		row.MaxRestarts = max(row.MaxRestarts, c.restarts)
+		if c.sidecar() {
+			row.MaxSidecarRestarts = max(row.MaxSidecarRestarts, c.restarts)
+		}
 	}
 	if pod.ready {
 		row.ReadySince = p.at(pod.readySince)
@@ -73,7 +81,7 @@ func (p *player) unaccounted(pod *simPod) *jobpolicyv1.UnaccountedPod {
 		IndexFailureCount: pod.failures, IndexIgnoredFailureCount: pod.ignored,
 	}
 	if pod.phase == jobpolicyv1.PodPhase_POD_PHASE_FAILED {
-		row.Failure = p.failure(pod)
+		row.Failure = pod.failure()
 	}
 	return row
 }

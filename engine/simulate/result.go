@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -66,10 +67,11 @@ type Pod struct {
 	Started, Ended *time.Duration
 	// Outcome is succeeded, failed, evicted, deleted, or empty if the pod did not end.
 	Outcome string
-	// ExitCode is that of the last container; 0 if it succeeded, or did not end.
+	// ExitCode is the first one other than 0, in the order of the pod's status and without
+	// sidecars; 0 if it succeeded, or did not end.
 	ExitCode int32
 	// Failures are the times at which a container failed and was to be restarted in the
-	// pod. Restarts counts the restarts.
+	// pod. Restarts counts the restarts of all containers.
 	Failures []time.Duration
 	Restarts int
 }
@@ -92,6 +94,8 @@ const (
 	PodsFailed          Kind = "PodsFailed"
 	PodsEvicted         Kind = "PodsEvicted"
 	PodsDeleted         Kind = "PodsDeleted"
+	PodsOverdue         Kind = "PodsOverdue"
+	ContainersEnded     Kind = "ContainersEnded"
 	ContainersFailed    Kind = "ContainersFailed"
 	ContainersRestarted Kind = "ContainersRestarted"
 	Waiting             Kind = "Waiting"
@@ -112,18 +116,62 @@ type Entry struct {
 	Text string
 	// indexed: Pods are indexes, not numbers.
 	indexed bool
+	// container is the container, if pods have more than one.
+	container string
 }
 
-// say records what happened to a pod. Pods to which the same happens at the same time
-// share one entry.
-func (p *player) say(kind Kind, pod *simPod, detail string) {
+// say records what happened to a pod.
+func (p *player) say(kind Kind, pod *simPod, detail string) { p.add(kind, pod, "", detail) }
+
+// sayOf records what happened to a container.
+func (p *player) sayOf(kind Kind, pod *simPod, c *simContainer, detail string) {
+	name := ""
+	if len(pod.containers) > 1 {
+		name = c.Name
+	}
+	p.add(kind, pod, name, detail)
+}
+
+// sayEnd records that a container ended, and what comes then.
+func (p *player) sayEnd(pod *simPod, c *simContainer, then string) {
+	if c.exitCode == 0 {
+		p.sayOf(ContainersEnded, pod, c, "exit code 0"+then)
+		return
+	}
+	p.sayOf(ContainersFailed, pod, c, fmt.Sprintf("exit code %d%s", c.exitCode, then))
+}
+
+// sayOutcome records how a pod ended by itself.
+func (p *player) sayOutcome(pod *simPod) {
+	if pod.phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED {
+		p.say(PodsSucceeded, pod, "")
+		return
+	}
+	var reasons []string
+	if pod.overdue {
+		reasons = append(reasons, "DeadlineExceeded")
+	}
+	for _, e := range pod.exits(false) {
+		text := fmt.Sprintf("exit code %d", e.GetExitCode())
+		if len(pod.containers) > 1 {
+			text = fmt.Sprintf("container %s ended with %s", e.GetContainerName(), text)
+		}
+		reasons = append(reasons, text)
+	}
+	p.say(PodsFailed, pod, strings.Join(reasons, ", "))
+}
+
+// add adds to the timeline. Pods to which the same happens at the same time share one entry.
+func (p *player) add(kind Kind, pod *simPod, container, detail string) {
 	for _, e := range p.current {
-		if e.Kind == kind && e.Detail == detail {
+		if e.Kind == kind && e.Detail == detail && e.container == container {
 			e.Pods = append(e.Pods, pod.key)
 			return
 		}
 	}
-	p.current = append(p.current, &Entry{At: p.now, Kind: kind, Pods: []int32{pod.key}, Detail: detail, indexed: p.sc.indexed()})
+	p.current = append(p.current, &Entry{
+		At: p.now, Kind: kind, Pods: []int32{pod.key}, Detail: detail, indexed: p.sc.indexed(), container: container,
+	})
 }
 
 func (p *player) sayText(kind Kind, text string) {
@@ -146,6 +194,8 @@ var verbs = map[Kind]string{
 	PodsFailed:          "failed",
 	PodsEvicted:         "evicted (condition DisruptionTarget)",
 	PodsDeleted:         "deleted",
+	PodsOverdue:         "past its deadline",
+	ContainersEnded:     "container ended",
 	ContainersFailed:    "container failed",
 	ContainersRestarted: "container restarted",
 }
@@ -154,6 +204,9 @@ func (e *Entry) text() string {
 	verb, ofPods := verbs[e.Kind]
 	if !ofPods {
 		return e.Detail
+	}
+	if e.container != "" {
+		verb = strings.Replace(verb, "container", "container "+e.container, 1)
 	}
 	set := FormatIndexes(indexMessage(e.Pods))
 	noun := "pod"

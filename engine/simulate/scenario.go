@@ -17,6 +17,8 @@ const (
 	DefaultStopDelay  = time.Second
 	DefaultSpan       = 30 * 24 * time.Hour
 	defaultContainer  = "main"
+	// The API server's default of terminationGracePeriodSeconds.
+	defaultGracePeriod = 30 * time.Second
 )
 
 // MaxPods is how many pods a play may create before it is stopped: a scenario
@@ -38,13 +40,21 @@ type Scenario struct {
 	Settings *jobpolicyv1.Settings
 	// Start is the wall time at which the play begins. Zero: 2026-01-01, 00:00 UTC.
 	Start time.Time
-	// Container is the name of the container that fails. Empty: main.
-	Container string
+	// Containers are those of each pod, in the order of the pod template; init containers
+	// first. If only init containers are named, or none, there is one more, main.
+	Containers []Container
+	// PodDeadline is how long a pod may be active, from its creation on. Zero: for ever.
+	PodDeadline time.Duration
+	// GracePeriod is how long a container that is told to end may run on before it is
+	// killed. Zero: 30 s; the kubelet gives at least 2 s.
+	GracePeriod time.Duration
 
 	// Scripts say what happens to certain pods. The first script that names a pod
 	// counts.
 	Scripts []Script
-	// FailRate is the share of all other runs that fail, 0 to 1.
+	// FailRate is the share of all other runs of a pod's first container that fail, 0 to 1.
+	// Init containers succeed at once unless a script names them, sidecars run until they are
+	// stopped, and further containers run as long as the first one and succeed.
 	FailRate float64
 	// FailCode is the exit code of runs that fail by FailRate. 0 means 1.
 	FailCode int32
@@ -58,12 +68,13 @@ type Scenario struct {
 
 	// StartDelay is how long a pod is Pending. Zero: 1 s.
 	StartDelay time.Duration
-	// StopDelay is how long a deleted pod needs to end. Zero: 1 s.
+	// StopDelay is how long containers need to end when their pod is stopped; after
+	// GracePeriod they are killed. Zero: 1 s.
 	StopDelay time.Duration
 	// Span is how long the play may last. Zero: 30 days.
 	Span time.Duration
-	// MaxPods is how many pods the play may create before it is stopped. Zero: the
-	// constant MaxPods, which is also the most.
+	// MaxPods is how many pods the play may create, and how often it may restart containers,
+	// before it is stopped. Zero: the constant MaxPods, which is also the most.
 	MaxPods int
 	// Moments asks for Result.Moments.
 	Moments bool
@@ -106,6 +117,9 @@ type Script struct {
 	// First and Last are indexes of an Indexed Job, or numbers of pods in the order of
 	// creation, from 0. Both ends are included. Last below First: all pods.
 	First, Last int32
+	// Container is the container that the outcomes are of. Empty: the first one that is no
+	// init container.
+	Container string
 	// Outcomes are those of the runs of an index, or of a pod, in order. The last one
 	// applies to all further runs.
 	Outcomes []Outcome
@@ -135,8 +149,8 @@ func (sc Scenario) completed() (Scenario, error) {
 	if sc.Start.IsZero() {
 		sc.Start = defaultStart
 	}
-	if sc.Container == "" {
-		sc.Container = defaultContainer
+	if sc.first() == nil {
+		sc.Containers = append(slices.Clip(sc.Containers), Container{Name: defaultContainer})
 	}
 	if sc.Runtime.Mean == 0 {
 		sc.Runtime.Mean = DefaultRuntime
@@ -150,11 +164,12 @@ func (sc Scenario) completed() (Scenario, error) {
 	for _, d := range []struct {
 		value     *time.Duration
 		byDefault time.Duration
-	}{{&sc.StartDelay, DefaultStartDelay}, {&sc.StopDelay, DefaultStopDelay}, {&sc.Span, DefaultSpan}} {
+	}{{&sc.StartDelay, DefaultStartDelay}, {&sc.StopDelay, DefaultStopDelay}, {&sc.Span, DefaultSpan}, {&sc.GracePeriod, defaultGracePeriod}} {
 		if *d.value == 0 {
 			*d.value = d.byDefault
 		}
 	}
+	sc.GracePeriod = max(sc.GracePeriod, minGracePeriod)
 	return sc, sc.check()
 }
 
@@ -174,7 +189,7 @@ func (sc Scenario) check() error {
 	for _, d := range []struct {
 		name  string
 		value time.Duration
-	}{{"start delay", sc.StartDelay}, {"stop delay", sc.StopDelay}, {"span", sc.Span}} {
+	}{{"start delay", sc.StartDelay}, {"stop delay", sc.StopDelay}, {"span", sc.Span}, {"pod deadline", sc.PodDeadline}} {
 		if d.value < 0 {
 			return fmt.Errorf("%s: must be 0 or more, is %s", d.name, d.value)
 		}
@@ -188,12 +203,15 @@ func (sc Scenario) check() error {
 }
 
 func (sc Scenario) checkScript(s Script) error {
+	i := slices.IndexFunc(sc.Containers, func(c Container) bool { return s.of(&c, sc.first()) })
 	switch {
 	case len(s.Outcomes) == 0:
 		return fmt.Errorf("script of pod %s: needs an outcome", s.pods())
+	case i < 0:
+		return fmt.Errorf("script of pod %s: the pods have no container %q", s.pods(), s.Container)
 	case s.Last >= s.First && sc.indexed() && sc.Spec.Completions != nil && s.First >= sc.maxCompletions():
 		return fmt.Errorf("script of pod %s: the Job has the indexes 0 to %d", s.pods(), sc.maxCompletions()-1)
-	case len(s.Outcomes) > 1 && !sc.indexed() && sc.Spec.GetRestartPolicy() != jobpolicyv1.RestartPolicy_RESTART_POLICY_ON_FAILURE:
+	case len(s.Outcomes) > 1 && !sc.indexed() && !sc.Containers[i].restartable(sc.Spec.GetRestartPolicy()):
 		return fmt.Errorf("script of pod %s: has %d outcomes, but a pod of this Job runs once: it is neither Indexed nor restarted (OnFailure); "+
 			"a retry is a pod with a number of its own", s.pods(), len(s.Outcomes))
 	}
@@ -239,19 +257,49 @@ func (s Script) names(key int32) bool {
 	return s.Last < s.First || (key >= s.First && key <= s.Last)
 }
 
-// outcome is how a run ends: the run-th of this index, or of this pod.
-func (sc *Scenario) outcome(key int32, run int) Outcome {
-	o := sc.drawn(key, run)
-	i := slices.IndexFunc(sc.Scripts, func(s Script) bool { return s.names(key) })
+// of says whether the script is about a container of a pod.
+func (s Script) of(c, first *Container) bool {
+	if s.Container == "" {
+		return c.Name == first.Name
+	}
+	return c.Name == s.Container
+}
+
+// first is the first container that is no init container; nil if there is none.
+func (sc *Scenario) first() *Container {
+	if i := slices.IndexFunc(sc.Containers, func(c Container) bool { return !c.Init }); i >= 0 {
+		return &sc.Containers[i]
+	}
+	return nil
+}
+
+// outcome is how a run of a container ends: the run-th of this index, or of this pod. last
+// says that all further runs end like it.
+func (sc *Scenario) outcome(key int32, c *Container, run int) (o Outcome, last bool) {
+	i := slices.IndexFunc(sc.Scripts, func(s Script) bool { return s.names(key) && s.of(c, sc.first()) })
 	if i < 0 {
-		return o
+		return sc.unscripted(key, c, run)
 	}
 	outcomes := sc.Scripts[i].Outcomes
-	scripted := outcomes[min(run, len(outcomes)-1)]
-	if scripted.After == 0 {
-		scripted.After = o.After
+	o = outcomes[min(run, len(outcomes)-1)]
+	if o.After == 0 {
+		o.After = sc.drawn(key, run).After
 	}
-	return scripted
+	return o, run >= len(outcomes)-1
+}
+
+func (sc *Scenario) unscripted(key int32, c *Container, run int) (o Outcome, last bool) {
+	first := sc.first()
+	switch {
+	case c.Name == first.Name:
+		return sc.drawn(key, run), sc.FailRate == 0 || sc.FailRate == 1
+	case c.sidecar():
+		return Outcome{Ending: Hangs}, true
+	case c.Init:
+		return Outcome{}, true
+	}
+	beside, _ := sc.outcome(key, first, run)
+	return Outcome{After: beside.After}, true
 }
 
 // drawn is how a run ends without a script.

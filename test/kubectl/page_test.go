@@ -1,5 +1,6 @@
 // Package kubectl runs the commands of docs/kubectl.md that need no cluster, and holds
-// kubectl jobpolicy check against the API server's own validation.
+// kubectl jobpolicy check against the API server's own validation, and simulate against the
+// kubelet's own functions.
 package kubectl
 
 import (

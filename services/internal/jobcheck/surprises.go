@@ -123,8 +123,13 @@ func neverStarts(s *subject) {
 }
 
 func podDeadline(s *subject) {
-	if s.spec.Template.Spec.ActiveDeadlineSeconds != nil && s.spec.ActiveDeadlineSeconds == nil {
+	own, job := s.spec.Template.Spec.ActiveDeadlineSeconds, s.spec.ActiveDeadlineSeconds
+	switch {
+	case own == nil:
+	case job == nil:
 		s.find(Warning, "template.spec.activeDeadlineSeconds", "ends each pod, and the next one starts; for a deadline of the Job set spec.activeDeadlineSeconds")
+	case *own >= *job:
+		s.find(Note, "template.spec.activeDeadlineSeconds", fmt.Sprintf("is %d, and ends no pod: the Job's deadline (%d) is over before", *own, *job))
 	}
 }
 

@@ -57,14 +57,14 @@ func NewReport(name string, r *simulate.Result) (Report, error) {
 	}
 	for _, p := range r.Pods {
 		out.Pods = append(out.Pods, Pod{
-			Name: p.Name, Index: p.Index, CreatedSeconds: p.Created.Seconds(), StartedSeconds: seconds(p.Started), EndedSeconds: seconds(p.Ended),
+			Name: p.Name, Index: p.Index, CreatedSeconds: p.Created.Seconds(), StartedSeconds: inSeconds(p.Started), EndedSeconds: inSeconds(p.Ended),
 			Outcome: p.Outcome, ExitCode: p.ExitCode, Restarts: p.Restarts,
 		})
 	}
 	return out, nil
 }
 
-func seconds(d *time.Duration) *float64 {
+func inSeconds(d *time.Duration) *float64 {
 	if d == nil {
 		return nil
 	}

@@ -15,7 +15,8 @@ import (
 	"jobpolicy.dev/services/internal/jobcheck"
 )
 
-// Scenario returns sc with the Job's spec, its name, and the container that fails.
+// Scenario returns sc with the Job's spec, its name, and its pods. It refuses what cannot be
+// played, by the name of the field.
 func Scenario(job *batchv1.Job, sc simulate.Scenario) (simulate.Scenario, error) {
 	name := cmp.Or(job.Name, "job")
 	if text := jobcheck.RestartPolicyProblem(&job.Spec); text != "" {
@@ -30,8 +31,16 @@ func Scenario(job *batchv1.Job, sc simulate.Scenario) (simulate.Scenario, error)
 	}
 	sc.Spec = spec
 	sc.Job = &jobpolicyv1.JobRef{Namespace: cmp.Or(job.Namespace, "default"), Name: name}
-	if c := job.Spec.Template.Spec.Containers; len(c) > 0 {
-		sc.Container = c[0].Name
+	pod := &job.Spec.Template.Spec
+	if p := notPlayed(pod); p != nil {
+		return sc, fmt.Errorf("%s: spec.template.spec.%s: %s", name, p.Path, p.Text)
+	}
+	sc.Containers = jobcheck.KubeletContainers(pod)
+	if s := pod.ActiveDeadlineSeconds; s != nil {
+		sc.PodDeadline = seconds(*s)
+	}
+	if s := pod.TerminationGracePeriodSeconds; s != nil {
+		sc.GracePeriod = max(seconds(*s), 1) // 0 would be the default.
 	}
 	return sc, nil
 }

@@ -94,6 +94,19 @@ func TestMoments(t *testing.T) {
 	}
 }
 
+// The page plays what the kubelet does, and refuses what it cannot play, as the command does.
+func TestContainersThatAreRestarted(t *testing.T) {
+	file := func(name string) string { return string(testenv.ReadFile(t, "../plugin/testdata/kubelet/"+name+".yaml")) }
+	a := new(Playground).Open(State{Manifest: file("container-always")})
+	if a.Problem != nil || a.Play.Verdict != "Unfinished" || !strings.Contains(a.Play.Ending, "container ui is restarted for ever") {
+		t.Errorf("problem %v, play %+v", a.Problem, a.Play)
+	}
+	a = new(Playground).Open(State{Manifest: file("restart-all")})
+	if a.Problem == nil || !strings.Contains(a.Problem.Text, "restartPolicyRules[0].action: RestartAllContainers is not played") {
+		t.Errorf("problem %v", a.Problem)
+	}
+}
+
 func TestCalendar(t *testing.T) {
 	var p Playground
 	a := p.Open(State{Manifest: cron, Now: "2026-03-26", LastRun: "2026-03-20T01:30:00Z"})

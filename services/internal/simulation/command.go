@@ -26,9 +26,10 @@ const simulateLong = `Simulates a Job in virtual time with the policy engine, an
 Needs no cluster. A pod succeeds after --runtime, unless --pod or --fail-rate says
 otherwise; the same flags always give the same result.
 
---pod PODS:OUTCOME[@DURATION][,OUTCOME…] sets the outcomes of certain pods. PODS is an index of
-an Indexed Job, else the number of a pod in the order of creation, from 0; or a range
-such as 0-4, or * for all. Several outcomes are those of the attempts in order (of an
+--pod PODS[/CONTAINER]:OUTCOME[@DURATION][,OUTCOME…] sets the outcomes of certain pods. PODS is an
+index of an Indexed Job, else the number of a pod in the order of creation, from 0; or a
+range such as 0-4, or * for all. CONTAINER is a container or init container; without it,
+the first container is meant. Several outcomes are those of the attempts in order (of an
 index, or of a container that is restarted in its pod); the last one stands for all further
 ones. An OUTCOME is
 
@@ -43,6 +44,9 @@ const simulateExample = `  # A tenth of all pods fail; which ones follows from t
 
   # The first attempt of index 3 ends with exit code 42 after 30 s.
   kubectl jobpolicy simulate -f job.yaml --pod '3:fail(42)@30s,succeed'
+
+  # The init container setup fails in every pod.
+  kubectl jobpolicy simulate -f job.yaml --pod '*/setup:fail'
 
   # How long does it take, and how often does it fail?
   kubectl jobpolicy simulate -f job.yaml --runtime 5m±1m --fail-rate 0.1 --runs 1000`
@@ -96,12 +100,12 @@ func (s *simulation) addFlags(fs *pflag.FlagSet) {
 		fs.StringVar(&s.from, "from", "", "A Job of the cluster, as `job/NAME`. It is simulated from its creation.")
 	}
 	fs.Var(cli.List(&s.scenario.Scripts, simulate.ParseScript), "pod", "Outcomes of certain pods, such as `0:fail(42)@30s`. May be repeated; the first flag that names a pod applies.")
-	fs.Var(cli.Value(&s.scenario.FailRate, parseRate), "fail-rate", "Share of the other attempts that fail, from 0 to 1.")
+	fs.Var(cli.Value(&s.scenario.FailRate, parseRate), "fail-rate", "Share of the other attempts of the first container that fail, from 0 to 1.")
 	fs.Var(cli.Value(&s.scenario.FailCode, parseExitCode), "fail-code", "`Exit code` of the attempts that fail because of --fail-rate. Default: 1.")
 	fs.Uint64Var(&s.scenario.Seed, "seed", 1, "`Seed` of the random numbers.")
 	fs.Var(cli.Value(&s.scenario.Runtime, simulate.ParseRuntime), "runtime", "How long a container runs: 5m, or `5m±1m` to draw from 4 to 6 minutes. Default: 1m.")
 	fs.Var(cli.Value(&s.scenario.StartDelay, cli.ParseDuration), "start-delay", "How long a pod is Pending. Default: 1s.")
-	fs.Var(cli.Value(&s.scenario.StopDelay, cli.ParseDuration), "stop-delay", "How long a deleted pod takes to end. Default: 1s.")
+	fs.Var(cli.Value(&s.scenario.StopDelay, cli.ParseDuration), "stop-delay", "How long the containers of a pod that is stopped take to end; after the pod's grace period they are killed. Default: 1s.")
 	fs.Var(cli.Value(&s.suspend, cli.ParseDuration), "suspend-at", "Suspend the Job at this `time`.")
 	fs.Var(cli.Value(&s.resume, cli.ParseDuration), "resume-at", "Resume the Job at this `time`.")
 	fs.Var(cli.Value(&s.delete, cli.ParseDuration), "delete-at", "Delete the Job at this `time`; the simulation ends there.")

@@ -40,7 +40,7 @@ func (s *simulation) printResult(name string, r *simulate.Result) error {
 
 func paintEntry(w io.Writer, e *simulate.Entry) string {
 	switch e.Kind {
-	case simulate.PodsFailed, simulate.ContainersFailed, simulate.PodsEvicted:
+	case simulate.PodsFailed, simulate.ContainersFailed, simulate.PodsEvicted, simulate.PodsOverdue:
 		return cli.Paint(w, cli.Bad, e.Text)
 	case simulate.PodsSucceeded:
 		return cli.Paint(w, cli.Good, e.Text)

@@ -1,6 +1,7 @@
 package hostnode
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -90,8 +91,17 @@ func (c *container) ended() bool { return c.current != nil && c.current.end != n
 // succeeded reports whether the latest run ended with exit code 0.
 func (c *container) succeeded() bool { return c.ended() && c.current.end.code == 0 }
 
-// restarts again after a run that ended with code? The container's own policy goes before the pod's.
+// restartsAfter reports whether the container is started again after a run that ended with code. Its rules go before its
+// policy, and that before the pod's (upstream ContainerShouldRestart, v1.36); an init container that succeeded is done.
 func (c *container) restartsAfter(code int32, pod corev1.RestartPolicy) bool {
+	if c.role == roleInit && code == 0 {
+		return false
+	}
+	for _, r := range c.spec.RestartPolicyRules {
+		if r.ExitCodes != nil && slices.Contains(r.ExitCodes.Values, code) == (r.ExitCodes.Operator == corev1.ContainerRestartRuleOnExitCodesOpIn) {
+			return true
+		}
+	}
 	policy := pod
 	if c.spec.RestartPolicy != nil {
 		policy = corev1.RestartPolicy(*c.spec.RestartPolicy)
@@ -102,7 +112,7 @@ func (c *container) restartsAfter(code int32, pod corev1.RestartPolicy) bool {
 	case corev1.RestartPolicyOnFailure:
 		return code != 0
 	}
-	return c.role != roleInit || code != 0
+	return true
 }
 
 // spent reports whether the container has ended and will not be started again.

@@ -24,7 +24,7 @@
 //	init containers, sidecars                 in order; a sidecar (restartPolicy Always) counts as started once it runs
 //	                                            and is stopped after the main containers, last one first
 //	restartPolicy (pod and container)         Never, OnFailure, Always, with the kubelet's crash back-off
-//	restartPolicyRules                        refused
+//	restartPolicyRules                        Restart; RestartAllContainers is refused
 //	deletion, grace period                    SIGTERM to the process group, SIGKILL when the period is over
 //	activeDeadlineSeconds of the pod          as in Kubernetes
 //	exit codes, signals                       128+n for a death by signal n; 128 and StartError if it cannot be started

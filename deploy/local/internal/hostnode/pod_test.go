@@ -293,6 +293,19 @@ func TestCrashLoopIsReported(t *testing.T) {
 	}
 }
 
+func TestARuleRestartsAContainerOfAPodThatIsNeverRestarted(t *testing.T) {
+	c := shell("c", "[ -e $JOBPOLICY_POD_DIR/ran ] && exit 7; touch $JOBPOLICY_POD_DIR/ran; exit 42")
+	c.RestartPolicy = new(corev1.ContainerRestartPolicyNever)
+	c.RestartPolicyRules = []corev1.ContainerRestartRule{{
+		Action:    corev1.ContainerRestartRuleActionRestart,
+		ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{42}},
+	}}
+	status := startPod(t, podOf(never, c)).await(t, corev1.PodFailed).ContainerStatuses[0]
+	if status.RestartCount != 1 || status.State.Terminated.ExitCode != 7 {
+		t.Errorf("restarts %d, %s, want 1 and exit code 7", status.RestartCount, describeState(status.State))
+	}
+}
+
 func TestDeletionIsGraceful(t *testing.T) {
 	r := startPod(t, podOf(always, shell("c", untilTerm)))
 	r.awaitLog(t)

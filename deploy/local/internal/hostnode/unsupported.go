@@ -75,7 +75,9 @@ func (r *refusal) checkContainer(path *field.Path, pod *corev1.Pod, c *corev1.Co
 	r.addIf(c.ReadinessProbe != nil, path.Child("readinessProbe"), "probes are not supported")
 	r.addIf(c.StartupProbe != nil, path.Child("startupProbe"), "probes are not supported")
 	r.addIf(c.Lifecycle != nil, path.Child("lifecycle"), "hooks and stop signals are not supported")
-	r.addIf(len(c.RestartPolicyRules) > 0, path.Child("restartPolicyRules"), "restart rules are not supported")
+	for i, rule := range c.RestartPolicyRules {
+		r.addIf(rule.Action != corev1.ContainerRestartRuleActionRestart, path.Child("restartPolicyRules").Index(i).Child("action"), "only Restart is supported")
+	}
 	r.addIf(len(c.VolumeDevices) > 0, path.Child("volumeDevices"), "block devices are not supported")
 	r.addIf(len(c.Resources.Claims) > 0, path.Child("resources", "claims"), "resource claims are not supported")
 	if s := c.SecurityContext; s != nil {

@@ -42,13 +42,15 @@ func TestUnsupportedFieldsAreNamed(t *testing.T) {
 		"a readiness probe":              {container(func(c *corev1.Container) { c.ReadinessProbe = &corev1.Probe{} }), "spec.containers[0].readinessProbe"},
 		"a startup probe":                {container(func(c *corev1.Container) { c.StartupProbe = &corev1.Probe{} }), "spec.containers[0].startupProbe"},
 		"a lifecycle hook":               {container(func(c *corev1.Container) { c.Lifecycle = &corev1.Lifecycle{} }), "spec.containers[0].lifecycle"},
-		"a restart rule":                 {container(func(c *corev1.Container) { c.RestartPolicyRules = make([]corev1.ContainerRestartRule, 1) }), "spec.containers[0].restartPolicyRules"},
-		"a block device":                 {container(func(c *corev1.Container) { c.VolumeDevices = make([]corev1.VolumeDevice, 1) }), "spec.containers[0].volumeDevices"},
-		"a container's claim":            {container(func(c *corev1.Container) { c.Resources.Claims = make([]corev1.ResourceClaim, 1) }), "spec.containers[0].resources.claims"},
-		"a sub-path to expand":           {container(func(c *corev1.Container) { c.VolumeMounts = []corev1.VolumeMount{{SubPathExpr: "$(A)"}} }), "spec.containers[0].volumeMounts[0].subPathExpr"},
-		"a resource field":               {env(corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{}}), "spec.containers[0].env[1].valueFrom.resourceFieldRef"},
-		"a key of a file":                {env(corev1.EnvVarSource{FileKeyRef: &corev1.FileKeySelector{}}), "spec.containers[0].env[1].valueFrom.fileKeyRef"},
-		"an unknown field":               {env(corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.phase"}}), "spec.containers[0].env[1].valueFrom.fieldRef"},
+		"a restart rule": {container(func(c *corev1.Container) {
+			c.RestartPolicyRules = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestartAllContainers}}
+		}), "spec.containers[0].restartPolicyRules[0].action"},
+		"a block device":       {container(func(c *corev1.Container) { c.VolumeDevices = make([]corev1.VolumeDevice, 1) }), "spec.containers[0].volumeDevices"},
+		"a container's claim":  {container(func(c *corev1.Container) { c.Resources.Claims = make([]corev1.ResourceClaim, 1) }), "spec.containers[0].resources.claims"},
+		"a sub-path to expand": {container(func(c *corev1.Container) { c.VolumeMounts = []corev1.VolumeMount{{SubPathExpr: "$(A)"}} }), "spec.containers[0].volumeMounts[0].subPathExpr"},
+		"a resource field":     {env(corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{}}), "spec.containers[0].env[1].valueFrom.resourceFieldRef"},
+		"a key of a file":      {env(corev1.EnvVarSource{FileKeyRef: &corev1.FileKeySelector{}}), "spec.containers[0].env[1].valueFrom.fileKeyRef"},
+		"an unknown field":     {env(corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.phase"}}), "spec.containers[0].env[1].valueFrom.fieldRef"},
 		"a host path": {
 			volume(corev1.Volume{Name: "h", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{}}}), "spec.volumes[1]",
 		},

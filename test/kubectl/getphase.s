@@ -1,0 +1,1 @@
+// Empty: with it, the compiler takes a function without a body (play_test.go).
