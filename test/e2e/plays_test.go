@@ -37,8 +37,8 @@ func TestPlaysComeTrue(t *testing.T) {
 			if err := yaml.UnmarshalStrict(data, &manifest); err != nil {
 				t.Fatal(err)
 			}
-			job := createJob(t, namespace, name, manifest.Spec)
-			job = waitJob(t, namespace, name, "finished or restarted for ever", func(job *batchv1.Job) bool {
+			createJob(t, namespace, name, manifest.Spec)
+			job := waitJob(t, namespace, name, "finished or restarted for ever", func(job *batchv1.Job) bool {
 				return isFinished(job) || tc.restarts > 0 && restartsOf(jobPods(t, job)) >= tc.restarts
 			})
 			out, err := kubectlJobpolicy(t, namespace, "simulate", "--from", "job/"+name, "--pod", tc.script, "-o", "json")

@@ -96,7 +96,9 @@ func TestMoments(t *testing.T) {
 
 // The page plays what the kubelet does, and refuses what it cannot play, as the command does.
 func TestContainersThatAreRestarted(t *testing.T) {
-	file := func(name string) string { return string(testenv.ReadFile(t, "../plugin/testdata/kubelet/"+name+".yaml")) }
+	file := func(name string) string {
+		return string(testenv.ReadFile(t, "../plugin/testdata/kubelet/"+name+".yaml"))
+	}
 	a := new(Playground).Open(State{Manifest: file("container-always")})
 	if a.Problem != nil || a.Play.Verdict != "Unfinished" || !strings.Contains(a.Play.Ending, "container ui is restarted for ever") {
 		t.Errorf("problem %v, play %+v", a.Problem, a.Play)
