@@ -41,13 +41,6 @@ func TestNext(t *testing.T) {
 			pods: []corev1.Pod{pod(1, corev1.PodRunning)},
 			want: "12:01:00 condition the Job gets the condition FailureTarget (DeadlineExceeded)",
 		},
-		"a time to live, and a finalizer": {
-			job: job(condition(batchv1.JobComplete, "CompletionsReached", ""), func(j *batchv1.Job) {
-				j.Spec.TTLSecondsAfterFinished, j.Finalizers = ptr.To[int32](180), []string{"tool.example.com/hook"}
-				j.Status.Succeeded, j.Status.CompletionTime = 1, ptr.To(before(2*time.Minute))
-			}),
-			want: "12:01:00 remove the Job is deleted with its pods, because its time to live is over. The finalizer tool.example.com/hook keeps it.",
-		},
 		"a retry delay": {
 			job:  job(func(j *batchv1.Job) { j.Status.Failed = 1 }),
 			pods: []corev1.Pod{pod(1, corev1.PodFailed, failed, released)},

@@ -56,9 +56,13 @@ func (w *work) adviseOnBackoffLimit() {
 		w.advise("%s.", pods)
 		return
 	}
-	known := fmt.Sprintf("%d at least; the pods are gone, and the exact number with them", max(limit, 1))
-	if n, of := w.restarts(true); n > 0 && !w.recorded {
+	known := fmt.Sprintf("%d at least", max(limit, 1))
+	switch n, of := w.restarts(true); {
+	case w.recorded: // Its facts lack pods.
+	case n > 0:
 		known = fmt.Sprintf("%d in the pods that exist%s", n, of)
+	default:
+		known += "; the pods are gone, and the exact number with them"
 	}
 	restarts := fmt.Sprintf("restarts of all containers of unfinished pods count, those of init containers and sidecars among them, and the one that makes %d fails the Job. There were %s", max(limit, 1), known)
 	if w.Counts.Failed > limit {

@@ -68,6 +68,20 @@ func TestAJobThatIsBeingDeletedInEveryState(t *testing.T) {
 	}
 }
 
+func TestAFinalizerKeepsAJobBeyondItsTimeToLive(t *testing.T) {
+	j := job(condition(batchv1.JobComplete, "CompletionsReached", ""), func(j *batchv1.Job) {
+		j.Spec.TTLSecondsAfterFinished, j.Finalizers = ptr.To[int32](180), []string{"tool.example.com/hook"}
+		j.Status.Succeeded, j.Status.CompletionTime = 1, ptr.To(before(2*time.Minute))
+	})
+	r, err := explain.Explain(explain.Facts{Job: j, Now: now}, engine.DecideJob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "its time to live is over. The finalizer tool.example.com/hook keeps it."; r.Next == nil || !strings.Contains(r.Next.Steps[0].Text, want) {
+		t.Errorf("next is %v, want: %s", r.Next, want)
+	}
+}
+
 func itself(reason, message string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Status.Reason, p.Status.Message = reason, message }
 }

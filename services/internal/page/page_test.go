@@ -153,8 +153,11 @@ type event struct {
 	}
 	Days   []string
 	Gone   bool
-	Report struct{ State, Headline string }
-	Life   struct {
+	Report struct {
+		State, Headline string
+		Pods            []struct{ Why string }
+	}
+	Life struct {
 		Bars []struct{ Name, Text string }
 	}
 	Pods  int
@@ -253,14 +256,18 @@ func TestALifeOfFewPodsHasABarForEach(t *testing.T) {
 	failed := podOf("a-1", corev1.PodFailed, time.Minute, func(p *corev1.Pod) {
 		ended := &corev1.ContainerStateTerminated{ExitCode: 42, FinishedAt: metav1.NewTime(time.Now().Add(-50 * time.Second))}
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Terminated: ended}}}
+		p.Status.Reason = "DeadlineExceeded"
 	})
 	c.pods["uid-a"] = active(1, failed, podOf("a-2", corev1.PodRunning, 40*time.Second))
 	watch(t, serve(t, c)+"job?uid=uid-a", func(e event) bool {
-		if e.Pods != 2 || len(e.Life.Bars) != 2 || e.Life.Bars[0].Text != "failed, exit code 42" || e.Life.Bars[1].Name != "a-2" {
+		if e.Pods != 2 || len(e.Life.Bars) != 2 || e.Life.Bars[0].Text != "failed, DeadlineExceeded, exit code 42" || e.Life.Bars[1].Name != "a-2" {
 			t.Errorf("life %+v, want a bar of the failed pod and one of the active pod", e.Life)
 		}
 		if e.Report.State != "Starting" || !strings.Contains(e.Report.Headline, "1 pod is to be created") {
 			t.Errorf("report %+v", e.Report)
+		}
+		if why := e.Report.Pods[0].Why; !strings.Contains(why, "DeadlineExceeded; container main ended with exit code 42") {
+			t.Errorf("the pod failed because: %s", why)
 		}
 		return true
 	}, func(e event) bool {

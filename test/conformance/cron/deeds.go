@@ -173,17 +173,21 @@ func (p *planner) remove(s *side) deed {
 	})
 }
 
-// handmade does the same as kubectl create job --from.
+// handmade does the same as kubectl create job --from. Every other time it writes a version of CronJobs that was
+// removed into the owner reference, as the tools of some clouds do.
 func handmade() deed {
 	return deed{text: "somebody makes a job of the template", do: func(ctx context.Context, s *side) error {
 		cron, err := s.client.BatchV1().CronJobs(namespace).Get(ctx, cronName, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		owner := *metav1.NewControllerRef(cron, batchv1.SchemeGroupVersion.WithKind("CronJob"))
+		owner, now := *metav1.NewControllerRef(cron, batchv1.SchemeGroupVersion.WithKind("CronJob")), time.Now().Unix()
+		if now%2 == 1 {
+			owner.APIVersion = "batch/v1beta1"
+		}
 		_, err = s.client.BatchV1().Jobs(namespace).Create(ctx, &batchv1.Job{
 			ObjectMeta: metav1.ObjectMeta{
-				Name:            fmt.Sprintf("by-hand-%d", time.Now().Unix()),
+				Name:            fmt.Sprintf("by-hand-%d", now),
 				OwnerReferences: []metav1.OwnerReference{owner},
 				Annotations:     map[string]string{"cronjob.kubernetes.io/instantiate": "manual"},
 			},
