@@ -66,6 +66,45 @@ func readFields(text string) ([5]values, error) {
 	return read, nil
 }
 
+// A Field is what one of the five fields of a schedule selects. Two texts that select the
+// same are the same Field.
+type Field struct {
+	// Values are in ascending order, between Low and High.
+	Values    []int
+	Low, High int
+	// Every says that the field is a * or ?, which leaves the choice of days to the other day
+	// field.
+	Every bool
+}
+
+// Fields are the minute, hour, day of month, month and day of week of a schedule that Parse
+// accepts. There are none for an interval.
+func Fields(text string) []Field {
+	text, _, err := cutZone(text, time.UTC)
+	if err != nil {
+		return nil
+	}
+	if strings.HasPrefix(text, "@") {
+		if text, _, err = readMacro(text); err != nil {
+			return nil
+		}
+	}
+	read, err := readFields(text)
+	if err != nil {
+		return nil
+	}
+	out := make([]Field, len(read))
+	for i, f := range fields() {
+		out[i] = Field{Low: int(f.low), High: int(f.high), Every: read[i].every}
+		for v := f.low; v <= f.high; v++ {
+			if read[i].bits&(1<<v) != 0 {
+				out[i].Values = append(out[i].Values, int(v))
+			}
+		}
+	}
+	return out
+}
+
 // read reads a list. The API server accepts empty items, even an empty list.
 func (f field) read(list string) (values, error) {
 	var all values

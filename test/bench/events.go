@@ -6,7 +6,9 @@ import (
 	"strconv"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -55,25 +57,21 @@ func (r *run) awaitEvents(ctx context.Context, jobs int) error {
 }
 
 func (r *run) readEvents(ctx context.Context) (jobEvents, error) {
-	all := jobEvents{}
-	opts := metav1.ListOptions{Limit: pageSize, FieldSelector: "involvedObject.kind=Job"}
-	for {
-		list, err := r.client.CoreV1().Events(r.namespace).List(ctx, opts)
-		if err != nil {
-			return nil, err
-		}
-		for i := range list.Items {
-			ev := &list.Items[i]
+	var all jobEvents
+	err := eachItem(ctx, func() { all = jobEvents{} }, metav1.ListOptions{FieldSelector: "involvedObject.kind=Job"},
+		func(opts metav1.ListOptions) (runtime.Object, error) {
+			return r.client.CoreV1().Events(r.namespace).List(ctx, opts)
+		},
+		func(o runtime.Object) error {
+			ev := o.(*corev1.Event)
 			version, err := strconv.ParseUint(ev.ResourceVersion, 10, 64)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			all.add(ev.InvolvedObject.UID, ev.Reason, version)
-		}
-		if opts.Continue = list.Continue; opts.Continue == "" {
-			return all, nil
-		}
-	}
+			return nil
+		})
+	return all, err
 }
 
 func (t jobEvents) add(job types.UID, reason string, version uint64) {

@@ -7,7 +7,11 @@ import (
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/pager"
 	"k8s.io/utils/ptr"
 )
 
@@ -109,24 +113,35 @@ func firstIndexes(n int) string {
 // every watch.
 func (r *run) verifyStored(ctx context.Context) error {
 	stored, held := 0, 0
-	opts := metav1.ListOptions{Limit: pageSize}
-	for {
-		list, err := r.client.CoreV1().Pods(r.namespace).List(ctx, opts)
-		if err != nil {
-			return err
-		}
-		for i := range list.Items {
+	err := eachItem(ctx, func() { stored, held = 0, 0 }, metav1.ListOptions{},
+		func(opts metav1.ListOptions) (runtime.Object, error) {
+			return r.client.CoreV1().Pods(r.namespace).List(ctx, opts)
+		},
+		func(o runtime.Object) error {
 			stored++
-			if slices.Contains(list.Items[i].Finalizers, batchv1.JobTrackingFinalizer) {
+			if slices.Contains(o.(*corev1.Pod).Finalizers, batchv1.JobTrackingFinalizer) {
 				held++
 			}
-		}
-		if opts.Continue = list.Continue; opts.Continue == "" {
-			break
-		}
+			return nil
+		})
+	if err != nil {
+		return err
 	}
 	if stored != r.scenario.Pods || held > 0 {
 		return fmt.Errorf("the API server has %d pods, %d of them with the finalizer; want %d and none", stored, held, r.scenario.Pods)
 	}
 	return nil
+}
+
+// eachItem reads a list page by page and calls each for every object. If the list expires
+// between two pages (410), it begins again.
+func eachItem(ctx context.Context, begin func(), opts metav1.ListOptions, list func(metav1.ListOptions) (runtime.Object, error), each func(runtime.Object) error) error {
+	opts.Limit = pageSize
+	for {
+		begin()
+		err := pager.New(pager.SimplePageFunc(list)).EachListItem(ctx, opts, each)
+		if !apierrors.IsResourceExpired(err) {
+			return err
+		}
+	}
 }

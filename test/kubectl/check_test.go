@@ -1,43 +1,31 @@
 package kubectl
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
-	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/kubernetes/pkg/api/legacyscheme"
-	_ "k8s.io/kubernetes/pkg/apis/batch/install" // registers what legacyscheme decodes
-	_ "k8s.io/kubernetes/pkg/apis/core/install"
-	"k8s.io/kubernetes/pkg/registry/batch/cronjob"
-	"k8s.io/kubernetes/pkg/registry/batch/job"
-	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
 
 // What check calls an error is what the API server's own strategies refuse, and they
-// refuse nothing else of this file, which holds objects with and without errors.
+// refuse nothing else of these files, which hold objects with and without errors.
 func TestCheckAgreesWithTheAPIServer(t *testing.T) {
-	file, err := filepath.Abs("../../services/internal/plugin/testdata/mistakes.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if refused := compareWithTheAPIServer(t, file, strings.Split(string(data), "\n---\n")); refused == 0 {
-		t.Error("the API server refuses nothing")
+	for _, name := range []string{"mistakes.yaml", "made-names.yaml"} {
+		file := filepath.Join("../../services/internal/plugin/testdata", name)
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if refused := compareWithTheAPIServer(t, file, strings.Split(string(data), "\n---\n")); refused == 0 {
+			t.Errorf("the API server refuses nothing of %s", name)
+		}
 	}
 }
 
@@ -50,7 +38,7 @@ func TestCheckAgreesAboutEachField(t *testing.T) {
 	var docs []string
 	for line := range strings.Lines(string(data)) {
 		if !strings.HasPrefix(line, "#") {
-			docs = append(docs, changed(t, strings.TrimSuffix(line, "\n")))
+			docs = append(docs, oneChange(t, strings.TrimSuffix(line, "\n")))
 		}
 	}
 	file := filepath.Join(t.TempDir(), "changed.yaml")
@@ -62,8 +50,8 @@ func TestCheckAgreesAboutEachField(t *testing.T) {
 	}
 }
 
-// changed is the object of a line of testdata/one-change.txt, as JSON, which is YAML, too.
-func changed(t *testing.T, line string) string {
+// oneChange is the object of a line of testdata/one-change.txt, as JSON, which is YAML, too.
+func oneChange(t *testing.T, line string) string {
 	t.Helper()
 	parts := strings.Split(line, "\t")
 	kind, name, _ := strings.Cut(parts[0], " ")
@@ -109,7 +97,10 @@ func set(object map[string]any, path []string, value any) {
 // compareWithTheAPIServer returns how many objects of a file are refused.
 func compareWithTheAPIServer(t *testing.T, file string, docs []string) int {
 	t.Helper()
-	wrong := objectsWithErrors(t, file)
+	wrong := map[string]bool{}
+	for _, f := range errorsIn(t, file) {
+		wrong[f.Object] = true
+	}
 	refused := 0
 	for _, doc := range docs {
 		var head metav1.PartialObjectMetadata
@@ -117,7 +108,7 @@ func compareWithTheAPIServer(t *testing.T, file string, docs []string) int {
 			t.Fatal(err)
 		}
 		name := head.Kind + "/" + head.Name
-		problems := refuse(t, head.GroupVersionKind(), doc)
+		problems := refuseAll(t, doc)
 		if (len(problems) > 0) != wrong[name] {
 			t.Errorf("%s: the API server says %v, check finds errors: %t", name, problems, wrong[name])
 		}
@@ -131,68 +122,35 @@ func compareWithTheAPIServer(t *testing.T, file string, docs []string) int {
 	return refused
 }
 
-// objectsWithErrors asks check.
-func objectsWithErrors(t *testing.T, file string) map[string]bool {
+type finding struct {
+	Object, Severity, Path, Text string
+	Line                         int
+}
+
+// errorsIn asks check.
+func errorsIn(t *testing.T, file string) []finding {
 	t.Helper()
 	dir := buildPlugin(t)
 	out, err := exec.CommandContext(t.Context(), filepath.Join(dir, "kubectl-jobpolicy"), "check", "-f", file, "-o", "json").Output()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
-		t.Fatalf("check: %v, want exit code 1\n%s", err, out)
+		t.Fatalf("check: %v, want exit code 1\n%.3000s\n%s", err, out, exit.Stderr)
 	}
-	var answer struct {
-		Findings []struct{ Object, Severity string }
-	}
+	var answer struct{ Findings []finding }
 	if err := json.Unmarshal(out, &answer); err != nil {
 		t.Fatal(err)
 	}
-	wrong := map[string]bool{}
-	for _, f := range answer.Findings {
-		if f.Severity == "error" {
-			wrong[f.Object] = true
+	return slices.DeleteFunc(answer.Findings, func(f finding) bool { return f.Severity != "error" })
+}
+
+// linesWithErrors are the first errors by their lines.
+func linesWithErrors(t *testing.T, file string) map[int]string {
+	t.Helper()
+	wrong := map[int]string{}
+	for _, f := range errorsIn(t, file) {
+		if wrong[f.Line] == "" {
+			wrong[f.Line] = f.Path + ": " + f.Text
 		}
 	}
 	return wrong
-}
-
-// refuse decodes an object strictly, sets the defaults, and validates it as for a
-// creation.
-func refuse(t *testing.T, kind schema.GroupVersionKind, doc string) []string {
-	t.Helper()
-	data, err := yaml.YAMLToJSON([]byte(doc))
-	if err != nil {
-		t.Fatal(err)
-	}
-	external, err := legacyscheme.Scheme.New(kind)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var problems []string
-	strict, err := kjson.UnmarshalStrict(data, external)
-	if err != nil {
-		return []string{err.Error()}
-	}
-	for _, problem := range strict {
-		problems = append(problems, problem.Error())
-	}
-	legacyscheme.Scheme.Default(external)
-	internal, err := legacyscheme.Scheme.ConvertToVersion(external, schema.GroupVersion{Group: kind.Group, Version: runtime.APIVersionInternal})
-	if err != nil {
-		return append(problems, err.Error())
-	}
-	object, err := meta.Accessor(internal)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rest.FillObjectMetaSystemFields(object)
-	strategy := rest.RESTCreateStrategy(job.Strategy)
-	if kind.Kind == "CronJob" {
-		strategy = cronjob.Strategy
-	}
-	ctx := genericapirequest.WithRequestInfo(genericapirequest.WithNamespace(context.Background(), "default"),
-		&genericapirequest.RequestInfo{APIGroup: kind.Group, APIVersion: kind.Version})
-	if err := rest.BeforeCreate(strategy, ctx, internal); err != nil {
-		problems = append(problems, err.Error())
-	}
-	return problems
 }

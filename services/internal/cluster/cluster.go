@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,6 +26,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/pager"
 
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/internal/buildinfo"
@@ -167,53 +169,53 @@ func (r *Reader) PodsOf(ctx context.Context, job *batchv1.Job) ([]corev1.Pod, er
 		return nil, fmt.Errorf("selector of job %s: %w", job.Name, err)
 	}
 	var pods []corev1.Pod
-	opts := metav1.ListOptions{LabelSelector: selector.String(), Limit: pageSize}
-	for {
-		page := &corev1.PodList{}
-		if err := r.core.Get().Namespace(r.Namespace).Resource("pods").VersionedParams(&opts, params).Do(ctx).Into(page); err != nil {
-			return nil, fmt.Errorf("list pods in namespace %s: %w", r.Namespace, err)
+	err = list(ctx, r.core, r.Namespace, "pods", metav1.ListOptions{LabelSelector: selector.String()}, &corev1.PodList{}, func(pod *corev1.Pod) {
+		if wire.ControlsPod(job, pod) {
+			pods = append(pods, *pod)
 		}
-		for i := range page.Items {
-			if wire.ControlsPod(job, &page.Items[i]) {
-				pods = append(pods, page.Items[i])
-			}
-		}
-		if opts.Continue = page.Continue; opts.Continue == "" {
-			return pods, nil
-		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list pods in namespace %s: %w", r.Namespace, err)
 	}
+	return pods, nil
 }
 
 // Jobs lists the Jobs of a namespace; the empty one stands for all.
 func (r *Reader) Jobs(ctx context.Context, namespace string) ([]batchv1.Job, error) {
 	var jobs []batchv1.Job
-	opts := metav1.ListOptions{Limit: pageSize}
-	for {
-		page := &batchv1.JobList{}
-		if err := r.batch.Get().NamespaceIfScoped(namespace, namespace != "").Resource("jobs").VersionedParams(&opts, params).Do(ctx).Into(page); err != nil {
-			return nil, fmt.Errorf("list jobs: %w", err)
-		}
-		jobs = append(jobs, page.Items...)
-		if opts.Continue = page.Continue; opts.Continue == "" {
-			return jobs, nil
-		}
+	err := list(ctx, r.batch, namespace, "jobs", metav1.ListOptions{}, &batchv1.JobList{}, func(job *batchv1.Job) { jobs = append(jobs, *job) })
+	if err != nil {
+		return nil, fmt.Errorf("list jobs: %w", err)
 	}
+	return jobs, nil
 }
 
 // CronJobs lists the CronJobs of a namespace; the empty one stands for all.
 func (r *Reader) CronJobs(ctx context.Context, namespace string) ([]batchv1.CronJob, error) {
 	var crons []batchv1.CronJob
-	opts := metav1.ListOptions{Limit: pageSize}
-	for {
-		page := &batchv1.CronJobList{}
-		if err := r.batch.Get().NamespaceIfScoped(namespace, namespace != "").Resource("cronjobs").VersionedParams(&opts, params).Do(ctx).Into(page); err != nil {
-			return nil, fmt.Errorf("list cronjobs: %w", err)
-		}
-		crons = append(crons, page.Items...)
-		if opts.Continue = page.Continue; opts.Continue == "" {
-			return crons, nil
-		}
+	err := list(ctx, r.batch, namespace, "cronjobs", metav1.ListOptions{}, &batchv1.CronJobList{}, func(cron *batchv1.CronJob) { crons = append(crons, *cron) })
+	if err != nil {
+		return nil, fmt.Errorf("list cronjobs: %w", err)
 	}
+	return crons, nil
+}
+
+// list reads all objects of a resource page by page and calls each for every one. If the
+// list expires between two pages (410), it is read at once.
+func list[T any](ctx context.Context, c rest.Interface, namespace, resource string, opts metav1.ListOptions, empty runtime.Object, each func(*T)) error {
+	opts.Limit = pageSize
+	all, _, err := pager.New(func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+		page := empty.DeepCopyObject()
+		err := c.Get().NamespaceIfScoped(namespace, namespace != "").Resource(resource).VersionedParams(&opts, params).Do(ctx).Into(page)
+		return page, err
+	}).List(ctx, opts)
+	if err != nil {
+		return err
+	}
+	return meta.EachListItem(all, func(o runtime.Object) error {
+		each(any(o).(*T))
+		return nil
+	})
 }
 
 // EventsOf lists the events on one object, the oldest first. The error says whether the

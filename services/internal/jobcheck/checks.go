@@ -2,17 +2,15 @@ package jobcheck
 
 // checks are all checks, in the order of their findings at one line.
 var checks = []check{
-	{Description{"names", "The name leaves room for the names of the Jobs and pods."}, names},
+	{Description{"names", "The name has the form that the API server asks for, and makes names of Jobs and pods."}, names},
 	{Description{"spec", "The fields of the Job fit together, as the API server demands."}, specFits},
 	{Description{"values", "The fields of the Job have values that the API server takes."}, values},
 	{Description{"metadata", "Labels, annotations and the namespace have the form that the API server asks for."}, metadata},
-	{Description{"containers", "There are containers, with names and images."}, containers},
-	{Description{"pod-template", "The pod template has none of the frequent mistakes."}, podTemplate},
+	{Description{"pod-template", "The fields of the pod template have values that the API server takes."}, podTemplate},
 	{Description{"failure-policy", "The rules of the pod failure policy can match, in this order."}, failurePolicy},
 	{Description{"success-policy", "The rules of the success policy name indexes that the Job has."}, successPolicy},
 	{Description{"managed-by", "managedBy names a controller that is there."}, managedBy},
-	{Description{"selector", "The API server sets the selector."}, selector},
-	{Description{"manual-selector", "A selector that the manifest sets selects the Job's pods."}, manualSelector},
+	{Description{"selector", "The API server sets the selector and its labels, or a selector that the manifest sets selects the Job's pods."}, selector},
 	{Description{"size", "parallelism and completions let the Job run pods, within the API server's limits."}, size},
 	{Description{"restarts-count", "With restartPolicy OnFailure, container restarts count toward backoffLimit, and the logs of a deleted pod are lost."}, restartsCount},
 	{Description{"backoff-and-parallelism", "backoffLimit is at least the number of parallel pods, so that one outage does not use up all retries."}, backoffAndParallelism},
@@ -31,6 +29,7 @@ var checks = []check{
 	{Description{"schedule", "The schedule and its time zone can be read, and it runs."}, readableSchedule},
 	{Description{"cron-fields", "The fields of the CronJob have values that the API server takes."}, cronFields},
 	{Description{"day-or-weekday", "Day of month and day of week are not both set."}, dayOrWeekday},
+	{Description{"uneven-steps", "The runs of a step such as */7 are evenly spaced."}, unevenSteps},
 	{Description{"clock-changes", "No run is skipped or runs twice when clocks change."}, clockChanges},
 	{Description{"missed-runs", "A resumed CronJob does not start a run that was missed long ago."}, missedRuns},
 	{Description{"forbid-forever", "A run that never ends does not block all later ones."}, forbidForever},

@@ -2,12 +2,15 @@ package jobcheck
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
+	"jobpolicy.dev/engine/annotation"
+	"jobpolicy.dev/engine/schedule"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/internal/cronruns"
 )
@@ -31,8 +34,8 @@ func readableSchedule(s *subject) {
 	if s.cron == nil {
 		return
 	}
-	schedule, zone := s.cron.Spec.Schedule, ptr.Deref(s.cron.Spec.TimeZone, "")
-	if strings.Contains(schedule, "TZ=") {
+	text, zone := s.cron.Spec.Schedule, ptr.Deref(s.cron.Spec.TimeZone, "")
+	if strings.Contains(text, "TZ") {
 		s.at(Error, "spec.schedule", "must not begin with TZ= or CRON_TZ=; use spec.timeZone")
 		return
 	}
@@ -41,12 +44,12 @@ func readableSchedule(s *subject) {
 		s.at(Error, "spec.timeZone", fmt.Sprintf("%q: expected an IANA name such as Europe/Berlin", zone))
 		return
 	}
-	if _, err := cronruns.Read(cronruns.Plan{Schedule: schedule}); err != nil {
+	if _, err := cronruns.Read(cronruns.Plan{Schedule: text}); err != nil {
 		s.at(Error, "spec.schedule", strings.TrimPrefix(err.Error(), "schedule "))
 		return
 	}
 	if len(s.reader().Next(clockYear, 1)) == 0 {
-		s.at(Warning, "spec.schedule", fmt.Sprintf("%q never comes", schedule))
+		s.at(Warning, "spec.schedule", "never comes: no time within five years matches it")
 	}
 }
 
@@ -76,24 +79,126 @@ func cronFields(s *subject) {
 	}
 }
 
-func dayOrWeekday(s *subject) {
+// The positions of a schedule's fields.
+const (
+	minutes = iota
+	hours
+	daysOfMonth
+	months
+	daysOfWeek
+)
+
+// scheduleFields are those of the schedule as it is read, so that two texts of one schedule get the
+// same findings. None: it is an interval, or cannot be read.
+func (s *subject) scheduleFields() []schedule.Field {
 	if s.cron == nil {
+		return nil
+	}
+	return schedule.Fields(s.cron.Spec.Schedule)
+}
+
+func dayOrWeekday(s *subject) {
+	f := s.scheduleFields()
+	if f == nil || f[daysOfMonth].Every || f[daysOfWeek].Every {
 		return
 	}
-	fields := strings.Fields(s.cron.Spec.Schedule)
-	free := func(field string) bool { return field == "*" || field == "?" || strings.HasPrefix(field, "*/") }
-	if len(fields) == 5 && !free(fields[2]) && !free(fields[4]) {
-		s.at(Warning, "spec.schedule", fmt.Sprintf("runs on day %s of the month, and on weekday %s besides: when both are set, either is enough", fields[2], fields[4]))
+	days, weekdays := f[daysOfMonth].Values, f[daysOfWeek].Values
+	text := fmt.Sprintf("runs on day %s of the month, and on weekday %s besides: when both are set, either is enough", list(days), list(weekdays))
+	if len(days) == 31 || len(weekdays) == 7 {
+		text += ", so it runs every day"
 	}
+	s.at(Warning, "spec.schedule", text)
+}
+
+// list writes numbers with ranges: 1-5,8.
+func list(numbers []int) string {
+	var parts []string
+	for i := 0; i < len(numbers); i++ {
+		first := i
+		for i+1 < len(numbers) && numbers[i+1] == numbers[i]+1 {
+			i++
+		}
+		part := strconv.Itoa(numbers[first])
+		if i > first {
+			part += "-" + strconv.Itoa(numbers[i])
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ",")
+}
+
+// unevenSteps looks for a step that does not divide its unit: with */7 the last run of an hour
+// and the first of the next are 4 minutes apart. Weekdays are left out, because Monday,
+// Wednesday and Friday are such a step, and meant.
+func unevenSteps(s *subject) {
+	f := s.scheduleFields()
+	if f == nil {
+		return
+	}
+	days := f[daysOfMonth]
+	if days.Every { // then the weekdays decide
+		days = f[daysOfWeek]
+	}
+	for _, unit := range []struct {
+		field, within schedule.Field
+		name, larger  string
+	}{
+		{f[minutes], f[hours], "minutes", "hour"},
+		{f[hours], days, "hours", "day"},
+		{f[daysOfMonth], f[months], "days", "month"},
+		{f[months], f[months], "months", "year"},
+	} {
+		step, last := stepOf(unit.field)
+		if step == 0 || step == last || !(inARow(unit.within) || unit.name == "months") {
+			continue
+		}
+		severity := Warning
+		if len(unit.field.Values) == 2 {
+			severity = Note // two values are often meant
+		}
+		s.at(severity, "spec.schedule", fmt.Sprintf("the %s %s are %d apart, but %d from the last of one %s to the first of the next", unit.name, list(unit.field.Values), step, last, unit.larger))
+	}
+}
+
+// stepOf is the distance between the values of a field, and that from the last to the first of
+// the next unit. 0: the values are no step that goes through the whole unit.
+func stepOf(f schedule.Field) (step, last int) {
+	n := len(f.Values)
+	if n < 2 {
+		return 0, 0
+	}
+	step = f.Values[1] - f.Values[0]
+	for i := 1; i < n; i++ {
+		if f.Values[i]-f.Values[i-1] != step {
+			return 0, 0
+		}
+	}
+	whole := f.Values[0] < f.Low+step && f.Values[n-1]+step > f.High
+	if step < 2 || !whole || n == 2 && f.Values[0] != f.Low {
+		return 0, 0
+	}
+	return step, f.High - f.Low + 1 - f.Values[n-1] + f.Values[0]
+}
+
+// inARow reports whether a field selects two values that follow each other.
+func inARow(f schedule.Field) bool {
+	for i := 1; i < len(f.Values); i++ {
+		if f.Values[i] == f.Values[i-1]+1 {
+			return true
+		}
+	}
+	n := len(f.Values)
+	return n > 1 && f.Values[0] == f.Low && f.Values[n-1] == f.High
 }
 
 func clockChanges(s *subject) {
 	reader := s.reader()
-	if reader == nil || s.cron.Spec.TimeZone == nil || s.cron.Annotations["jobpolicy.dev/dst-repeated-hour"] != "" || s.cron.Annotations["jobpolicy.dev/dst-skipped-hour"] != "" {
+	if reader == nil || s.cron.Spec.TimeZone == nil || s.cron.Annotations[annotation.RepeatedHour] != "" || s.cron.Annotations[annotation.SkippedHour] != "" {
 		return
 	}
-	// A schedule that runs every hour does not depend on a single run.
-	if reader.Count(clockYear, clockYear.AddDate(0, 0, 1)) >= 20 {
+	// An interval does not follow the clock, and a schedule that runs every hour does not depend
+	// on a single run.
+	if f := s.scheduleFields(); f == nil || len(f[hours].Values) >= 20 {
 		return
 	}
 	var told []string

@@ -2,230 +2,425 @@ package jobcheck
 
 import (
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 )
 
-// maxPort is the highest number of a port.
-const maxPort = 65_535
-
-// podTemplate looks for frequent mistakes in a pod template. The API server refuses more.
+// podTemplate checks a pod template: each field by podFields, then what fields say together.
 func podTemplate(s *subject) {
 	pod := &s.spec.Template.Spec
-	if d := pod.ActiveDeadlineSeconds; d != nil && *d < 1 {
-		s.find(Error, "template.spec.activeDeadlineSeconds", fmt.Sprintf("must be 1 or more, is %d", *d))
-	}
-	if pod.DNSPolicy != "" {
-		s.oneOf("template.spec.dnsPolicy", string(pod.DNSPolicy), string(corev1.DNSClusterFirst), string(corev1.DNSClusterFirstWithHostNet), string(corev1.DNSDefault), string(corev1.DNSNone))
-	}
-	s.valid("template.spec.serviceAccountName", pod.ServiceAccountName, validation.IsDNS1123Subdomain)
-	s.valid("template.spec.priorityClassName", pod.PriorityClassName, validation.IsDNS1123Subdomain)
-	s.valid("template.spec.hostname", pod.Hostname, validation.IsDNS1123Label)
+	s.fields("template.spec", reflect.ValueOf(pod).Elem())
 	if len(pod.EphemeralContainers) > 0 {
 		s.find(Error, "template.spec.ephemeralContainers", "must not be in a pod template")
 	}
-	placement(s, pod)
-	names := volumes(s, pod.Volumes)
-	eachContainer(pod, func(path string, c *corev1.Container) {
-		container(s, path, c)
-		mounts(s, path, c, names)
-		if pod.HostNetwork {
-			hostPorts(s, path, c.Ports)
-		}
-	})
+	podFits(s, pod)
+	securityFits(s, pod)
+	containersFit(s, pod)
 }
 
-// eachContainer calls f with every container and its path.
-func eachContainer(pod *corev1.PodSpec, f func(path string, c *corev1.Container)) {
-	for i := range pod.InitContainers {
-		f(fmt.Sprintf("template.spec.initContainers[%d]", i), &pod.InitContainers[i])
-	}
-	for i := range pod.Containers {
-		f(fmt.Sprintf("template.spec.containers[%d]", i), &pod.Containers[i])
-	}
-}
-
-func placement(s *subject, pod *corev1.PodSpec) {
-	for _, key := range slices.Sorted(maps.Keys(pod.NodeSelector)) {
-		s.valid("template.spec.nodeSelector", key, validation.IsQualifiedName)
-		s.valid("template.spec.nodeSelector", pod.NodeSelector[key], validation.IsValidLabelValue)
-	}
-	for i, t := range pod.Tolerations {
-		if t.Operator == corev1.TolerationOpExists && t.Value != "" {
-			s.find(Error, fmt.Sprintf("template.spec.tolerations[%d].value", i), "must be empty with the operator Exists")
+// fields checks a value and all that is in it.
+func (s *subject) fields(path string, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			s.fields(path, v.Elem())
 		}
-	}
-	for i, c := range pod.TopologySpreadConstraints {
-		if c.MaxSkew < 1 {
-			s.find(Error, fmt.Sprintf("template.spec.topologySpreadConstraints[%d].maxSkew", i), fmt.Sprintf("must be 1 or more, is %d", c.MaxSkew))
+	case reflect.Slice:
+		for i := range v.Len() {
+			s.fields(fmt.Sprintf("%s[%d]", path, i), v.Index(i))
 		}
-	}
-	if security := pod.SecurityContext; security != nil {
-		notNegative(s, "template.spec.securityContext.runAsUser", security.RunAsUser)
-		notNegative(s, "template.spec.securityContext.runAsGroup", security.RunAsGroup)
+	case reflect.Struct:
+		s.together(path, v.Addr().Interface())
+		s.fieldsOf(path, v.Type().Name(), v)
 	}
 }
 
-func notNegative(s *subject, path string, n *int64) {
-	if n != nil && *n < 0 {
-		s.find(Error, path, fmt.Sprintf("must be 0 or more, is %d", *n))
-	}
-}
-
-// volumes checks the volumes and returns their names.
-func volumes(s *subject, list []corev1.Volume) []string {
-	var names []string
-	for i, v := range list {
-		path := fmt.Sprintf("template.spec.volumes[%d]", i)
-		switch {
-		case v.Name == "":
-			s.find(Error, path+".name", "is required")
-		case slices.Contains(names, v.Name):
-			s.find(Error, path+".name", fmt.Sprintf("%q is the name of another volume, too", v.Name))
-		default:
-			s.valid(path+".name", v.Name, validation.IsDNS1123Label)
-		}
-		if set := whichSet(v.VolumeSource); len(set) > 1 {
-			s.find(Error, path, "has more than one kind: "+strings.Join(set, ", "))
-		}
-		names = append(names, v.Name)
-	}
-	return names
-}
-
-// whichSet returns the JSON names of those fields of a struct of pointers that are set.
-func whichSet(of any) []string {
-	var set []string
-	v := reflect.ValueOf(of)
+// fieldsOf checks the fields of a struct. Those of a struct inside it that has no name of its
+// own may have a line in podFields under the name of the outer one.
+func (s *subject) fieldsOf(path, outer string, v reflect.Value) {
+	s.onlyOne(path, v)
 	for i := range v.NumField() {
-		if f := v.Field(i); f.Kind() == reflect.Pointer && !f.IsNil() {
-			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		f := v.Type().Field(i)
+		name := jsonName(f)
+		switch {
+		case !f.IsExported() || name == "ephemeralContainers":
+		case f.Anonymous && f.Type.Kind() == reflect.Struct:
+			s.together(path, v.Field(i).Addr().Interface())
+			s.fieldsOf(path, outer, v.Field(i))
+		default:
+			rule := fieldRules[outer+"."+name]
+			if rule == nil {
+				rule = fieldRules[v.Type().Name()+"."+name]
+			}
+			if rule != nil {
+				s.fieldFits(rule, path+"."+name, v.Field(i))
+			}
+			s.fields(path+"."+name, v.Field(i))
+		}
+	}
+}
+
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
+
+func (s *subject) fieldFits(rule *fieldRule, path string, v reflect.Value) {
+	if rule.missing(v) {
+		if rule.required {
+			s.find(Error, path, "is required")
+			return
+		}
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			s.wrong(path, rule.problem(v.Elem(), true))
+		}
+	case reflect.Slice:
+		if rule.most > 0 && v.Len() > rule.most {
+			s.find(Error, path, fmt.Sprintf("has %d elements; expected at most %d", v.Len(), rule.most))
+		}
+		for _, name := range rule.unique {
+			s.unique(path, name, v)
+		}
+		if v.Type().Elem().Kind() != reflect.Struct {
+			for i := range v.Len() {
+				s.wrong(fmt.Sprintf("%s[%d]", path, i), rule.problem(v.Index(i), true))
+			}
+		}
+	default:
+		s.wrong(path, rule.problem(v, rule.form != nil && v.Kind() != reflect.String))
+	}
+}
+
+func (s *subject) wrong(path, text string) {
+	if text != "" {
+		s.find(Error, path, text)
+	}
+}
+
+// unique reports elements of a list that have the same text in a field.
+func (s *subject) unique(path, name string, list reflect.Value) {
+	seen := map[string]bool{}
+	for i := range list.Len() {
+		for k := range list.Index(i).NumField() {
+			if jsonName(list.Index(i).Type().Field(k)) != name {
+				continue
+			}
+			value := list.Index(i).Field(k).String()
+			if value != "" && seen[value] {
+				s.find(Error, fmt.Sprintf("%s[%d].%s", path, i, name), fmt.Sprintf("%q is there twice", value))
+			}
+			seen[value] = true
+		}
+	}
+}
+
+// onlyOne checks a type that has one of several pointers.
+func (s *subject) onlyOne(path string, v reflect.Value) {
+	rule := fieldRules[v.Type().Name()]
+	if rule == nil {
+		return
+	}
+	var known, set []string
+	for i := range v.NumField() {
+		name := jsonName(v.Type().Field(i))
+		if v.Field(i).Kind() != reflect.Pointer || rule.pointers != nil && !slices.Contains(rule.pointers, name) {
+			continue
+		}
+		known = append(known, name)
+		if !v.Field(i).IsNil() {
 			set = append(set, name)
 		}
 	}
-	return set
-}
-
-func mounts(s *subject, path string, c *corev1.Container, volumes []string) {
-	seen := map[string]bool{}
-	for i, m := range c.VolumeMounts {
-		at := fmt.Sprintf("%s.volumeMounts[%d]", path, i)
-		if !slices.Contains(volumes, m.Name) {
-			s.find(Error, at+".name", fmt.Sprintf("%q is no volume of the pod template", m.Name))
-		}
-		switch {
-		case m.MountPath == "":
-			s.find(Error, at+".mountPath", "is required")
-		case seen[m.MountPath]:
-			s.find(Error, at+".mountPath", fmt.Sprintf("%q is the path of another volume, too", m.MountPath))
-		}
-		seen[m.MountPath] = true
+	switch {
+	case len(set) > 1:
+		s.find(Error, path, "has more than one kind: "+strings.Join(set, ", "))
+	case len(set) < rule.fewest:
+		s.find(Error, path, "expected one of "+strings.Join(known, ", "))
 	}
 }
 
-func hostPorts(s *subject, path string, ports []corev1.ContainerPort) {
-	for i, p := range ports {
-		if p.HostPort != 0 && p.HostPort != p.ContainerPort {
-			s.find(Error, fmt.Sprintf("%s.ports[%d].hostPort", path, i), fmt.Sprintf("must be containerPort (%d) with hostNetwork, is %d", p.ContainerPort, p.HostPort))
+// together checks what the fields of one struct say together.
+func (s *subject) together(path string, v any) {
+	switch v := v.(type) {
+	case *metav1.LabelSelector:
+		s.errors(path, metav1validation.ValidateLabelSelector(v, metav1validation.LabelSelectorValidationOptions{}, nil))
+	case *corev1.ResourceRequirements:
+		s.resources(path, v)
+	case *corev1.ObjectFieldSelector:
+		s.wrong(path+".fieldPath", podField(v.FieldPath, strings.Contains(path, ".env[")))
+	case *corev1.ResourceFieldSelector:
+		s.resourceField(path, v)
+	case *corev1.EnvVar:
+		if v.ValueFrom != nil && v.Value != "" {
+			s.find(Error, path+".valueFrom", "must not be there beside value")
+		}
+	case *corev1.VolumeMount:
+		mountFits(s, path, v)
+	case *corev1.Toleration:
+		tolerationFits(s, path, v)
+	case *corev1.NodeAffinity:
+		nodeAffinityFits(s, path, v)
+	case *corev1.PodAffinityTerm:
+		labelKeysFit(s, path, v.MatchLabelKeys, v.MismatchLabelKeys, v.LabelSelector)
+	case *corev1.TopologySpreadConstraint:
+		labelKeysFit(s, path, v.MatchLabelKeys, nil, v.LabelSelector)
+		if v.MinDomains != nil && v.WhenUnsatisfiable != corev1.DoNotSchedule {
+			s.find(Error, path+".minDomains", "needs whenUnsatisfiable: DoNotSchedule")
+		}
+	case *corev1.SeccompProfile:
+		localhostFits(s, path, string(v.Type), v.LocalhostProfile)
+		if v.LocalhostProfile != nil {
+			s.wrong(path+".localhostProfile", first(relativePath(*v.LocalhostProfile)))
+		}
+	case *corev1.AppArmorProfile:
+		localhostFits(s, path, string(v.Type), v.LocalhostProfile)
+		if v.LocalhostProfile != nil {
+			s.wrong(path+".localhostProfile", first(append(one(*v.LocalhostProfile == "", "is required with the type Localhost"), trimmed(*v.LocalhostProfile)...)))
+		}
+	default:
+		s.volumeFits(path, v)
+	}
+}
+
+// volumeFits is together for the types of volumes.
+func (s *subject) volumeFits(path string, v any) {
+	switch v := v.(type) {
+	case *corev1.ProjectedVolumeSource:
+		projectedPaths(s, path, v)
+	case *corev1.PersistentVolumeClaimSpec:
+		claimFits(s, path, v)
+	case *corev1.PersistentVolumeClaimTemplate:
+		s.metaErrors(labelsAndAnnotations(path+".metadata", &v.ObjectMeta), func(path, text string) { s.find(Error, path, text) })
+		rest := v.ObjectMeta.DeepCopy()
+		if rest.Labels, rest.Annotations = nil, nil; !reflect.DeepEqual(*rest, metav1.ObjectMeta{}) {
+			s.find(Error, path+".metadata", "must have only labels and annotations")
+		}
+	case *corev1.CSIVolumeSource:
+		s.secretRef(path+".nodePublishSecretRef", v.NodePublishSecretRef)
+		if v.NodePublishSecretRef != nil {
+			s.wrong(path+".nodePublishSecretRef.name", formats["subdomainOrEmpty"](v.NodePublishSecretRef.Name))
+		}
+	case *corev1.CinderVolumeSource:
+		s.secretRef(path+".secretRef", v.SecretRef)
+	case *corev1.StorageOSVolumeSource:
+		s.secretRef(path+".secretRef", v.SecretRef)
+	case *corev1.FCVolumeSource:
+		if (len(v.TargetWWNs) == 0) == (len(v.WWIDs) == 0) {
+			s.find(Error, path, "expected one of targetWWNs, wwids")
+		}
+		if len(v.TargetWWNs) > 0 && (v.Lun == nil || *v.Lun < 0 || *v.Lun > 255) {
+			s.find(Error, path+".lun", "must be from 0 to 255 with targetWWNs")
+		}
+	case *corev1.FlockerVolumeSource:
+		if (v.DatasetName == "") == (v.DatasetUUID == "") {
+			s.find(Error, path, "expected one of datasetName, datasetUUID")
 		}
 	}
 }
 
-func container(s *subject, path string, c *corev1.Container) {
-	s.valid(path+".name", c.Name, validation.IsDNS1123Label)
-	if c.ImagePullPolicy != "" {
-		s.oneOf(path+".imagePullPolicy", string(c.ImagePullPolicy), string(corev1.PullAlways), string(corev1.PullIfNotPresent), string(corev1.PullNever))
+func (s *subject) secretRef(path string, ref *corev1.LocalObjectReference) {
+	if ref != nil && ref.Name == "" {
+		s.find(Error, path+".name", "is required")
 	}
-	environment(s, path, c)
-	for i, p := range c.Ports {
-		if p.ContainerPort < 1 || p.ContainerPort > maxPort {
-			s.find(Error, fmt.Sprintf("%s.ports[%d].containerPort", path, i), fmt.Sprintf("must be from 1 to %d, is %d", maxPort, p.ContainerPort))
-		}
-	}
-	quantities(s, path+".resources", &c.Resources)
-	handlers(s, path, c)
 }
 
-func handlers(s *subject, path string, c *corev1.Container) {
-	for _, p := range []struct {
-		name  string
-		probe *corev1.Probe
-	}{{"livenessProbe", c.LivenessProbe}, {"readinessProbe", c.ReadinessProbe}, {"startupProbe", c.StartupProbe}} {
-		if p.probe != nil {
-			oneHandler(s, path+"."+p.name, p.probe.ProbeHandler)
-		}
+func (s *subject) errors(path string, list field.ErrorList) {
+	for _, e := range list {
+		s.find(Error, strings.TrimSuffix(path+"."+strings.TrimPrefix(e.Field, "<nil>"), "."), e.ErrorBody())
 	}
-	if c.Lifecycle == nil {
+}
+
+// podField says what is wrong with a field that a pod reads of itself, in a variable or a file.
+func podField(name string, variable bool) string {
+	if label, ok := strings.CutPrefix(name, "metadata.labels['"); ok && strings.HasSuffix(label, "']") {
+		return formats["qualified"](strings.TrimSuffix(label, "']"))
+	}
+	if annotation, ok := strings.CutPrefix(name, "metadata.annotations['"); ok && strings.HasSuffix(annotation, "']") {
+		return formats["qualified"](strings.ToLower(strings.TrimSuffix(annotation, "']")))
+	}
+	known := []string{"metadata.name", "metadata.namespace", "metadata.uid"}
+	if variable {
+		known = append(known, "spec.nodeName", "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs")
+	} else {
+		known = append(known, "metadata.labels", "metadata.annotations")
+	}
+	if name == "" || slices.Contains(known, name) || variable && name == "spec.host" {
+		return ""
+	}
+	return fmt.Sprintf("%q: expected one of %s, metadata.labels['KEY'], metadata.annotations['KEY']", name, strings.Join(known, ", "))
+}
+
+func (s *subject) resourceField(path string, v *corev1.ResourceFieldSelector) {
+	if v.ContainerName == "" && !strings.Contains(path, ".env[") {
+		s.find(Error, path+".containerName", "is required")
+	}
+	if v.Divisor.IsZero() {
 		return
 	}
-	if h := c.Lifecycle.PostStart; h != nil {
-		oneHandler(s, path+".lifecycle.postStart", *h)
+	known := []string{"1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"}
+	if strings.HasSuffix(v.Resource, ".cpu") {
+		known = []string{"1m", "1"}
 	}
-	if h := c.Lifecycle.PreStop; h != nil {
-		oneHandler(s, path+".lifecycle.preStop", *h)
-	}
-}
-
-func oneHandler(s *subject, path string, handler any) {
-	switch set := whichSet(handler); len(set) {
-	case 0:
-		s.find(Error, path, "says nothing to do, such as exec")
-	case 1:
-	default:
-		s.find(Error, path, "has more than one kind: "+strings.Join(set, ", "))
+	if divisor := v.Divisor.String(); !slices.Contains(known, divisor) {
+		s.find(Error, path+".divisor", fmt.Sprintf("%q: expected one of %s", divisor, strings.Join(known, ", ")))
 	}
 }
 
-func environment(s *subject, path string, c *corev1.Container) {
-	for i, e := range c.Env {
-		at := fmt.Sprintf("%s.env[%d]", path, i)
-		if e.Name == "" {
-			s.find(Error, at+".name", "is required")
-		}
-		s.valid(at+".name", e.Name, validation.IsRelaxedEnvVarName)
-		if e.ValueFrom != nil && e.Value != "" {
-			s.find(Error, at+".valueFrom", "must not be there beside value")
-		}
+func mountFits(s *subject, path string, m *corev1.VolumeMount) {
+	if m.SubPath != "" && m.SubPathExpr != "" {
+		s.find(Error, path+".subPathExpr", "must not be there beside subPath")
 	}
-	for i, from := range c.EnvFrom {
-		if set := whichSet(from); len(set) != 1 {
-			s.find(Error, fmt.Sprintf("%s.envFrom[%d]", path, i), "expected one of configMapRef and secretRef")
-		}
+	recursive := ptr.Deref(m.RecursiveReadOnly, corev1.RecursiveReadOnlyDisabled) != corev1.RecursiveReadOnlyDisabled
+	if recursive && (!m.ReadOnly || ptr.Deref(m.MountPropagation, corev1.MountPropagationNone) != corev1.MountPropagationNone) {
+		s.find(Error, path+".recursiveReadOnly", "needs readOnly: true, and no mountPropagation")
 	}
 }
 
-func quantities(s *subject, path string, r *corev1.ResourceRequirements) {
-	for _, list := range []struct {
-		name   string
-		values corev1.ResourceList
-	}{{"limits", r.Limits}, {"requests", r.Requests}} {
-		for _, name := range slices.Sorted(maps.Keys(list.values)) {
-			at := path + "." + list.name + "." + string(name)
-			if strings.Contains(string(name), "/") {
-				at = path + "." + list.name
-			} else if !knownResource(name) {
-				s.find(Error, at, fmt.Sprintf("%q: expected cpu, memory, ephemeral-storage, or a name with a domain in front", name))
+func tolerationFits(s *subject, path string, t *corev1.Toleration) {
+	switch {
+	case t.Operator == corev1.TolerationOpExists && t.Value != "":
+		s.find(Error, path+".value", "must be empty with the operator Exists")
+	case t.Operator != corev1.TolerationOpExists && t.Key == "":
+		s.find(Error, path+".operator", "must be Exists without a key")
+	case t.Operator != corev1.TolerationOpExists:
+		s.wrong(path+".value", formats["labelValue"](t.Value))
+	}
+	if t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute {
+		s.find(Error, path+".tolerationSeconds", "needs effect: NoExecute")
+	}
+}
+
+func nodeAffinityFits(s *subject, path string, a *corev1.NodeAffinity) {
+	if required := a.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
+		for i := range required.NodeSelectorTerms {
+			nodeTermFits(s, fmt.Sprintf("%s.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[%d]", path, i), &required.NodeSelectorTerms[i], true)
+		}
+	}
+	for i := range a.PreferredDuringSchedulingIgnoredDuringExecution {
+		nodeTermFits(s, fmt.Sprintf("%s.preferredDuringSchedulingIgnoredDuringExecution[%d].preference", path, i), &a.PreferredDuringSchedulingIgnoredDuringExecution[i].Preference, false)
+	}
+}
+
+// nodeTermFits checks a term. Only what is required must have values that a label can have.
+func nodeTermFits(s *subject, path string, term *corev1.NodeSelectorTerm, required bool) {
+	for i, e := range term.MatchExpressions {
+		at := fmt.Sprintf("%s.matchExpressions[%d]", path, i)
+		switch e.Operator {
+		case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
+			s.wrong(at+".values", unless(len(e.Values) > 0, "is required with the operator "+string(e.Operator)))
+		case corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist:
+			s.wrong(at+".values", unless(len(e.Values) == 0, "must be empty with the operator "+string(e.Operator)))
+		case corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt:
+			s.wrong(at+".values", unless(len(e.Values) == 1, "must be one value with the operator "+string(e.Operator)))
+		default:
+			s.find(Error, at+".operator", fmt.Sprintf("%q: expected one of In, NotIn, Exists, DoesNotExist, Gt, Lt", e.Operator))
+		}
+		for _, value := range e.Values {
+			if required {
+				s.wrong(at+".values", formats["labelValue"](value))
 			}
-			value := list.values[name]
-			if value.Cmp(resource.Quantity{}) < 0 {
-				s.find(Error, at, "must not be negative, is "+value.String())
-			}
-			limit, limited := r.Limits[name]
-			if list.name == "requests" && limited && value.Cmp(limit) > 0 {
-				s.find(Error, at, fmt.Sprintf("is %s, above the limit %s", ptr.To(value).String(), ptr.To(limit).String()))
+		}
+	}
+	for i, f := range term.MatchFields {
+		at := fmt.Sprintf("%s.matchFields[%d]", path, i)
+		if f.Key != metav1.ObjectNameField {
+			s.find(Error, at+".key", "must be metadata.name")
+		}
+		if f.Operator != corev1.NodeSelectorOpIn && f.Operator != corev1.NodeSelectorOpNotIn || len(f.Values) != 1 {
+			s.find(Error, at+".values", "must be one value, with the operator In or NotIn")
+		}
+		for _, value := range f.Values {
+			s.wrong(at+".values", formats["subdomain"](value))
+		}
+	}
+}
+
+// unless is the text, or nothing if all is well.
+func unless(well bool, text string) string {
+	if well {
+		return ""
+	}
+	return text
+}
+
+func labelKeysFit(s *subject, path string, match, mismatch []string, selector *metav1.LabelSelector) {
+	if len(match)+len(mismatch) > 0 && selector == nil {
+		s.find(Error, path+".labelSelector", "is required with matchLabelKeys or mismatchLabelKeys")
+		return
+	}
+	for _, key := range match {
+		if slices.Contains(mismatch, key) {
+			s.find(Error, path+".matchLabelKeys", fmt.Sprintf("%q is in mismatchLabelKeys, too", key))
+		}
+	}
+}
+
+func localhostFits(s *subject, path, kind string, profile *string) {
+	switch {
+	case kind == "Localhost" && profile == nil:
+		s.find(Error, path+".localhostProfile", "is required with the type Localhost")
+	case kind != "Localhost" && profile != nil:
+		s.find(Error, path+".localhostProfile", "needs the type Localhost")
+	}
+}
+
+func projectedPaths(s *subject, path string, v *corev1.ProjectedVolumeSource) {
+	seen := map[string]bool{}
+	add := func(file string) {
+		if file != "" && seen[file] {
+			s.find(Error, path+".sources", fmt.Sprintf("%q is the path of two files", file))
+		}
+		seen[file] = true
+	}
+	for _, source := range v.Sources {
+		var items []corev1.KeyToPath
+		if source.Secret != nil {
+			items = append(items, source.Secret.Items...)
+		}
+		if source.ConfigMap != nil {
+			items = append(items, source.ConfigMap.Items...)
+		}
+		for _, item := range items {
+			add(item.Path)
+		}
+		if source.DownwardAPI != nil {
+			for _, item := range source.DownwardAPI.Items {
+				add(item.Path)
 			}
 		}
 	}
 }
 
-func knownResource(name corev1.ResourceName) bool {
-	return name == corev1.ResourceCPU || name == corev1.ResourceMemory || name == corev1.ResourceEphemeralStorage ||
-		strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
+func claimFits(s *subject, path string, c *corev1.PersistentVolumeClaimSpec) {
+	if size, ok := c.Resources.Requests[corev1.ResourceStorage]; !ok || size.Cmp(resource.Quantity{}) <= 0 {
+		s.find(Error, path+".resources.requests.storage", "is required, and must be more than 0")
+	}
+	if len(c.AccessModes) > 1 && slices.Contains(c.AccessModes, corev1.ReadWriteOncePod) && slices.ContainsFunc(c.AccessModes, func(m corev1.PersistentVolumeAccessMode) bool { return m != corev1.ReadWriteOncePod }) {
+		s.find(Error, path+".accessModes", "must not have ReadWriteOncePod beside others")
+	}
+	source, ref := c.DataSource, c.DataSourceRef
+	if source != nil && ptr.Deref(source.APIGroup, "") == "" && source.Kind != "PersistentVolumeClaim" {
+		s.find(Error, path+".dataSource.apiGroup", "is required for "+source.Kind)
+	}
+	if ref == nil {
+		return
+	}
+	if ptr.Deref(ref.APIGroup, "") == "" && ref.Kind != "PersistentVolumeClaim" {
+		s.find(Error, path+".dataSourceRef.apiGroup", "is required for "+ref.Kind)
+	}
+	same := source == nil || ptr.Equal(source.APIGroup, ref.APIGroup) && source.Kind == ref.Kind && source.Name == ref.Name && ptr.Deref(ref.Namespace, "") == ""
+	if !same {
+		s.find(Error, path+".dataSource", "must be what dataSourceRef says, or not be there")
+	}
 }

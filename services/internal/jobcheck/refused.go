@@ -19,27 +19,6 @@ import (
 	"jobpolicy.dev/services/internal/manifest"
 )
 
-// maxCronJobName leaves room for the 11 characters that name a run.
-const maxCronJobName = 52
-
-func names(s *subject) {
-	if s.name == "" {
-		if s.object.GenerateName == "" {
-			s.at(Error, "metadata.name", "is required, or generateName")
-		}
-		return
-	}
-	if problems := validation.IsDNS1123Subdomain(s.name); len(problems) > 0 {
-		s.at(Error, "metadata.name", fmt.Sprintf("%q: %s", s.name, problems[0]))
-	}
-	switch n := len(s.name); {
-	case s.cron != nil && n > maxCronJobName:
-		s.at(Error, "metadata.name", fmt.Sprintf("has %d characters; the name of a CronJob may have %d", n, maxCronJobName))
-	case s.cron == nil && n > validation.LabelValueMaxLength:
-		s.at(Error, "metadata.name", fmt.Sprintf("has %d characters; the name of a Job may have %d, because it becomes a label of the pods", n, validation.LabelValueMaxLength))
-	}
-}
-
 // specFits asks the engine, which refuses a spec that contradicts itself.
 func specFits(s *subject) {
 	if text := RestartPolicyProblem(s.spec); text != "" {
@@ -65,26 +44,6 @@ func specFits(s *subject) {
 			s.find(Error, path, text)
 		}
 	}
-}
-
-func containers(s *subject) {
-	pod := &s.spec.Template.Spec
-	if len(pod.Containers) == 0 {
-		s.find(Error, "template.spec.containers", "is required: expected at least one container")
-	}
-	seen := map[string]bool{}
-	eachContainer(pod, func(path string, c *corev1.Container) {
-		switch {
-		case c.Name == "":
-			s.find(Error, path+".name", "is required")
-		case seen[c.Name]:
-			s.find(Error, path+".name", fmt.Sprintf("%q is the name of another container, too", c.Name))
-		}
-		if c.Image == "" {
-			s.find(Error, path+".image", "is required")
-		}
-		seen[c.Name] = true
-	})
 }
 
 func failurePolicy(s *subject) {
@@ -190,21 +149,4 @@ func managedBy(s *subject) {
 	default:
 		s.find(Warning, "managedBy", fmt.Sprintf("%q must be installed: otherwise nobody acts on the Job and nothing says so; the field cannot be changed later", name))
 	}
-}
-
-func selector(s *subject) {
-	manual := s.spec.ManualSelector != nil && *s.spec.ManualSelector
-	if s.spec.Selector == nil {
-		return
-	}
-	for _, value := range s.spec.Selector.MatchLabels {
-		if s.object.UID != "" && value == string(s.object.UID) {
-			return // The API server has made it: the object was read from a cluster.
-		}
-	}
-	if !manual {
-		s.find(Error, "selector", "must not be set: the API server makes one (manualSelector: true would allow it)")
-		return
-	}
-	s.find(Warning, "selector", "is chosen by hand: another Job with the same labels would take these pods for its own")
 }

@@ -7,12 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/services/internal/manifest"
@@ -67,13 +62,6 @@ func UnknownWords(spec *batchv1.JobSpec) []manifest.Problem {
 	return w
 }
 
-// oneOf reports a value that is not one of those that the API knows.
-func (s *subject) oneOf(path, value string, known ...string) {
-	var w words
-	w.oneOf(path, value, known...)
-	s.unknown(w)
-}
-
 func (s *subject) unknown(w words) {
 	for _, p := range w {
 		s.find(Error, p.Path, p.Text)
@@ -113,52 +101,5 @@ func manyIndexesHaveLimits(s *subject) {
 	}
 	if p := ptr.Deref(s.spec.Parallelism, 1); p > limitOfManyIndexes {
 		s.find(Error, "parallelism", fmt.Sprintf("is %d; with backoffLimitPerIndex and more than %d completions expected at most %d", p, manyIndexes, limitOfManyIndexes))
-	}
-}
-
-// metadata checks labels, annotations and the namespace.
-func metadata(s *subject) {
-	s.meta(Error, "metadata", s.object)
-	if s.cron != nil {
-		// The API server accepts these, but refuses the Jobs that are made from them.
-		s.meta(Warning, "spec.jobTemplate.metadata", &s.cron.Spec.JobTemplate.ObjectMeta)
-	}
-	s.meta(Error, s.base+".template.metadata", &s.spec.Template.ObjectMeta)
-	if s.object.Namespace != "" {
-		if problems := validation.IsDNS1123Label(s.object.Namespace); len(problems) > 0 {
-			s.at(Error, "metadata.namespace", fmt.Sprintf("%q: %s", s.object.Namespace, problems[0]))
-		}
-	}
-}
-
-func (s *subject) meta(severity Severity, path string, o *metav1.ObjectMeta) {
-	at := field.NewPath(path)
-	found := metav1validation.ValidateLabels(o.Labels, at.Child("labels"))
-	found = append(found, apivalidation.ValidateAnnotations(o.Annotations, at.Child("annotations"))...)
-	slices.SortFunc(found, func(a, b *field.Error) int { return strings.Compare(a.Error(), b.Error()) }) // maps have no order
-	for _, problem := range found {
-		s.at(severity, problem.Field, fmt.Sprintf("%q: %s", fmt.Sprint(problem.BadValue), problem.Detail))
-	}
-}
-
-// manualSelector checks a selector that the user has set.
-func manualSelector(s *subject) {
-	if !ptr.Deref(s.spec.ManualSelector, false) {
-		return
-	}
-	if s.cron != nil {
-		s.find(Error, "manualSelector", "must not be true in a CronJob")
-		return
-	}
-	if s.spec.Selector == nil {
-		s.find(Error, "manualSelector", "is true, but there is no selector")
-		return
-	}
-	selector, err := metav1.LabelSelectorAsSelector(s.spec.Selector)
-	switch {
-	case err != nil:
-		s.find(Error, "selector", err.Error())
-	case !selector.Matches(labels.Set(s.spec.Template.Labels)):
-		s.find(Error, "selector", "does not match the labels of the pod template")
 	}
 }

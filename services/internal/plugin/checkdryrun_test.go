@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
@@ -61,6 +62,7 @@ spec:
       restartPolicy: Never
       containers: [{name: main, image: busybox}]
       dnsPolicy: None
+      dnsConfig: {nameservers: [10.0.0.1]}
 `
 
 func TestCheckAsksTheAPIServer(t *testing.T) {
@@ -108,6 +110,79 @@ func TestCheckAsksTheAPIServer(t *testing.T) {
 			}
 			if code != tc.code {
 				t.Errorf("exit code %d, want %d:\n%s", code, tc.code, out)
+			}
+		})
+	}
+}
+
+// dryRunCronJob has a field that is not in batch/v1, which is sent on.
+const dryRunCronJob = `apiVersion: batch/v1
+kind: CronJob
+metadata:
+  name: NAME
+spec:
+  schedule: 5 * * * *
+  jobTemplate:
+    metadata:
+      labels: {app: x}
+    spec:
+      activeDeadlineSeconds: 60
+      unknown: 1
+      template:
+        spec:
+          restartPolicy: Never
+          containers: [{name: main, image: busybox}]
+`
+
+// The API server takes CronJobs whose Jobs it refuses, so check also asks for the next run.
+func TestCheckAsksForTheRunsOfACronJob(t *testing.T) {
+	setNow(t, time.Unix(60*29_454_000, 0))
+	jobs := schema.GroupResource{Group: "batch", Resource: "jobs"}
+	kind := schema.GroupKind{Group: "batch", Kind: "Job"}
+	kubeconfig, asked := dryRunServer(t, map[string]error{
+		"refused": apierrors.NewInvalid(schema.GroupKind{Group: "batch", Kind: "CronJob"}, "refused", field.ErrorList{field.Required(field.NewPath("spec", "schedule"), "")}),
+		"run-29454000": apierrors.NewInvalid(kind, "x", field.ErrorList{
+			field.Invalid(field.NewPath("spec", "template", "spec", "restartPolicy"), "Never", "no"),
+			field.Invalid(field.NewPath("metadata", "name"), "x", "too long"),
+		}),
+		"quota-29454000":  apierrors.NewForbidden(jobs, "quota-29454000", fmt.Errorf("exceeded quota")),
+		"rights-29454000": apierrors.NewForbidden(jobs, "", fmt.Errorf(`User "u" cannot create resource "jobs" in API group "batch"`)),
+		"there-29454000":  apierrors.NewAlreadyExists(jobs, "there-29454000"),
+	})
+	unknown := "error: spec.jobTemplate.spec.unknown: unknown field [fields]"
+	warning := "warning: object: would violate PodSecurity [dry-run]"
+	cases := map[string]struct {
+		want []string
+		once bool
+	}{
+		"taken":   {want: []string{warning, unknown}},
+		"there":   {want: []string{warning, unknown}},
+		"refused": {want: []string{"error: spec.schedule: Required value [dry-run]", unknown}, once: true},
+		"run":     {want: []string{warning, "error: metadata.name: every run is refused: Invalid value: \"x\": too long [dry-run]", unknown, "error: spec.jobTemplate.spec.template.spec.restartPolicy: every run is refused: Invalid value: \"Never\": no [dry-run]"}},
+		"quota":   {want: []string{warning, `error: object: every run is refused: jobs.batch "quota-29454000" is forbidden: exceeded quota [dry-run]`, unknown}},
+		"rights":  {want: []string{warning, `warning: object: the Job of a run could not be tried: jobs.batch is forbidden: User "u" cannot create resource "jobs" in API group "batch" [dry-run]`, unknown}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			*asked = nil
+			file := filepath.Join(t.TempDir(), "cronjob.yaml")
+			testenv.WriteFile(t, file, strings.ReplaceAll(dryRunCronJob, "NAME", name))
+			_, out := run(t, "check", "-q", "-f", file, "--dry-run=server", "--kubeconfig", kubeconfig, "-n", "team")
+			want := []string{"POST /apis/batch/v1/namespaces/team/cronjobs dryRun=All " + name}
+			if !tc.once {
+				want = append(want, "POST /apis/batch/v1/namespaces/team/jobs dryRun=All "+name+"-29454000")
+			}
+			if diff := cmp.Diff(want, *asked); diff != "" {
+				t.Errorf("the API server was asked (-want +got):\n%s", diff)
+			}
+			var got []string
+			for line := range strings.Lines(out) {
+				if _, text, ok := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, file+":")), ": "); ok && strings.HasPrefix(line, file) && !strings.Contains(line, "[pile-up]") {
+					got = append(got, text)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -1,0 +1,468 @@
+package jobcheck
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// podFields says what the API server (v1.36) asks of single fields of a pod template. A line
+// names a type of core/v1 and a field, and then, in any order:
+//
+//	required   the field must not be empty, and has no default
+//	A|B        it is one of these words
+//	1..9       it is in this range
+//	max=3      it has at most so many elements
+//	length=9   it has at most so many characters
+//	unique=x   its elements differ in their field x
+//	word       it has the form of this name, see formats
+//
+// The form of a list is that of each of its elements. A line that names only a type says that
+// one, or at most one, of the type's pointers is set, or of those that it lists.
+const podFields = `
+PodSpec.containers                   required
+PodSpec.volumes                      unique=name
+PodSpec.activeDeadlineSeconds        1..2147483647
+PodSpec.dnsPolicy                    ClusterFirst|ClusterFirstWithHostNet|Default|None
+PodSpec.nodeSelector                 labels
+PodSpec.serviceAccountName           subdomain
+PodSpec.nodeName                     subdomain
+PodSpec.hostname                     label
+PodSpec.subdomain                    label
+PodSpec.hostnameOverride             subdomain length=64
+PodSpec.priorityClassName            subdomain
+PodSpec.runtimeClassName             subdomain
+PodSpec.preemptionPolicy             PreemptLowerPriority|Never
+PodSpec.schedulingGates              unique=name
+PodSpec.resourceClaims               unique=name
+PodSchedulingGate.name               required qualified
+PodReadinessGate.conditionType       required qualified
+PodResourceClaim                     one=resourceClaimName|resourceClaimTemplateName
+PodResourceClaim.name                required label
+PodResourceClaim.resourceClaimName   subdomain
+PodResourceClaim.resourceClaimTemplateName subdomain
+PodOS.name                           required linux|windows
+HostAlias.ip                         required ip
+HostAlias.hostnames                  subdomain
+PodDNSConfig.nameservers             ip max=3
+PodDNSConfig.searches                search max=32
+PodDNSConfigOption.name              required
+Toleration.key                       qualifiedOrEmpty
+Toleration.operator                  Exists|Equal
+Toleration.effect                    NoSchedule|PreferNoSchedule|NoExecute
+TopologySpreadConstraint.maxSkew     1..
+TopologySpreadConstraint.topologyKey required
+TopologySpreadConstraint.whenUnsatisfiable required DoNotSchedule|ScheduleAnyway
+TopologySpreadConstraint.minDomains  1..
+TopologySpreadConstraint.nodeAffinityPolicy Honor|Ignore
+TopologySpreadConstraint.nodeTaintsPolicy Honor|Ignore
+TopologySpreadConstraint.matchLabelKeys qualified
+PodAffinityTerm.topologyKey          required qualified
+PodAffinityTerm.namespaces           label
+PodAffinityTerm.matchLabelKeys       qualified
+PodAffinityTerm.mismatchLabelKeys    qualified
+WeightedPodAffinityTerm.weight       1..100
+PreferredSchedulingTerm.weight       1..100
+NodeSelector.nodeSelectorTerms       required
+NodeSelectorRequirement.key          qualified
+PodSecurityContext.fsGroup           id
+PodSecurityContext.runAsUser         id
+PodSecurityContext.runAsGroup        id
+PodSecurityContext.supplementalGroups id
+PodSecurityContext.fsGroupChangePolicy OnRootMismatch|Always
+PodSecurityContext.supplementalGroupsPolicy Merge|Strict
+PodSecurityContext.seLinuxChangePolicy Recursive|MountOption
+PodSecurityContext.sysctls           unique=name
+Sysctl.name                          required sysctl
+SecurityContext.runAsUser            id
+SecurityContext.runAsGroup           id
+SecurityContext.procMount            Default|Unmasked
+SeccompProfile.type                  required Localhost|RuntimeDefault|Unconfined
+AppArmorProfile.type                 required Localhost|RuntimeDefault|Unconfined
+
+Container.name                       required label
+Container.image                      required trimmed
+Container.imagePullPolicy            Always|IfNotPresent|Never
+Container.terminationMessagePolicy   File|FallbackToLogsOnError
+Container.restartPolicy              Always|Never|OnFailure
+Container.restartPolicyRules         max=20
+Container.ports                      unique=name
+Container.resizePolicy               unique=resourceName
+ContainerRestartRule.action          required Restart|RestartAllContainers
+ContainerRestartRule.exitCodes       required
+ContainerRestartRuleOnExitCodes.operator required In|NotIn
+ContainerRestartRuleOnExitCodes.values max=255
+ContainerResizePolicy.resourceName   required cpu|memory
+ContainerResizePolicy.restartPolicy  required NotRequired|RestartContainer
+ContainerPort.name                   portName
+ContainerPort.containerPort          1..65535
+ContainerPort.hostPort               0..65535
+ContainerPort.protocol               TCP|UDP|SCTP
+EnvVar.name                          required envName
+EnvFromSource                        one
+EnvFromSource.prefix                 envName
+EnvVarSource                         one
+ConfigMapEnvSource.name              required subdomainPrefix
+SecretEnvSource.name                 required subdomainPrefix
+ConfigMapKeySelector.name            required subdomain
+ConfigMapKeySelector.key             required configKey
+SecretKeySelector.name               required subdomain
+SecretKeySelector.key                required configKey
+FileKeySelector.key                  required envName
+FileKeySelector.volumeName           required label
+FileKeySelector.path                 required noDotDot
+ObjectFieldSelector.apiVersion       v1
+ObjectFieldSelector.fieldPath        required
+ResourceFieldSelector.resource       required podResource
+VolumeMount.name                     required
+VolumeMount.mountPath                required
+VolumeMount.subPath                  relative
+VolumeMount.subPathExpr              relative
+VolumeMount.mountPropagation         None|HostToContainer|Bidirectional
+VolumeMount.recursiveReadOnly        Disabled|Enabled|IfPossible
+Container.volumeMounts               unique=mountPath
+Container.volumeDevices              unique=name unique=devicePath
+VolumeDevice.name                    required
+VolumeDevice.devicePath              required noDotDot
+ProbeHandler                         one
+LifecycleHandler                     one=exec|httpGet|tcpSocket|sleep
+Probe.initialDelaySeconds            0..
+Probe.timeoutSeconds                 0..
+Probe.periodSeconds                  0..
+Probe.successThreshold               0..
+Probe.failureThreshold               0..
+Probe.terminationGracePeriodSeconds  1..
+ExecAction.command                   required
+HTTPGetAction.port                   port
+HTTPGetAction.scheme                 HTTP|HTTPS
+HTTPHeader.name                      required header
+TCPSocketAction.port                 port
+GRPCAction.port                      1..65535
+
+Volume.name                          required label
+VolumeSource                         atMostOne
+VolumeProjection                     atMostOne=secret|configMap|downwardAPI|serviceAccountToken
+HostPathVolumeSource.path            required noDotDot
+HostPathVolumeSource.type            |DirectoryOrCreate|Directory|FileOrCreate|File|Socket|CharDevice|BlockDevice
+EmptyDirVolumeSource.sizeLimit       notNegative
+SecretVolumeSource.secretName        required
+SecretVolumeSource.defaultMode       0..511
+ConfigMapVolumeSource.name           required
+ConfigMapVolumeSource.defaultMode    0..511
+KeyToPath.key                        required
+KeyToPath.path                       required local
+KeyToPath.mode                       0..511
+DownwardAPIVolumeSource.defaultMode  0..511
+DownwardAPIVolumeFile                one=fieldRef|resourceFieldRef
+DownwardAPIVolumeFile.path           required local
+DownwardAPIVolumeFile.mode           0..511
+ProjectedVolumeSource.defaultMode    0..511
+SecretProjection.name                required
+ConfigMapProjection.name             required
+ServiceAccountTokenProjection.path   required local
+ServiceAccountTokenProjection.expirationSeconds 600..4294967296
+PersistentVolumeClaimVolumeSource.claimName required
+EphemeralVolumeSource.volumeClaimTemplate required
+PersistentVolumeClaimSpec.accessModes required ReadWriteOnce|ReadOnlyMany|ReadWriteMany|ReadWriteOncePod
+PersistentVolumeClaimSpec.storageClassName subdomainOrEmpty
+PersistentVolumeClaimSpec.volumeAttributesClassName subdomainOrEmpty
+PersistentVolumeClaimSpec.volumeMode Filesystem|Block
+TypedLocalObjectReference.name       required
+TypedLocalObjectReference.kind       required
+TypedLocalObjectReference.apiGroup   subdomainOrEmpty
+TypedObjectReference.name            required
+TypedObjectReference.kind            required
+TypedObjectReference.apiGroup        subdomainOrEmpty
+TypedObjectReference.namespace       labelOrEmpty
+ImageVolumeSource.reference          required
+ImageVolumeSource.pullPolicy         Always|IfNotPresent|Never
+CSIVolumeSource.driver               required csiDriver
+NFSVolumeSource.server               required
+NFSVolumeSource.path                 required absolute
+GitRepoVolumeSource.repository       required
+GitRepoVolumeSource.directory        relative
+ISCSIVolumeSource.targetPortal       required
+ISCSIVolumeSource.iqn                required
+ISCSIVolumeSource.lun                0..255
+GCEPersistentDiskVolumeSource.pdName required
+GCEPersistentDiskVolumeSource.partition 0..255
+AWSElasticBlockStoreVolumeSource.volumeID required
+AWSElasticBlockStoreVolumeSource.partition 0..255
+GlusterfsVolumeSource.endpoints      required
+GlusterfsVolumeSource.path           required
+RBDVolumeSource.monitors             required
+RBDVolumeSource.image                required
+CinderVolumeSource.volumeID          required
+CephFSVolumeSource.monitors          required
+QuobyteVolumeSource.registry         required
+QuobyteVolumeSource.volume           required
+QuobyteVolumeSource.tenant           length=64
+FlexVolumeSource.driver              required
+AzureFileVolumeSource.secretName     required
+AzureFileVolumeSource.shareName      required
+AzureDiskVolumeSource.diskName       required
+AzureDiskVolumeSource.diskURI        required
+AzureDiskVolumeSource.cachingMode    None|ReadOnly|ReadWrite
+AzureDiskVolumeSource.kind           Shared|Dedicated|Managed
+VsphereVirtualDiskVolumeSource.volumePath required
+PhotonPersistentDiskVolumeSource.pdID required
+PortworxVolumeSource.volumeID        required
+ScaleIOVolumeSource.gateway          required
+ScaleIOVolumeSource.system           required
+ScaleIOVolumeSource.volumeName       required
+StorageOSVolumeSource.volumeName     required label
+StorageOSVolumeSource.volumeNamespace label
+`
+
+// A fieldRule is a line of podFields.
+type fieldRule struct {
+	required, ranged bool
+	low, high        int64
+	most, longest    int
+	unique           []string
+	words            []string
+	form             func(any) string
+	// fewest and pointers are for a type: at least how many of these pointers are set. At
+	// most one is.
+	fewest   int
+	pointers []string
+}
+
+var fieldRules = readFieldRules()
+
+func readFieldRules() map[string]*fieldRule {
+	rules := map[string]*fieldRule{}
+	for line := range strings.Lines(podFields) {
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		r := &fieldRule{}
+		for _, word := range words[1:] {
+			r.read(word)
+		}
+		rules[words[0]] = r
+	}
+	return rules
+}
+
+func (r *fieldRule) read(word string) {
+	name, value, _ := strings.Cut(word, "=")
+	low, high, ranged := strings.Cut(word, "..")
+	switch {
+	case name == "required":
+		r.required = true
+	case name == "one" || name == "atMostOne":
+		if value != "" {
+			r.pointers = strings.Split(value, "|")
+		}
+		if name == "one" {
+			r.fewest = 1
+		}
+	case name == "max":
+		r.most, _ = strconv.Atoi(value)
+	case name == "length":
+		r.longest, _ = strconv.Atoi(value)
+	case name == "unique":
+		r.unique = append(r.unique, value)
+	case ranged:
+		r.ranged, r.high = true, math.MaxInt64
+		r.low, _ = strconv.ParseInt(low, 10, 64)
+		if high != "" {
+			r.high, _ = strconv.ParseInt(high, 10, 64)
+		}
+	case formats[word] != nil:
+		r.form = formats[word]
+	default:
+		r.words = strings.Split(word, "|")
+	}
+}
+
+// formats are the forms of texts and numbers that podFields names.
+var formats = map[string]func(any) string{
+	"label":            text(validation.IsDNS1123Label),
+	"labelOrEmpty":     text(orEmpty(validation.IsDNS1123Label)),
+	"subdomain":        text(validation.IsDNS1123Subdomain),
+	"subdomainOrEmpty": text(orEmpty(validation.IsDNS1123Subdomain)),
+	"subdomainPrefix":  text(func(s string) []string { return apivalidation.NameIsDNSSubdomain(s, true) }),
+	"labelValue":       text(validation.IsValidLabelValue),
+	"qualified":        text(validation.IsQualifiedName),
+	"qualifiedOrEmpty": text(orEmpty(validation.IsQualifiedName)),
+	"envName":          text(validation.IsRelaxedEnvVarName),
+	"configKey":        text(validation.IsConfigMapKey),
+	"portName":         text(orEmpty(validation.IsValidPortName)),
+	"header":           text(validation.IsHTTPHeaderName),
+	"csiDriver":        text(csiDriver),
+	"search":           text(searchPath),
+	"sysctl":           text(sysctl),
+	"podResource":      text(podResource),
+	"absolute":         text(absolutePath),
+	"relative":         text(orEmpty(relativePath)),
+	"local":            text(localPath),
+	"noDotDot":         text(noDotDot),
+	"trimmed":          text(trimmed),
+	"ip":               text(ipAddress),
+	"id":               id,
+	"port":             port,
+	"labels":           labelPairs,
+	"notNegative":      notNegative,
+}
+
+// missing reports whether a field has no value.
+func (r *fieldRule) missing(v reflect.Value) bool {
+	if v.Kind() == reflect.Slice {
+		return v.Len() == 0
+	}
+	return v.IsZero()
+}
+
+// problem says what is wrong with a value. given says that an empty text was written.
+func (r *fieldRule) problem(v reflect.Value, given bool) string {
+	switch v.Kind() {
+	case reflect.String:
+		if v.String() == "" && !given {
+			return ""
+		}
+		if len(r.words) > 0 && !slices.Contains(r.words, v.String()) {
+			return fmt.Sprintf("%q: expected one of %s", v.String(), strings.Join(r.words, ", "))
+		}
+		if r.longest > 0 && v.Len() > r.longest {
+			return fmt.Sprintf("has %d characters; expected at most %d", v.Len(), r.longest)
+		}
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		if r.ranged && (v.Int() < r.low || v.Int() > r.high) {
+			return outside(v.Int(), r.low, r.high)
+		}
+	}
+	if r.form == nil {
+		return ""
+	}
+	return r.form(v.Interface())
+}
+
+func outside(n, low, high int64) string {
+	if high == math.MaxInt64 {
+		return fmt.Sprintf("must be %d or more, is %d", low, n)
+	}
+	return fmt.Sprintf("must be from %d to %d, is %d", low, high, n)
+}
+
+// text makes a form of a function that lists what is wrong with a text.
+func text(problems func(string) []string) func(any) string {
+	return func(v any) string {
+		s := reflect.ValueOf(v).String()
+		if list := problems(s); len(list) > 0 {
+			return fmt.Sprintf("%q: %s", s, list[0])
+		}
+		return ""
+	}
+}
+
+func orEmpty(problems func(string) []string) func(string) []string {
+	return func(s string) []string {
+		if s == "" {
+			return nil
+		}
+		return problems(s)
+	}
+}
+
+// one is the list of one problem, or of none.
+func one(wrong bool, text string) []string {
+	if wrong {
+		return []string{text}
+	}
+	return nil
+}
+
+func noDotDot(path string) []string {
+	return one(slices.Contains(strings.Split(path, "/"), ".."), "must not contain ..")
+}
+
+func relativePath(path string) []string {
+	return append(one(strings.HasPrefix(path, "/"), "must be a relative path"), noDotDot(path)...)
+}
+
+func localPath(path string) []string {
+	return append(relativePath(path), one(strings.HasPrefix(path, ".."), "must not start with ..")...)
+}
+
+func absolutePath(path string) []string {
+	return one(!strings.HasPrefix(path, "/"), "must be an absolute path")
+}
+
+func trimmed(s string) []string {
+	return one(strings.TrimSpace(s) != s, "must not have spaces before or after it, or no pod can be created")
+}
+
+func csiDriver(name string) []string {
+	return append(one(len(name) > validation.DNS1123LabelMaxLength, "is too long"), validation.IsDNS1123Subdomain(strings.ToLower(name))...)
+}
+
+func searchPath(path string) []string {
+	if path == "." {
+		return nil
+	}
+	return validation.IsDNS1123SubdomainWithUnderscore(strings.TrimSuffix(path, "."))
+}
+
+var sysctlPart = regexp.MustCompile(`^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$`)
+
+// sysctl takes names such as net.core.somaxconn and net/core/somaxconn.
+func sysctl(name string) []string {
+	parts := strings.Split(strings.ReplaceAll(name, "/", "."), ".")
+	bad := slices.ContainsFunc(parts, func(part string) bool { return !sysctlPart.MatchString(part) })
+	return one(bad || len(name) > validation.DNS1123SubdomainMaxLength, "expected a name such as net.core.somaxconn")
+}
+
+// podResource takes what a container can read of its own resources.
+func podResource(name string) []string {
+	_, resource, ok := strings.Cut(name, ".")
+	known := ok && (resource == "cpu" || resource == "memory" || resource == "ephemeral-storage" || strings.HasPrefix(resource, "hugepages-"))
+	return one(!known || !strings.HasPrefix(name, "limits.") && !strings.HasPrefix(name, "requests."), "expected requests. or limits., and then cpu, memory, ephemeral-storage or hugepages-SIZE")
+}
+
+func ipAddress(text string) []string {
+	return one(len(validation.IsValidIPForLegacyField(nil, text, true, nil)) > 0, "expected an IP address")
+}
+
+func id(v any) string {
+	return first(validation.IsValidUserID(reflect.ValueOf(v).Int()))
+}
+
+func port(v any) string {
+	p := v.(intstr.IntOrString)
+	if p.Type == intstr.Int {
+		return first(validation.IsValidPortNum(p.IntValue()))
+	}
+	return first(validation.IsValidPortName(p.StrVal))
+}
+
+func first(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[0]
+}
+
+func labelPairs(v any) string {
+	labels := v.(map[string]string)
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		if list := validation.IsQualifiedName(key); len(list) > 0 {
+			return fmt.Sprintf("%q: %s", key, list[0])
+		}
+		if list := validation.IsValidLabelValue(labels[key]); len(list) > 0 {
+			return fmt.Sprintf("%q: %s", labels[key], list[0])
+		}
+	}
+	return ""
+}
