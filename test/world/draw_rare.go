@@ -56,6 +56,7 @@ func (d *drawer) rare() {
 		{4, false, withJobs, d.deletedWithItsPods},
 		{4, false, withJobs, d.editedIndexes},
 		{100, false, withCrons, d.byHand},
+		{2, true, briefWithJobs, d.alteredPods},
 	} {
 		d.begin(uint64(100 + i))
 		if d.chance(r.percent) && (!r.fault || !d.faultless) && r.fits(d.p) {
