@@ -6,6 +6,7 @@ import (
 
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/writes"
 )
 
 // An Observation is a Job with the last decision on it. Decision is nil if there is none,
@@ -15,8 +16,8 @@ import (
 type Observation struct {
 	Job      *batchv1.Job
 	Decision *state.Decision
-	// Refusal says why pods could not be created. Zero: there is no such failure.
-	Refusal state.Refusal
+	// Refusals are the writes that the API server refuses, if people have been told of them.
+	Refusals []writes.Refusal
 	// Hindered sums up the pods that cannot start.
 	Hindered tracker.Hindered
 }
@@ -44,6 +45,7 @@ func (e *Executor) Job(uid types.UID, mostPods int) (o Observation, pods tracker
 }
 
 func (e *Executor) observation(s *state.Job) (o Observation, ok bool) {
-	o = Observation{s.Version.Current(), s.Decisions.Last(), s.Backoffs.Refusal(), s.Tracker.Hindered()}
+	s.PruneRefusals()
+	o = Observation{s.Version.Current(), s.Decisions.Last(), s.Refusals.Standing(), s.Tracker.Hindered()}
 	return o, o.Job != nil && e.watcher.scope.Manages(o.Job)
 }

@@ -27,7 +27,7 @@ func (a *applier) deleteJob(ctx context.Context, s *cronState, snap snapshot, de
 	if err != nil {
 		return fmt.Errorf("delete job %s: %w", del.GetName(), err)
 	}
-	err = a.api.DeleteJob(ctx, s.namespace, del.GetName(), uid)
+	err = a.api.DeleteJob(ctx, s.subject(snap), s.namespace, del.GetName(), uid)
 	if err != nil && !errors.Is(err, api.ErrGone) {
 		a.base.Recorder.Eventf(snap.cron, corev1.EventTypeWarning, "FailedDelete", "Deleted job: %v", err)
 		return fmt.Errorf("deleting job %s: %w", del.GetName(), err)
@@ -43,7 +43,7 @@ func (a *applier) createJob(ctx context.Context, s *cronState, snap snapshot, cr
 	ctx, end := a.base.Span(ctx, telemetry.SpanJobCreated, telemetry.AttrJobName.String(create.GetName()))
 	defer func() { end(err) }()
 	again := s.runs.beginCreation(create.GetName())
-	job, err := a.api.CreateJob(ctx, newJob(snap.cron, create))
+	job, err := a.api.CreateJob(ctx, s.subject(snap), newJob(snap.cron, create))
 	switch {
 	case err == nil:
 		s.runs.resolved(create.GetName())
@@ -65,6 +65,11 @@ func (a *applier) createJob(ctx context.Context, s *cronState, snap snapshot, cr
 	}
 	a.base.Recorder.Eventf(snap.cron, corev1.EventTypeWarning, "FailedCreate", "Error creating job: %v", err)
 	return a.creationFailed(ctx, s, create, err)
+}
+
+// subject is the CronJob, for which its Jobs are written.
+func (s *cronState) subject(snap snapshot) api.Subject {
+	return api.Subject{Object: snap.cron, Refusals: &s.refusals}
 }
 
 // newJob makes a Job from the CronJob's template.

@@ -1,9 +1,13 @@
 package state
 
 import (
+	"k8s.io/apimachinery/pkg/types"
+
 	"jobpolicy.dev/executor/events"
 	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/executor/writes"
 )
 
 // Job is what the executor remembers of one Job UID.
@@ -17,6 +21,8 @@ type Job struct {
 	Unanswered Unanswered
 	// Backoffs delay single steps while the other steps go on.
 	Backoffs Backoffs
+	// Refusals are the writes for the Job that the API server refuses.
+	Refusals writes.Refusals
 	// Statuses sets the time between routine status writes.
 	Statuses Statuses
 	// Rows limits how many pods a request lists.
@@ -27,6 +33,18 @@ type Job struct {
 	Writes Writes
 	// PodEvents limits the events about the Job's pods.
 	PodEvents events.Allowance
+}
+
+// PruneRefusals forgets the refusals of what is not to be written any more: releases of pods that do not
+// have the tracking finalizer, and all but releases and deletions once the Job has finished.
+func (s *Job) PruneRefusals() {
+	s.Refusals.Keep(writes.ReleasePod, func(uid string) bool {
+		pod, known := s.Tracker.Pod(types.UID(uid))
+		return known && pod.HasTrackingFinalizer
+	})
+	if job := s.Version.Current(); job != nil && wire.FinishedCondition(job) != nil {
+		s.Refusals.Over(writes.CreatePod, writes.CreateWorkload, writes.CreatePodGroup, writes.AdoptPod, writes.DisownPod, writes.UpdateStatus)
+	}
 }
 
 // Writes are a Job's limiters, one for each kind of write.

@@ -12,6 +12,7 @@ import (
 
 	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -91,14 +92,25 @@ func (w *work) deleting() bool {
 // ending: the verdict is in the status, and the terminal condition follows when the pods
 // have ended.
 func (w *work) ending() bool {
-	left := w.Counts.Active + w.Counts.Terminating
 	if c := jobCondition(w.Job, batchv1.JobFailureTarget); c != nil {
-		return w.say(Failing, "The Job has failed: %s. It is Failed when its pods have ended: %d left.", sentence(c.Reason, c.Message), left)
+		return w.say(Failing, "The Job has failed: %s. %s.", sentence(c.Reason, c.Message), w.remaining(Failed))
 	}
 	if c := jobCondition(w.Job, batchv1.JobSuccessCriteriaMet); c != nil {
-		return w.say(Completing, "The Job has succeeded: %s. It is Complete when its pods have ended: %d left.", sentence(c.Reason, c.Message), left)
+		return w.say(Completing, "The Job has succeeded: %s. %s.", sentence(c.Reason, c.Message), w.remaining(Complete))
 	}
 	return false
+}
+
+// remaining says what the last condition waits for.
+func (w *work) remaining(last State) string {
+	left := w.Counts.Active + w.Counts.Terminating
+	switch kept := w.kept(); {
+	case left == 0 && w.refuses(writes.ReleasePod, writes.UpdateStatus):
+		return "It waits for the API server"
+	case left == 0 && kept > 0:
+		return fmt.Sprintf("It is %s when %s has removed the finalizer of its pods: %d left", last, manager(w.Job), kept)
+	}
+	return fmt.Sprintf("It is %s when its pods have ended: %d left", last, left)
 }
 
 // unmanaged: the status was never written, so nobody acts on the Job.
@@ -169,21 +181,20 @@ func ruleAnswer(e *jobpolicyv1.Explanation) string {
 	return ""
 }
 
-// blocked: pods are to be created, and the API server refuses them. A pod that was created after
-// the last refusal shows that it refuses them no more.
+// blocked: pods are to be created, and the API server refuses them.
 func (w *work) blocked() bool {
 	if w.resp.GetCreate() == nil {
 		return false
 	}
-	e := latest(w.Events, "FailedCreate")
-	if e == nil || w.createdAfter(Seen(e)) {
+	r := w.refusal(writes.CreatePod, writes.CreateWorkload, writes.CreatePodGroup)
+	if r == nil {
 		return false
 	}
-	why, change := whyNotCreated(e.Message)
+	why, change := whyNotCreated(r.Why)
 	w.Cause = why
 	w.advise("%s", change)
 	return w.say(Blocked, "The Job has %s of %d wanted pods, because the API server refuses to create more: %s. Last tried %s.",
-		number(w.Counts.Active), ptr.Deref(w.Counts.Wanted, 0), why, w.ago(Seen(e)))
+		number(w.Counts.Active), ptr.Deref(w.Counts.Wanted, 0), why, w.ago(r.Last))
 }
 
 // createdAfter reports whether a pod of the Job was created after a time.
@@ -192,8 +203,7 @@ func (w *work) createdAfter(at time.Time) bool {
 }
 
 // whyNotCreated reads the API server's refusal.
-func whyNotCreated(message string) (why, change string) {
-	text := strings.TrimPrefix(message, "Error creating: ")
+func whyNotCreated(text string) (why, change string) {
 	switch {
 	case strings.Contains(text, "exceeded quota"):
 		return "the quota is used up: " + text, "Raise the quota, or wait until others give it back; the Job goes on by itself."

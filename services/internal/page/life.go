@@ -77,10 +77,7 @@ func tells(p *podcache.Pod) bool {
 // recorded explains the last decision. explained are the pods that the cache can explain. They
 // may include only one example of the late pods.
 func recorded(o executor.Observation, e *jobpolicyv1.Explanation, explained []corev1.Pod, late late, now time.Time, counts explain.Counts) *explain.Report {
-	facts := explain.Facts{Job: timeline.Dated(o.Job), Pods: explained, NotStarting: int(max(o.Hindered.Pods, late.pods)), Now: now}
-	if o.Refusal.Why != "" {
-		facts.Events = []corev1.Event{{Reason: "FailedCreate", Message: o.Refusal.Why, LastTimestamp: metav1.NewTime(o.Refusal.At)}}
-	}
+	facts := explain.Facts{Job: timeline.Dated(o.Job), Pods: explained, NotStarting: int(max(o.Hindered.Pods, late.pods)), Refusals: o.Refusals, Now: now}
 	r := explain.Recorded(facts, e, counts)
 	if o.Decision == nil && wire.FinishedCondition(o.Job) == nil {
 		r.State, r.Headline = explain.Waiting, "The Job waits for its first decision since the executor started."
