@@ -27,6 +27,9 @@ type Refused struct {
 // controller tries again after a minute at most, and sends such an event at least every five minutes.
 const stillTold = 10 * time.Minute
 
+// releasedWithin is how soon after its end a pod is released, unless something is in the way.
+const releasedWithin = 5 * time.Second
+
 // told lists the refusals that the events on an object tell of: of each kind of write the last one.
 func told(events []corev1.Event, onCronJob bool) (all []writes.Refusal) {
 	for i := range events {
@@ -84,9 +87,7 @@ func (w *work) pending(r writes.Refusal) int {
 			return len(w.resp.GetDelete())
 		}
 	case writes.ReleasePod:
-		return w.countPods(func(p *corev1.Pod) bool {
-			return holdsFinalizer(p) && (ended(p) && !failedAt(p).After(r.Last) || w.deletes(p) && !p.CreationTimestamp.After(r.Last))
-		})
+		return w.countPods(func(p *corev1.Pod) bool { return holdsFinalizer(p) && w.heldSince(p, r.Last) })
 	case writes.UpdateStatus:
 		due = w.resp.GetStatus() != nil && !statusWrittenAfter(w.Job, r.Last)
 	case writes.DeleteJob:
@@ -119,10 +120,18 @@ func (w *work) kept() int {
 	return w.countPods(func(p *corev1.Pod) bool { return ended(p) && holdsFinalizer(p) })
 }
 
-// deletes reports whether the decision deletes a pod.
-func (w *work) deletes(p *corev1.Pod) bool {
-	return slices.ContainsFunc(w.resp.GetDelete(), func(d *jobpolicyv1.DeletePod) bool {
-		uid, err := wire.UIDString(d.GetUid())
+// heldSince reports whether a pod should have been released by now, and a refusal at the time explains why
+// it was not. Only one event tells of all pods, so it may be older than the end of the pod.
+func (w *work) heldSince(p *corev1.Pod, refused time.Time) bool {
+	if ended(p) {
+		return !failedAt(p).After(refused) || w.Now.Sub(failedAt(p)) > releasedWithin
+	}
+	uids := slices.Clone(w.resp.GetRelease())
+	for _, d := range w.resp.GetDelete() {
+		uids = append(uids, d.GetUid())
+	}
+	return !p.CreationTimestamp.After(refused) && slices.ContainsFunc(uids, func(b []byte) bool {
+		uid, err := wire.UIDString(b)
 		return err == nil && uid == p.UID
 	})
 }
@@ -151,7 +160,8 @@ func (n *Next) refuse(resp *jobpolicyv1.DecideJobResponse, refuses func(...write
 	if n == nil || n.At != nil {
 		return
 	}
-	n.Refused = refuses(writes.AdoptPod) || slices.ContainsFunc(n.Steps, func(s Step) bool {
+	// Without an adoption nothing is decided, and without a status no more pods are recorded and created.
+	n.Refused = refuses(writes.AdoptPod, writes.UpdateStatus) || slices.ContainsFunc(n.Steps, func(s Step) bool {
 		switch {
 		case s.Kind == "create":
 			return refuses(writes.CreatePod, writes.CreateWorkload, writes.CreatePodGroup)
@@ -159,10 +169,8 @@ func (n *Next) refuse(resp *jobpolicyv1.DecideJobResponse, refuses func(...write
 			return refuses(writes.DeletePod, writes.ReleasePod)
 		case s.Kind == "remove":
 			return refuses(writes.DeleteJob)
-		case resp.GetStatus() == nil: // Only finalizers are to be removed.
-			return refuses(writes.ReleasePod)
 		}
-		return refuses(writes.UpdateStatus)
+		return resp.GetStatus() == nil && refuses(writes.ReleasePod) // Only finalizers are to be removed.
 	})
 }
 

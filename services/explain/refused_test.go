@@ -61,9 +61,13 @@ func TestWritesThatTheAPIServerRefuses(t *testing.T) {
 			},
 		},
 		"a finalizer, and the pod has ended since": {
-			facts: explain.Facts{Job: job(succeeded, recordedPod), Pods: []corev1.Pod{endedPod}},
+			facts: explain.Facts{Job: job(succeeded, recordedPod), Pods: []corev1.Pod{pod(1, corev1.PodSucceeded, failedWith(0, time.Second))}},
 			kind:  writes.ReleasePod, ago: 5 * time.Minute,
 			says: []string{"It is Complete when the Job controller has removed the finalizer of its pods: 1 left."},
+		},
+		"a finalizer, and the pod has ended since, but long ago": {
+			facts: explain.Facts{Job: job(succeeded, recordedPod), Pods: []corev1.Pod{endedPod}},
+			kind:  writes.ReleasePod, ago: 5 * time.Minute, refused: true,
 		},
 		"a finalizer that is gone": {
 			facts: explain.Facts{Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodSucceeded, released)}},
