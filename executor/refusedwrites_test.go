@@ -41,16 +41,6 @@ type refusedWrite struct {
 	on string
 }
 
-// once answers with a decision, and with nothing once the write has succeeded.
-func (w *refusedWrite) once(d *jobpolicyv1.DecideJobResponse, done func(*jobpolicyv1.DecideJobRequest) bool) reply {
-	return func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-		if done(req) {
-			return &jobpolicyv1.DecideJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}, nil
-		}
-		return applying(d)(req)
-	}
-}
-
 func uidBytes(n int) []byte {
 	b, err := wire.UIDBytes(testUID(n))
 	must(err)
@@ -146,10 +136,10 @@ func refusedWrites() map[string]refusedWrite {
 		{"a pod is adopted", refusedWrite{kind: writes.AdoptPod, write: "patch pods", objects: []runtime.Object{testJob(), testPod(2, unclaimed)}}},
 		{"a pod is disowned", refusedWrite{kind: writes.DisownPod, write: "patch pods", objects: []runtime.Object{testJob(), testPod(2, stray)}}},
 		{"a Workload is created", refusedWrite{
-			kind: writes.CreateWorkload, write: "create workloads", objects: []runtime.Object{testJob(gangJob)}, gang: true, job: gangOnce(true),
+			kind: writes.CreateWorkload, write: "create workloads", objects: []runtime.Object{testJob(gangJob)}, gang: true, job: gangOnce,
 		}},
 		{"a PodGroup is created", refusedWrite{
-			kind: writes.CreatePodGroup, write: "create podgroups", objects: []runtime.Object{testJob(gangJob), aWorkload("theirs")}, gang: true, job: gangOnce(true),
+			kind: writes.CreatePodGroup, write: "create podgroups", objects: []runtime.Object{testJob(gangJob), aWorkload("theirs")}, gang: true, job: gangOnce,
 		}},
 		{"a Job's status is written", refusedWrite{kind: writes.UpdateStatus, write: "update jobs/status", objects: []runtime.Object{testJob()}, job: statusOnce}},
 		{"a finished Job is deleted", refusedWrite{kind: writes.DeleteJob, write: "delete jobs", objects: []runtime.Object{testJob(expires)}, ttl: expiring}},
@@ -183,14 +173,12 @@ func refusedWrites() map[string]refusedWrite {
 }
 
 // gangOnce asks for a gang, and for its pods until there are some.
-func gangOnce(mayCreate bool) reply {
-	return func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-		d, err := creatingOnce(req)
-		if d.GetCreate() != nil {
-			d.Gang, d.Create = gangDecision(mayCreate).GetGang(), gangDecision(mayCreate).GetCreate()
-		}
-		return d, err
+func gangOnce(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	d, err := creatingOnce(req)
+	if d.GetCreate() != nil {
+		d.Gang, d.Create = gangDecision(true).GetGang(), gangDecision(true).GetCreate()
 	}
+	return d, err
 }
 
 // refusalsOf are the reasons of refusals by kind.

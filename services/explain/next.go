@@ -24,7 +24,8 @@ type Next struct {
 	// OrEarlier: it may happen earlier. A pod that succeeded is gone, and a controller that
 	// has seen it counts only the failures after it.
 	OrEarlier bool `json:"orEarlier,omitempty"`
-	// Refused: the API server refuses it. It happens when that ends.
+	// Refused: the API server refuses it, or what has to come before it. It happens when that ends, and at At
+	// at the earliest.
 	Refused bool   `json:"refused,omitempty"`
 	Steps   []Step `json:"steps"`
 }

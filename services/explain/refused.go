@@ -157,11 +157,14 @@ func (w *work) refusal(kinds ...writes.Kind) (last *writes.Refusal) {
 
 // refuse marks what comes next as refused, if the API server refuses the first part of it.
 func (n *Next) refuse(resp *jobpolicyv1.DecideJobResponse, refuses func(...writes.Kind) bool) {
-	if n == nil || n.At != nil {
+	if n == nil {
 		return
 	}
 	// Without an adoption nothing is decided, and without a status no more pods are recorded and created.
-	n.Refused = refuses(writes.AdoptPod, writes.UpdateStatus) || slices.ContainsFunc(n.Steps, func(s Step) bool {
+	if n.Refused = refuses(writes.AdoptPod, writes.UpdateStatus); n.Refused || n.At != nil {
+		return
+	}
+	n.Refused = slices.ContainsFunc(n.Steps, func(s Step) bool {
 		switch {
 		case s.Kind == "create":
 			return refuses(writes.CreatePod, writes.CreateWorkload, writes.CreatePodGroup)

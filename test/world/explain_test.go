@@ -116,7 +116,8 @@ func TestExplainWhileWritesAreRefused(t *testing.T) {
 	refused, tally := map[string]int{}, map[string]int{}
 	for seed := *fromFlag; seed < *fromFlag+2**explainFlag; seed++ {
 		p := draw(seed, true)
-		p.executor.maxUncounted = 0 // Explain cannot know that pods which are not released leave no room for others.
+		// Explain does not know these limits: pods that are not released leave no room for others.
+		p.executor.maxUncounted, p.executor.maxRows, p.executor.leastRows = 0, 0, 0
 		guard := []fault{
 			{verb: "PATCH", resource: "pods"}, {verb: "PUT", resource: "jobs"}, {verb: "DELETE", resource: "jobs"}, {verb: "DELETE", resource: "pods"},
 		}[seed%4]
@@ -328,7 +329,7 @@ func (j *restingJob) saidRefused(kind string) bool {
 
 // late is how much later than said something may happen.
 func (r *reader) late(n *explain.Next) time.Duration {
-	if n.OrLater {
+	if n.OrLater || n.Refused {
 		return longestDelay + slack + r.behind
 	}
 	return slack + r.behind
