@@ -106,10 +106,8 @@ func TestWritesThatTheAPIServerRefuses(t *testing.T) {
 			kind:  writes.DeleteJob, ago: time.Minute, refused: true, says: []string{"The API server refuses to delete the Job, since 2026-05-04T11:59:00Z (1m ago)"},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			tc.facts.Now, tc.facts.Events = now, denied(tc.kind, tc.ago)
-			explainRefusal(t, tc.facts, tc.refused, tc.says)
-		})
+		tc.facts.Now, tc.facts.Events = now, denied(tc.kind, tc.ago)
+		t.Run(name, func(t *testing.T) { explainRefusal(t, tc.facts, tc.refused, tc.says) })
 	}
 }
 
