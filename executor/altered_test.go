@@ -2,8 +2,10 @@ package executor
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,16 +27,23 @@ import (
 
 // altering lets admission change each new pod as long as change says true. It returns how many were
 // created, and how many existed at once at most.
-func (s *server) altering(change func(*corev1.Pod) bool) (created, most *int) {
-	created, most = new(int), new(int)
+func (s *server) altering(change func(*corev1.Pod) bool) (created, most *atomic.Int32) {
+	created, most = new(atomic.Int32), new(atomic.Int32)
 	s.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		if change(action.(clienttesting.CreateAction).GetObject().(*corev1.Pod)) {
-			*created++
-			*most = max(*most, len(s.podNames())+1)
+			created.Add(1)
+			most.Store(max(most.Load(), int32(len(s.podNames())+1)))
 		}
 		return false, nil, nil
 	})
 	return created, most
+}
+
+// newSwitch returns a switch that is on.
+func newSwitch() *atomic.Bool {
+	on := &atomic.Bool{}
+	on.Store(true)
+	return on
 }
 
 func (s *server) podNames() (names []string) {
@@ -114,20 +123,20 @@ func TestAPodThatAdmissionChangesIsRefused(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server, changing := newServer(testJob(limitedByIndex)), true
+			server, changing := newServer(testJob(limitedByIndex)), newSwitch()
 			created, most := server.altering(func(pod *corev1.Pod) bool {
-				if changing {
+				if changing.Load() {
 					tc.change(pod)
 				}
-				return changing
+				return changing.Load()
 			})
 			cfg := testConfig(server, &script{Otherwise: wantingOne})
 			cfg.APIBackoff, cfg.MaxAPIBackoff, cfg.Registerer = time.Second, time.Minute, prometheus.NewRegistry()
 			inBubble(t, cfg, nil, func(t *testing.T, e *Executor) {
 				time.Sleep(2 * time.Minute)
 				synctest.Wait()
-				if *created != 7 || *most != 1 {
-					t.Errorf("%d pods were created, %d at once; want 7, each after a delay that doubles, 1 at once", *created, *most)
+				if created.Load() != 7 || most.Load() != 1 {
+					t.Errorf("%d pods were created, %d at once; want 7, each after a delay that doubles, 1 at once", created.Load(), most.Load())
 				}
 				if left := server.podNames(); len(left) > 0 {
 					t.Errorf("pods %v are left", left)
@@ -135,18 +144,18 @@ func TestAPodThatAdmissionChangesIsRefused(t *testing.T) {
 				if diff := cmp.Diff([]string{"Error creating: admission changed the new pod: " + tc.want}, failedCreates(t, server)); diff != "" {
 					t.Errorf("events FailedCreate (-want +got):\n%s", diff)
 				}
-				if o, _, _ := e.Job(testUID(1), 0); !strings.Contains(o.Refusal.Why, tc.want) {
-					t.Errorf("the refusal is %q, want %q in it", o.Refusal.Why, tc.want)
+				if o, _, _ := e.Job(testUID(1), 0); len(o.Refusals) != 1 || !strings.Contains(o.Refusals[0].Why, tc.want) {
+					t.Errorf("the refusals are %v, want one with %q", o.Refusals, tc.want)
 				}
 				counted := samples(t, cfg.Registerer.(*prometheus.Registry), "jobpolicy_altered_objects_total")
 				if n := counted["{field="+tc.field+" kind=pod}"]; n != 7 {
 					t.Errorf("counted %v, want 7 of %s", counted, tc.field)
 				}
-				changing = false
+				changing.Store(false)
 				time.Sleep(time.Minute)
 				synctest.Wait()
-				if o, pods, _ := e.Job(testUID(1), 9); pods.Known != 1 || o.Refusal.Why != "" {
-					t.Errorf("afterwards the Job has %d pods and the refusal %q, want 1 and none", pods.Known, o.Refusal.Why)
+				if o, pods, _ := e.Job(testUID(1), 9); pods.Known != 1 || len(o.Refusals) > 0 {
+					t.Errorf("afterwards the Job has %d pods and the refusals %v, want 1 and none", pods.Known, o.Refusals)
 				}
 			})
 		})
@@ -157,15 +166,15 @@ func TestAPodThatAdmissionChangesIsRefused(t *testing.T) {
 // API server permits it.
 func TestNoPodIsCreatedBeforeTheLastAlteredOneIsDeleted(t *testing.T) {
 	for _, refused := range []string{"delete pods", "patch pods"} {
-		server, changing := newServer(testJob()), true
+		server, changing := newServer(testJob()), newSwitch()
 		created, _ := server.altering(func(pod *corev1.Pod) bool {
-			if changing {
+			if changing.Load() {
 				pod.Labels = nil
 			}
-			return changing
+			return changing.Load()
 		})
 		server.Failures[refused] = func(int) error {
-			if changing {
+			if changing.Load() {
 				return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("policy says no"))
 			}
 			return nil
@@ -176,13 +185,13 @@ func TestNoPodIsCreatedBeforeTheLastAlteredOneIsDeleted(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 			synctest.Wait()
 			o, pods, _ := e.Job(testUID(1), 9)
-			if *created != 1 || pods.Known != 0 || !strings.Contains(o.Refusal.Why, "policy says no") {
-				t.Errorf("%s: %d pods were created, %d count, the refusal is %q; want 1, 0, and the policy's", refused, *created, pods.Known, o.Refusal.Why)
+			if created.Load() != 1 || pods.Known != 0 || !strings.Contains(fmt.Sprint(o.Refusals), "policy says no") {
+				t.Errorf("%s: %d pods were created, %d count, the refusals are %v; want 1, 0, and the policy's", refused, created.Load(), pods.Known, o.Refusals)
 			}
 			if n := server.Tries(refused); n < 10 || n > 20 {
 				t.Errorf("%s was tried %d times, want 10 to 20", refused, n)
 			}
-			changing = false
+			changing.Store(false)
 			time.Sleep(2 * time.Minute)
 			synctest.Wait()
 			if _, pods, _ := e.Job(testUID(1), 9); pods.Known != 1 || len(server.podNames()) != 1 {
@@ -195,15 +204,15 @@ func TestNoPodIsCreatedBeforeTheLastAlteredOneIsDeleted(t *testing.T) {
 // Somebody takes each pod from the Job before the watch shows it, so that no answer tells of it. The
 // Job stands still for an hour, and says so once. A pod that is seen ends that.
 func TestAJobWhosePodsAreNeverSeenStandsStill(t *testing.T) {
-	server, changing := newServer(testJob()), true
-	created := 0
+	server, changing := newServer(testJob()), newSwitch()
+	var created atomic.Int32
 	server.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		if !changing {
+		if !changing.Load() {
 			return false, nil, nil
 		}
 		server.Lock()
 		defer server.Unlock()
-		created++
+		created.Add(1)
 		pod := action.(clienttesting.CreateAction).GetObject().(*corev1.Pod)
 		server.Stamp(pod)
 		taken := pod.DeepCopy()
@@ -213,14 +222,14 @@ func TestAJobWhosePodsAreNeverSeenStandsStill(t *testing.T) {
 	})
 	cfg := testConfig(server, &script{Otherwise: wantingOne})
 	cfg.MaxUnseenPods, cfg.Registerer = 3, prometheus.NewRegistry()
+	lists := server.Count("list", "pods")
 	inBubble(t, cfg, nil, func(t *testing.T, e *Executor) {
-		lists := server.Count("list", "pods")
-		for hour, want := range []int{3, 6} {
+		for hour, want := range []int32{3, 6} {
 			time.Sleep(50 * time.Minute)
 			synctest.Wait()
 			o, _, _ := e.Job(testUID(1), 0)
-			if created != want || !strings.HasPrefix(o.Refusal.Why, "3 pods were created for the Job, and none of them was seen as its own; no pod is created until 2000-01-01T0") {
-				t.Errorf("hour %d: %d pods were created, and the refusal is %q; want %d", hour, created, o.Refusal.Why, want)
+			if created.Load() != want || !strings.HasPrefix(o.Standstill.Why, "3 pods were created for the Job, and none of them was seen as its own; no pod is created until 2000-01-01T0") {
+				t.Errorf("hour %d: %d pods were created, and the standstill is %q; want %d", hour, created.Load(), o.Standstill.Why, want)
 			}
 			time.Sleep(10*time.Minute + 30*time.Second)
 			synctest.Wait()
@@ -229,11 +238,11 @@ func TestAJobWhosePodsAreNeverSeenStandsStill(t *testing.T) {
 		if counted := samples(t, cfg.Registerer.(*prometheus.Registry), "jobpolicy_runaway_creations_total"); len(told) != 2 || counted["{}"] != 2 || lists() != 2 {
 			t.Errorf("events %v, counted %v, %d lists; want one of each for each standstill", told, counted, lists())
 		}
-		changing = false
+		changing.Store(false)
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if o, pods, _ := e.Job(testUID(1), 9); pods.Known != 1 || o.Refusal.Why != "" {
-			t.Errorf("afterwards the Job has %d pods and the refusal %q, want 1 and none", pods.Known, o.Refusal.Why)
+		if o, pods, _ := e.Job(testUID(1), 9); pods.Known != 1 || o.Standstill.Why != "" {
+			t.Errorf("afterwards the Job has %d pods and the standstill %q, want 1 and none", pods.Known, o.Standstill.Why)
 		}
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"jobpolicy.dev/executor/gang"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -45,6 +46,9 @@ func (a *applier) apply(ctx context.Context, s *state.Job, calls *api.Pods, snap
 	requeue := a.cfg.requeueAfter(snap, d)
 	switch d.GetDisposition() {
 	case jobpolicyv1.Disposition_DISPOSITION_SETTLED:
+		if !snap.deferred() {
+			s.Refusals.Over(writes.CreatePod, writes.DeletePod, writes.UpdateStatus)
+		}
 		return sooner(controller.Result{RequeueAfter: requeue}, a.cfg.regrowth(s, snap)), nil
 	}
 	err := a.carryOut(ctx, s, calls, snap, d)
@@ -63,7 +67,7 @@ func (a *applier) apply(ctx context.Context, s *state.Job, calls *api.Pods, snap
 // release, events. It stops at the first step that does not succeed in full. The next
 // snapshot contains what succeeded.
 func (a *applier) carryOut(ctx context.Context, s *state.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) error {
-	podGroup, err := a.gangs.Ensure(ctx, snap.job, d.GetGang())
+	podGroup, err := a.gangs.Ensure(ctx, &s.Refusals, snap.job, d.GetGang())
 	if err != nil && d.GetGang().GetMayCreate() {
 		// A status would say that the Job has begun. After that, its gang could not be
 		// created any more.
@@ -105,9 +109,6 @@ func (a *applier) carryOut(ctx context.Context, s *state.Job, calls *api.Pods, s
 func (a *applier) backOff(ctx context.Context, s *state.Job, step state.Step, job *batchv1.Job, failed, cause error) error {
 	delay := s.Backoffs.Failed(step, a.base.BackoffLimits())
 	if !errors.Is(cause, api.ErrNamespaceTerminating) && !errors.Is(cause, context.Canceled) {
-		if step == state.Create {
-			s.Backoffs.Refused(state.Refusal{At: a.cfg.Now(), Why: cause.Error()})
-		}
 		a.cfg.Logger.WarnContext(ctx, failed.Error(), append(telemetry.JobAttrs(job), slog.Duration("retryAfter", delay), slog.Any("error", cause))...)
 	}
 	return fmt.Errorf("%w: %w", failed, cause)

@@ -20,6 +20,7 @@ import (
 	"jobpolicy.dev/executor/internal/fakes"
 	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 )
@@ -59,7 +60,7 @@ func TestTheDelaysOfStepsEndWhenTheSpecChanges(t *testing.T) {
 		for _, step := range []state.Step{state.Create, state.Delete} {
 			s.Backoffs.Failed(step, backoff.Limits{First: time.Minute, Max: time.Hour})
 		}
-		s.Backoffs.Refused(state.Refusal{Why: "quota"})
+		s.Refusals.Refused(writes.CreatePod, "", time.Now(), "quota")
 		job = job.DeepCopy()
 		job.ResourceVersion, job.Generation, job.Status.Active = job.ResourceVersion+"0", tc.generation, int32(tc.generation)
 		s.Observe(job, tc.source)
@@ -68,7 +69,7 @@ func TestTheDelaysOfStepsEndWhenTheSpecChanges(t *testing.T) {
 				t.Errorf("generation %d: the delay of step %d has ended: %v, want %v", tc.generation, step, got, tc.ends)
 			}
 		}
-		if got := s.Backoffs.Refusal().Why == ""; got != tc.ends {
+		if got := len(s.Refusals.Standing()) == 0; got != tc.ends {
 			t.Errorf("generation %d: the refusal is forgotten: %v, want %v", tc.generation, got, tc.ends)
 		}
 	}

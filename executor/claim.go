@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"errors"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,6 +11,7 @@ import (
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/writes"
 )
 
 // claim adopts the pods that nothing controls and that the Job's selector matches. It
@@ -18,6 +20,7 @@ import (
 // releases its strays, because their finalizers would delay the deletion.
 func (r *reconciler) claim(ctx context.Context, s *state.Job, calls *api.Pods, job *batchv1.Job) error {
 	strays := s.Tracker.Strays()
+	keepRefusals(s, writes.DisownPod, strays)
 	err := r.applier.patchPods(ctx, s, len(strays), func(ctx context.Context, i int) (*podcache.Pod, error) {
 		if job.DeletionTimestamp != nil {
 			return strays[i], r.applier.releasePod(ctx, s, calls, strays[i])
@@ -47,6 +50,7 @@ func (r *reconciler) adoptAll(ctx context.Context, s *state.Job, calls *api.Pods
 			wanted = append(wanted, pod)
 		}
 	}
+	keepRefusals(s, writes.AdoptPod, wanted)
 	if len(wanted) == 0 {
 		return nil
 	}
@@ -61,6 +65,13 @@ func (r *reconciler) adoptAll(ctx context.Context, s *state.Job, calls *api.Pods
 		return calls.Adopt(ctx, ref, wanted[i], func(pod *podcache.Pod) bool {
 			return !pod.Controlled() && !pod.Deleting && s.Version.Matches(pod)
 		})
+	})
+}
+
+// keepRefusals forgets the refused writes of pods that are not to be written any more.
+func keepRefusals(s *state.Job, k writes.Kind, pods []*podcache.Pod) {
+	s.Refusals.Keep(k, func(uid string) bool {
+		return slices.ContainsFunc(pods, func(p *podcache.Pod) bool { return string(p.UID) == uid })
 	})
 }
 

@@ -20,6 +20,7 @@ import (
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/writes"
 )
 
 // eventComponent is the source component of events. It is the built-in controller's, so
@@ -66,7 +67,7 @@ func New(cfg Config) (*Executor, error) {
 		return nil, err
 	}
 	e := &Executor{base: base}
-	client := &api.Client{Kubernetes: cfg.Client, Tracer: base.Tracer}
+	client := base.API()
 	if comparer == nil {
 		e.second, err = secondcontroller.New(secondcontroller.Config{
 			FieldManager: cfg.FieldManager, StandDown: cfg.StandDown, Recorder: base.Recorder, Registerer: cfg.Registerer, Logger: cfg.Logger,
@@ -118,7 +119,7 @@ func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods 
 		reconcile = (&jobComparer{scope: scope, jobs: e.jobs, decider: e.decider, comparer: comparer}).compare
 	} else {
 		calls := func(s *state.Job) *api.Pods {
-			return client.Pods(s.UID, s.Tracker, s.PodEvents.Recorder(e.base.Recorder))
+			return client.Pods(s.UID, s.Tracker, s.PodEvents.Recorder(e.base.Recorder), s.Version.Current, &s.Refusals)
 		}
 		orphans = orphan.New(e.base, orphan.Config{API: client, Scope: scope, Jobs: e.jobs, Pods: pods, Writes: writes, Calls: calls})
 		e.reconciler = &reconciler{
@@ -171,6 +172,16 @@ func (e *Executor) SecondController() string { return e.second.Note() }
 
 // Run manages Jobs until ctx ends; see controller.Controller.Run.
 func (e *Executor) Run(ctx context.Context) error { return e.base.Run(ctx) }
+
+// Refusals are the refused writes for a Job; nil if the Job is not known. The controller that deletes
+// finished Jobs adds its own.
+func (e *Executor) Refusals(job *batchv1.Job) *writes.Refusals {
+	s, ok := e.jobs.Find(state.KeyOf(job))
+	if !ok {
+		return nil
+	}
+	return &s.Refusals
+}
 
 // Jobs is the informer of Jobs. Run runs it. Others may add handlers and indexes before
 // that. They must not change the objects that they get from it.

@@ -322,7 +322,7 @@ func TestAGangThatCannotBeReadIsNoGangless(t *testing.T) {
 		return true, nil, context.DeadlineExceeded
 	})
 	e := build(t, gangConfig(s, &script{}))
-	name, err := e.gangs.Ensure(t.Context(), testJob(gangJob), &jobpolicyv1.Gang{MinCount: 2})
+	name, err := e.gangs.Ensure(t.Context(), nil, testJob(gangJob), &jobpolicyv1.Gang{MinCount: 2})
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the group is %q, %v; want an error", name, err)
 	}
@@ -336,10 +336,10 @@ func TestAWorkloadDeletedBeforeItIsReadIsCreatedInAnotherTry(t *testing.T) {
 	e := build(t, gangConfig(s, &script{}))
 	want := &jobpolicyv1.Gang{MinCount: 2, MayCreate: true}
 	// api.ErrGone would say that the Job is gone.
-	if name, err := e.gangs.Ensure(t.Context(), testJob(gangJob), want); err == nil || errors.Is(err, api.ErrGone) {
+	if name, err := e.gangs.Ensure(t.Context(), nil, testJob(gangJob), want); err == nil || errors.Is(err, api.ErrGone) {
 		t.Errorf("the group is %q, %v; want an error", name, err)
 	}
-	if name, err := e.gangs.Ensure(t.Context(), testJob(gangJob), want); name != ownGroup || err != nil {
+	if name, err := e.gangs.Ensure(t.Context(), nil, testJob(gangJob), want); name != ownGroup || err != nil {
 		t.Errorf("the group in the next try is %q, %v; want %q", name, err, ownGroup)
 	}
 }

@@ -1,24 +1,25 @@
 package executor
 
 import (
-	"cmp"
-
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/writes"
 )
 
 // An Observation is a Job with the last decision on it. Decision is nil if there is none,
 // as for a Job that had finished when the executor started. Job and Decision are the
-// executor's own and must not be changed. If all four fields equal those of an earlier
+// executor's own and must not be changed. If all fields equal those of an earlier
 // Observation, nothing has changed.
 type Observation struct {
 	Job      *batchv1.Job
 	Decision *state.Decision
-	// Refusal says why pods could not be created. Zero: there is no such failure.
-	Refusal state.Refusal
+	// Refusals are the writes that the API server refuses, if people have been told of them.
+	Refusals []writes.Refusal
+	// Standstill says why no pods are created, if too many were created that nobody saw.
+	Standstill Standstill
 	// Hindered sums up the pods that cannot start.
 	Hindered tracker.Hindered
 }
@@ -46,7 +47,7 @@ func (e *Executor) Job(uid types.UID, mostPods int) (o Observation, pods tracker
 }
 
 func (e *Executor) observation(s *state.Job) (o Observation, ok bool) {
-	refusal := cmp.Or(e.decider.cfg.standstillRefusal(s), s.Backoffs.Refusal())
-	o = Observation{s.Version.Current(), s.Decisions.Last(), refusal, s.Tracker.Hindered()}
+	s.PruneRefusals()
+	o = Observation{s.Version.Current(), s.Decisions.Last(), s.Refusals.Standing(), e.decider.cfg.standstillOf(s), s.Tracker.Hindered()}
 	return o, o.Job != nil && e.watcher.scope.Manages(o.Job)
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/executor/internal/fakes"
+	"jobpolicy.dev/executor/writes"
 )
 
 // While the API server refuses pods, an observation and /debug/decisions say why.
@@ -30,7 +31,7 @@ func TestAnObservationSaysWhyPodsAreNotCreated(t *testing.T) {
 		why := func() (observed string) {
 			time.Sleep(2 * time.Minute)
 			synctest.Wait()
-			e.EachJob(func(o Observation) { observed = o.Refusal.Why })
+			e.EachJob(func(o Observation) { observed = refusalsOf(o.Refusals)[writes.CreatePod] })
 			return observed
 		}
 		if observed := why(); !strings.Contains(observed, "exceeded quota: small") {
@@ -56,7 +57,7 @@ func TestARefusalAndItsEventHaveWallTime(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		shown := map[string]time.Time{}
-		e.EachJob(func(o Observation) { shown["refusal"] = o.Refusal.At })
+		e.EachJob(func(o Observation) { shown["refusal"] = o.Refusals[0].Since })
 		events, err := server.CoreV1().Events("ns").List(t.Context(), metav1.ListOptions{})
 		must(err)
 		for _, event := range events.Items {

@@ -74,6 +74,7 @@ func (r *reconciler) Reconcile(ctx context.Context, key state.Key) (controller.R
 	if err != nil {
 		return controller.Result{Progressed: calls.Written()}, err // The backoff alone says when.
 	}
+	s.PruneRefusals()
 	if calls.Changed() {
 		result = sooner(result, r.cfg.SyncBatchPeriod)
 	}

@@ -3,6 +3,7 @@ package executor
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -67,6 +68,13 @@ func (d *decider) snapshot(s *state.Job, activeRows bool) (snapshot, error) {
 	req.SeenSuspended = job.Status.StartTime == nil && !isSuspended(job) && s.Version.SeenSuspended()
 	req.Deferrals = d.deferrals(s, job, now)
 	return snapshot{job: job, req: req, made: made}, nil
+}
+
+// deferred reports whether the engine was asked to leave a step for later.
+func (s *snapshot) deferred() bool {
+	return slices.ContainsFunc(s.req.GetDeferrals(), func(d *jobpolicyv1.Deferral) bool {
+		return d.GetUntil().AsTime().After(s.req.GetNow().AsTime())
+	})
 }
 
 // deferrals are the steps that the engine must leave for later: steps that are backing

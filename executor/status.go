@@ -49,7 +49,7 @@ func (a *applier) sendStatus(ctx context.Context, s *state.Job, calls *api.Pods,
 	job := write.Result()
 	s.Version.Expect(&job.Status)
 	defer s.Version.Expect(nil)
-	updated, err := a.api.UpdateStatus(ctx, job)
+	updated, err := a.api.UpdateStatus(ctx, &s.Refusals, job)
 	switch {
 	case err == nil:
 		s.Unanswered.Answered(write)

@@ -45,14 +45,20 @@ func (c *Config) createAfter(s *state.Job) time.Time {
 	return at
 }
 
-// standstillRefusal says why the Job stands still; zero if it does not.
-func (c *Config) standstillRefusal(s *state.Job) state.Refusal {
+// A Standstill is why a Job stands still, and when its last pod was created, in wall time. Zero: it
+// does not.
+type Standstill struct {
+	At  time.Time
+	Why string
+}
+
+func (c *Config) standstillOf(s *state.Job) Standstill {
 	until, stands := c.standstill(s)
 	if !stands {
-		return state.Refusal{}
+		return Standstill{}
 	}
 	now := c.Now()
-	return state.Refusal{At: wallclock.Of(until.Add(-tracker.UnseenPeriod), now), Reason: EventRunawayCreation, Why: fmt.Sprintf(
+	return Standstill{At: wallclock.Of(until.Add(-tracker.UnseenPeriod), now), Why: fmt.Sprintf(
 		"%d pods were created for the Job, and none of them was seen as its own; no pod is created until %s. See who changes new pods: they lose their owner, their labels or their finalizer",
 		c.MaxUnseenPods, wallclock.Of(until, now).UTC().Format(time.RFC3339))}
 }
@@ -70,7 +76,7 @@ func (r *reconciler) standStill(ctx context.Context, s *state.Job, job *batchv1.
 		return
 	}
 	s.Standstill, _ = r.cfg.standstill(s)
-	why := r.cfg.standstillRefusal(s).Why
+	why := r.cfg.standstillOf(s).Why
 	r.report.base.Recorder.Event(job, corev1.EventTypeWarning, EventRunawayCreation, why)
 	r.report.metrics.standstills.WithLabelValues().Inc()
 	r.cfg.Logger.ErrorContext(ctx, "job creates no pods: none of the last ones was seen as its own",

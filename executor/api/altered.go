@@ -76,9 +76,6 @@ func AlteredPod(sent, stored *corev1.Pod, selector *metav1.LabelSelector) error 
 	return e.orNil()
 }
 
-// AlteredJob is AlteredPod for the Job of a CronJob: it compares the controller.
-func AlteredJob(sent, stored *batchv1.Job) error { return alteredOwner("Job", sent, stored).orNil() }
-
 // alteredOwner compares the controllers. Their API version does not matter.
 func alteredOwner(kind string, sent, stored metav1.Object) *AlteredError {
 	was, is := metav1.GetControllerOfNoCopy(sent), metav1.GetControllerOfNoCopy(stored)

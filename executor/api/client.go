@@ -2,24 +2,68 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/record"
 
 	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/writes"
 )
 
 // timeout bounds one call of the API server, including the wait for the client's rate
 // limit.
 const timeout = 60 * time.Second
 
-// Client makes the calls. All fields are required.
+// Client makes the calls. controller.Controller has one.
 type Client struct {
 	Kubernetes kubernetes.Interface
 	Tracer     telemetry.Tracer
+	// Refused counts the writes that the API server refuses, by kind, and Recorder takes the events
+	// about those that stay refused. Now tells wall time. With a nil Refused nobody is told.
+	Refused  *prometheus.CounterVec
+	Recorder record.EventRecorder
+	Now      func() time.Time
+}
+
+// A Subject is the Job or CronJob that a write is for.
+type Subject struct {
+	// Object gets the events.
+	Object runtime.Object
+	// Refusals remember which writes are refused. nil: only the metric counts them.
+	Refusals *writes.Refusals
+}
+
+// written records how a write of a kind ended. If the Subject has several objects that are written in
+// this way, name is that of the written one, and object tells it from the others.
+func (c *Client) written(s Subject, k writes.Kind, name, object string, err error) {
+	switch {
+	case c.Refused == nil:
+		return
+	case err == nil || errors.Is(err, ErrGone) || errors.Is(err, ErrPodEnded):
+		s.Refusals.Succeeded(k, object)
+		return
+	}
+	why := refusalOf(err)
+	if why == "" {
+		return
+	}
+	if !strings.Contains(why, name) {
+		why = name + ": " + why
+	}
+	c.Refused.WithLabelValues(string(k)).Inc()
+	if s.Refusals.Refused(k, object, c.Now(), why, name, object) {
+		reason, message := k.Event(why)
+		c.Recorder.Event(s.Object, corev1.EventTypeWarning, reason, message)
+	}
 }
 
 // confirmTerminating is nil if the namespace is being deleted, or is gone. The API

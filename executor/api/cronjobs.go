@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"jobpolicy.dev/executor/writes"
 )
 
 // CronJob reads a CronJob by its UID. ErrGone: there is no CronJob of that name, or it has
@@ -47,14 +49,15 @@ type CronJobEdit struct {
 // If no answer comes, EditCronJob reads the CronJob. If that shows the edit, the edit has
 // succeeded. Then EditCronJob returns the version that it was given: what it read may hold
 // changes by others, which the watch must show as new.
-func (c *Client) EditCronJob(ctx context.Context, cron *batchv1.CronJob, edit CronJobEdit) (*batchv1.CronJob, error) {
+func (c *Client) EditCronJob(ctx context.Context, refusals *writes.Refusals, cron *batchv1.CronJob, edit CronJobEdit) (edited *batchv1.CronJob, err error) {
+	defer func() { c.cronJobEnded(refusals, writes.UpdateCronJob, cron, err) }()
 	patch, err := edit.patch(cron)
 	if err != nil {
 		return nil, err
 	}
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	edited, err := c.Kubernetes.BatchV1().CronJobs(cron.Namespace).Patch(limited, cron.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	edited, err = c.Kubernetes.BatchV1().CronJobs(cron.Namespace).Patch(limited, cron.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	return c.cronJobWritten(ctx, cron, edited, err, edit.shown)
 }
 
@@ -83,13 +86,18 @@ func (e CronJobEdit) patch(cron *batchv1.CronJob) ([]byte, error) {
 
 // UpdateCronJobStatus writes the CronJob's status if the CronJob still has the given
 // version. It returns what EditCronJob returns.
-func (c *Client) UpdateCronJobStatus(ctx context.Context, cron *batchv1.CronJob) (*batchv1.CronJob, error) {
+func (c *Client) UpdateCronJobStatus(ctx context.Context, refusals *writes.Refusals, cron *batchv1.CronJob) (updated *batchv1.CronJob, err error) {
+	defer func() { c.cronJobEnded(refusals, writes.UpdateCronJobStatus, cron, err) }()
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	updated, err := c.Kubernetes.BatchV1().CronJobs(cron.Namespace).UpdateStatus(limited, cron, metav1.UpdateOptions{})
+	updated, err = c.Kubernetes.BatchV1().CronJobs(cron.Namespace).UpdateStatus(limited, cron, metav1.UpdateOptions{})
 	return c.cronJobWritten(ctx, cron, updated, err, func(live *batchv1.CronJob) bool {
 		return apiequality.Semantic.DeepEqual(live.Status, cron.Status)
 	})
+}
+
+func (c *Client) cronJobEnded(refusals *writes.Refusals, k writes.Kind, cron *batchv1.CronJob, err error) {
+	c.written(Subject{cron, refusals}, k, "", "", err)
 }
 
 // cronJobWritten says what became of a write of a version of a CronJob. If there was no answer,

@@ -48,9 +48,9 @@ func TestARefusedWriteOfACronJobSaysWhatBecameOfIt(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := failingWrites(tc.refusal, tc.stored)
-			updated, err := c.UpdateCronJobStatus(t.Context(), cron("1", "5"))
+			updated, err := c.UpdateCronJobStatus(t.Context(), nil, cron("1", "5"))
 			check(t, "status", updated, err, tc.want, tc.wantVersion)
-			edited, err := c.EditCronJob(t.Context(), cron("1", "5"), CronJobEdit{Suspend: true})
+			edited, err := c.EditCronJob(t.Context(), nil, cron("1", "5"), CronJobEdit{Suspend: true})
 			check(t, "edit", edited, err, tc.want, tc.wantVersion)
 		})
 	}
@@ -97,9 +97,9 @@ func TestAnUnansweredWriteOfACronJobIsLookedUp(t *testing.T) {
 					check(t, write, got, err, lost, "")
 				}
 			}
-			edited, err := c.EditCronJob(t.Context(), cron("5"), CronJobEdit{Suspend: true, Annotations: map[string]*string{note: new("text"), "old": nil}})
+			edited, err := c.EditCronJob(t.Context(), nil, cron("5"), CronJobEdit{Suspend: true, Annotations: map[string]*string{note: new("text"), "old": nil}})
 			expect("edit", tc.edit, edited, err)
-			updated, err := c.UpdateCronJobStatus(t.Context(), cron("5", active))
+			updated, err := c.UpdateCronJobStatus(t.Context(), nil, cron("5", active))
 			expect("status", tc.status, updated, err)
 		})
 	}

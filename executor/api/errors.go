@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 
@@ -53,6 +54,25 @@ func Refused(err error) bool {
 	default:
 		return code >= http.StatusBadRequest && code < http.StatusInternalServerError
 	}
+}
+
+// refusalOf is the text of the answer with which the API server has refused a write; empty if it has
+// not. In contrast to Refused, it takes in conflicts, with which a webhook may refuse, too, and internal
+// errors, such as that of a webhook that cannot be called, and objects that admission has changed.
+func refusalOf(err error) string {
+	var status apierrors.APIStatus
+	var altered *AlteredError
+	switch {
+	case errors.As(err, &altered):
+		return altered.Error()
+	case errors.Is(err, ErrPutBack):
+		return ErrPutBack.Error() + ", as an admission webhook does"
+	case NamespaceTerminating(err) || !errors.As(err, &status):
+		return ""
+	case Refused(err) || apierrors.IsConflict(err) || status.Status().Reason == metav1.StatusReasonInternalError:
+		return cmp.Or(status.Status().Message, err.Error())
+	}
+	return ""
 }
 
 // NamespaceTerminating reports whether an object was refused because its namespace is

@@ -6,6 +6,8 @@ import (
 	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/executor/writes"
 )
 
 // Workload reads a Workload by its name. ErrGone: there is none.
@@ -21,7 +23,8 @@ func (c *Client) Workload(ctx context.Context, namespace, name string) (*schedul
 
 // CreateWorkload creates a Workload and returns it as the API server has it. Errors are those of
 // the API server.
-func (c *Client) CreateWorkload(ctx context.Context, w *schedulingv1alpha2.Workload) (*schedulingv1alpha2.Workload, error) {
+func (c *Client) CreateWorkload(ctx context.Context, job Subject, w *schedulingv1alpha2.Workload) (made *schedulingv1alpha2.Workload, err error) {
+	defer func() { c.written(job, writes.CreateWorkload, "", "", err) }()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return c.Kubernetes.SchedulingV1alpha2().Workloads(w.Namespace).Create(ctx, w, metav1.CreateOptions{})
@@ -29,11 +32,12 @@ func (c *Client) CreateWorkload(ctx context.Context, w *schedulingv1alpha2.Workl
 
 // EnsurePodGroup creates a PodGroup, or reads the one that has its name. Errors are those of the
 // API server.
-func (c *Client) EnsurePodGroup(ctx context.Context, group *schedulingv1alpha2.PodGroup) (*schedulingv1alpha2.PodGroup, error) {
+func (c *Client) EnsurePodGroup(ctx context.Context, job Subject, group *schedulingv1alpha2.PodGroup) (made *schedulingv1alpha2.PodGroup, err error) {
+	defer func() { c.written(job, writes.CreatePodGroup, "", "", err) }()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	groups := c.Kubernetes.SchedulingV1alpha2().PodGroups(group.Namespace)
-	made, err := groups.Create(ctx, group, metav1.CreateOptions{})
+	made, err = groups.Create(ctx, group, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return groups.Get(ctx, group.Name, metav1.GetOptions{})
 	}

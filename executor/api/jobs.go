@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/executor/writes"
 )
 
 // Job reads a Job by its UID. ErrGone: there is no Job of that name, or it has another UID
@@ -47,12 +48,18 @@ func (c *Client) JobOfName(ctx context.Context, namespace, name string) (*batchv
 	return job, nil
 }
 
-// CreateJob creates a Job and returns it as the API server has it. Errors are those of the API
-// server, such as AlreadyExists.
-func (c *Client) CreateJob(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error) {
+// CreateJob creates the Job of a CronJob's run, and returns it as the API server has it. Errors are
+// those of the API server, such as AlreadyExists, and AlteredError: the Job does not belong to the
+// CronJob, and is to be deleted.
+func (c *Client) CreateJob(ctx context.Context, cron Subject, job *batchv1.Job) (created *batchv1.Job, err error) {
+	defer func() { c.written(cron, writes.CreateRun, job.Name, "", err) }()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return c.Kubernetes.BatchV1().Jobs(job.Namespace).Create(ctx, job, metav1.CreateOptions{})
+	created, err = c.Kubernetes.BatchV1().Jobs(job.Namespace).Create(ctx, job, metav1.CreateOptions{})
+	if err == nil {
+		err = alteredOwner("Job", job, created).orNil()
+	}
+	return created, err
 }
 
 // UpdateStatus writes the Job's status and returns the Job as it is then. The API server
@@ -60,10 +67,11 @@ func (c *Client) CreateJob(ctx context.Context, job *batchv1.Job) (*batchv1.Job,
 // UpdateStatus reads the Job: if that has the status, the write has succeeded. ErrGone: the Job
 // does not exist any more. After an error for which OutcomeUnknown is true, the write may still
 // take effect.
-func (c *Client) UpdateStatus(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error) {
+func (c *Client) UpdateStatus(ctx context.Context, refusals *writes.Refusals, job *batchv1.Job) (updated *batchv1.Job, err error) {
+	defer func() { c.versionWritten(Subject{job, refusals}, writes.UpdateStatus, job, err) }()
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	updated, err := c.Kubernetes.BatchV1().Jobs(job.Namespace).UpdateStatus(limited, job, metav1.UpdateOptions{})
+	updated, err = c.Kubernetes.BatchV1().Jobs(job.Namespace).UpdateStatus(limited, job, metav1.UpdateOptions{})
 	switch {
 	case err == nil:
 		updated.ManagedFields = nil
@@ -80,11 +88,23 @@ func (c *Client) UpdateStatus(ctx context.Context, job *batchv1.Job) (*batchv1.J
 	return live, nil
 }
 
-// DeleteJob deletes the Job that has the UID. Its pods follow in the background. ErrGone: it
-// does not exist any more.
-func (c *Client) DeleteJob(ctx context.Context, namespace, name string, uid types.UID) error {
+// versionWritten is written for a write that requires the version of the Job that was seen. A conflict
+// is no refusal if the Job has changed. If it has not, the next write is of the same version.
+func (c *Client) versionWritten(s Subject, k writes.Kind, job *batchv1.Job, err error) {
+	if !apierrors.IsConflict(err) {
+		c.written(s, k, "", "", err)
+		return
+	}
+	s.Refusals.Keep(k, func(version string) bool { return version == job.ResourceVersion })
+	c.written(s, k, "", job.ResourceVersion, err)
+}
+
+// DeleteJob deletes the Job of a CronJob's run that has the UID. Its pods follow in the background.
+// ErrGone: it does not exist any more.
+func (c *Client) DeleteJob(ctx context.Context, cron Subject, namespace, name string, uid types.UID) (err error) {
+	defer func() { c.written(cron, writes.DeleteRun, name, string(uid), err) }()
 	background := metav1.DeletePropagationBackground
-	err := c.deleteJob(ctx, namespace, name, metav1.DeleteOptions{
+	err = c.deleteJob(ctx, namespace, name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background,
 	})
 	if !apierrors.IsConflict(err) {
@@ -99,7 +119,8 @@ func (c *Client) DeleteJob(ctx context.Context, namespace, name string, uid type
 
 // DeleteJobVersion deletes a version of a Job, its pods first. It fails if the Job has
 // changed since. ErrGone: the Job does not exist any more.
-func (c *Client) DeleteJobVersion(ctx context.Context, job *batchv1.Job) error {
+func (c *Client) DeleteJobVersion(ctx context.Context, refusals *writes.Refusals, job *batchv1.Job) (err error) {
+	defer func() { c.versionWritten(Subject{job, refusals}, writes.DeleteJob, job, err) }()
 	foreground := metav1.DeletePropagationForeground
 	return c.deleteJob(ctx, job.Namespace, job.Name, metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: &job.UID, ResourceVersion: &job.ResourceVersion},

@@ -16,6 +16,7 @@ import (
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/writes"
 )
 
 // asSeenTries is how often a write is tried that requires the version of the pod that was seen,
@@ -65,6 +66,7 @@ func releasePatch(uid types.UID) []byte {
 func (p *Pods) Release(ctx context.Context, pod *podcache.Pod) (err error) {
 	ctx, end := p.client.Tracer.Span(ctx, telemetry.SpanFinalizerReleased, podAttrs(pod)...)
 	defer func() { end(err) }()
+	defer func() { p.ended(writes.ReleasePod, pod, err) }()
 	after, err := p.patch(ctx, pod, releasePatch(pod.UID))
 	if err == nil && after != nil && after.HasTrackingFinalizer {
 		err = ErrPutBack
@@ -76,8 +78,10 @@ func (p *Pods) Release(ctx context.Context, pod *podcache.Pod) (err error) {
 	return nil
 }
 
-// ReleaseUnowned removes the tracking finalizer from a pod that no known Job controls.
-func (c *Client) ReleaseUnowned(ctx context.Context, pod *podcache.Pod) error {
+// ReleaseUnowned removes the tracking finalizer from a pod that no known Job controls. So an event
+// about a refusal is on the pod itself.
+func (c *Client) ReleaseUnowned(ctx context.Context, refusals *writes.Refusals, pod *podcache.Pod) (err error) {
+	defer func() { c.written(Subject{namedPod(pod), refusals}, writes.ReleasePod, "", "", err) }()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	patched, err := c.Kubernetes.CoreV1().Pods(pod.Namespace()).Patch(ctx, pod.Name, types.StrategicMergePatchType, releasePatch(pod.UID), metav1.PatchOptions{})
@@ -98,6 +102,7 @@ func (c *Client) ReleaseUnowned(ctx context.Context, pod *podcache.Pod) error {
 func (p *Pods) Adopt(ctx context.Context, ref *metav1.OwnerReference, pod *podcache.Pod, wanted func(*podcache.Pod) bool) (err error) {
 	ctx, end := p.client.Tracer.Span(ctx, telemetry.SpanPodClaimed, podAttrs(pod)...)
 	defer func() { end(err) }()
+	defer func() { p.ended(writes.AdoptPod, pod, err) }()
 	_, err = p.patchAsSeen(ctx, pod, func(pod *podcache.Pod) (podPatch, bool) {
 		return podPatch{
 			OwnerReferences: []ownerRefPatch{{
@@ -118,6 +123,7 @@ func (p *Pods) Adopt(ctx context.Context, ref *metav1.OwnerReference, pod *podca
 func (p *Pods) Disown(ctx context.Context, pod *podcache.Pod, wanted func(*podcache.Pod) bool) (_ *podcache.Pod, err error) {
 	ctx, end := p.client.Tracer.Span(ctx, telemetry.SpanPodClaimed, podAttrs(pod)...)
 	defer func() { end(err) }()
+	defer func() { p.ended(writes.DisownPod, pod, err) }()
 	after, err := p.patchAsSeen(ctx, pod, func(pod *podcache.Pod) (podPatch, bool) {
 		return podPatch{
 			OwnerReferences:  []ownerRefPatch{{Patch: "delete", UID: p.job}},
@@ -135,6 +141,7 @@ func (p *Pods) Disown(ctx context.Context, pod *podcache.Pod, wanted func(*podca
 // Job does not control it any more (invariant I9). ErrPodEnded: it has ended meanwhile and is to
 // be counted after all (invariant I1).
 func (p *Pods) releaseRunning(ctx context.Context, pod *podcache.Pod) (released *podcache.Pod, err error) {
+	defer func() { p.ended(writes.ReleasePod, pod, err) }()
 	after, err := p.patchAsSeen(ctx, pod, func(pod *podcache.Pod) (podPatch, bool) {
 		return podPatch{DeleteFinalizers: []string{batchv1.JobTrackingFinalizer}}, p.owns(pod) && !pod.Ended()
 	})
@@ -210,6 +217,24 @@ func (p *Pods) patch(ctx context.Context, pod *podcache.Pod, patch []byte) (*pod
 func deletedByWrite(pod *corev1.Pod) bool {
 	grace := pod.DeletionGracePeriodSeconds
 	return pod.DeletionTimestamp != nil && len(pod.Finalizers) == 0 && grace != nil && *grace == 0
+}
+
+// namedPod names a pod as the object of an event.
+func namedPod(pod *podcache.Pod) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace(), Name: pod.Name, UID: pod.UID}}
+}
+
+// ended records how a write of a pod ended. If the Job does not exist any more, an event is on the pod.
+func (p *Pods) ended(k writes.Kind, pod *podcache.Pod, err error) {
+	if err == nil {
+		p.refusals.Succeeded(k, string(pod.UID))
+		return
+	}
+	subject := Subject{namedPod(pod), p.refusals}
+	if job := p.current(); job != nil {
+		subject.Object = job
+	}
+	p.client.written(subject, k, pod.Name, string(pod.UID), err)
 }
 
 func podAttrs(pod *podcache.Pod) []attribute.KeyValue {

@@ -16,6 +16,7 @@ import (
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/writes"
 )
 
 // Pods makes calls about the pods of one Job. It is made for one reconcile, and
@@ -26,14 +27,18 @@ type Pods struct {
 	tracker *tracker.Tracker
 	// recorder takes the events about these pods.
 	recorder record.EventRecorder
+	// current is the newest version of the Job; nil if it does not exist any more. refusals
+	// remember which writes for it are refused.
+	current  func() *batchv1.Job
+	refusals *writes.Refusals
 
 	written, changed atomic.Bool
 }
 
 // Pods returns a Pods for a Job and its tracker. recorder takes the events about the
-// pods.
-func (c *Client) Pods(job types.UID, t *tracker.Tracker, recorder record.EventRecorder) *Pods {
-	return &Pods{client: c, job: job, tracker: t, recorder: recorder}
+// pods, current returns the newest version of the Job, and refusals remember its refused writes.
+func (c *Client) Pods(job types.UID, t *tracker.Tracker, recorder record.EventRecorder, current func() *batchv1.Job, refusals *writes.Refusals) *Pods {
+	return &Pods{client: c, job: job, tracker: t, recorder: recorder, current: current, refusals: refusals}
 }
 
 // Written reports whether a write of these calls took effect.
@@ -56,6 +61,7 @@ func (p *Pods) MarkChanged() { p.changed.Store(true) }
 func (p *Pods) Create(ctx context.Context, job *batchv1.Job, pod *corev1.Pod, index int32) (err error) {
 	ctx, end := p.client.Tracer.Span(ctx, telemetry.SpanPodCreated)
 	defer func() { end(err) }()
+	defer func() { p.client.written(Subject{job, p.refusals}, writes.CreatePod, "", "", err) }()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	inFlight := p.tracker.BeginCreate(index)
@@ -149,20 +155,23 @@ func (p *Pods) DeleteAltered(ctx context.Context, job *batchv1.Job, pod *podcach
 	released, err := p.patchAsSeen(ctx, pod, func(pod *podcache.Pod) (podPatch, bool) {
 		return podPatch{DeleteFinalizers: []string{batchv1.JobTrackingFinalizer}}, pod.HasTrackingFinalizer && ours(pod)
 	})
+	if err == nil && released != nil && ours(released) && released.HasTrackingFinalizer {
+		err = ErrPutBack
+	}
+	p.ended(writes.ReleasePod, pod, err)
 	switch {
 	case err != nil:
 		return fmt.Errorf("releasing pod %s: %w", pod.Name, err)
 	case released == nil || !ours(released):
 		return nil
-	case released.HasTrackingFinalizer:
-		return fmt.Errorf("releasing pod %s: %w", pod.Name, ErrPutBack)
 	}
 	return p.deleteAsSeen(ctx, job, released, func(pod *podcache.Pod) bool { return ours(pod) && !pod.Deleting })
 }
 
 // deleteAsSeen deletes a pod only if it is as it was seen, as long as wanted returns true. If the
 // pod has changed, it is read again.
-func (p *Pods) deleteAsSeen(ctx context.Context, job *batchv1.Job, pod *podcache.Pod, wanted func(*podcache.Pod) bool) error {
+func (p *Pods) deleteAsSeen(ctx context.Context, job *batchv1.Job, pod *podcache.Pod, wanted func(*podcache.Pod) bool) (err error) {
+	defer func() { p.ended(writes.DeletePod, pod, err) }()
 	var conflict error
 	for range asSeenTries {
 		if !wanted(pod) {
@@ -184,10 +193,13 @@ func (p *Pods) deleteAsSeen(ctx context.Context, job *batchv1.Job, pod *podcache
 
 // delete deletes a pod that fulfils the preconditions. A pod that does not exist any more
 // counts as deleted.
-func (p *Pods) delete(ctx context.Context, job *batchv1.Job, pod *podcache.Pod, preconditions metav1.Preconditions) error {
+func (p *Pods) delete(ctx context.Context, job *batchv1.Job, pod *podcache.Pod, preconditions metav1.Preconditions) (err error) {
+	if preconditions.ResourceVersion == nil {
+		defer func() { p.ended(writes.DeletePod, pod, err) }()
+	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	err := p.client.Kubernetes.CoreV1().Pods(pod.Namespace()).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: &preconditions})
+	err = p.client.Kubernetes.CoreV1().Pods(pod.Namespace()).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: &preconditions})
 	if err == nil {
 		p.tracker.Deleted(pod.UID)
 		p.written.Store(true)

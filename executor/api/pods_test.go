@@ -37,7 +37,7 @@ func callsAbout(client kubernetes.Interface, pod *corev1.Pod) (*Pods, *tracker.T
 	known := tracker.New()
 	known.Observe(podcache.From(pod), tracker.Watch)
 	c := &Client{Kubernetes: client, Tracer: telemetry.NewTracer(noop.NewTracerProvider(), "test")}
-	return c.Pods("1", known, record.NewFakeRecorder(1)), known
+	return c.Pods("1", known, record.NewFakeRecorder(1), func() *batchv1.Job { return nil }, nil), known
 }
 
 // When a pod's deletion was only waiting for the finalizer, the API server

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
+	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/backoff"
 	"jobpolicy.dev/executor/events"
 	"jobpolicy.dev/executor/metrics"
@@ -183,6 +184,11 @@ func (c *Controller) shutDownQueues() {
 }
 
 func (c *Controller) attr() slog.Attr { return slog.String("controller", c.scope) }
+
+// API returns a client that counts refused writes, and sends the events about them.
+func (c *Controller) API() *api.Client {
+	return &api.Client{Kubernetes: c.Client, Tracer: c.Tracer, Refused: c.Metrics.RefusedWrites, Recorder: c.Recorder, Now: c.Now}
+}
 
 // RecordEvents sends the events of a decision about an object.
 func (c *Controller) RecordEvents(about runtime.Object, decided []*jobpolicyv1.JobEvent) {

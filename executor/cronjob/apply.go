@@ -45,6 +45,7 @@ type applier struct {
 // does not succeed. again says that the next reconcile is due at once.
 func (a *applier) apply(ctx context.Context, s *cronState, snap snapshot, d *jobpolicyv1.DecideCronJobResponse) (again bool, err error) {
 	if d.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY {
+		s.nothingToWrite()
 		a.base.RecordEvents(snap.cron, d.GetEvents())
 		s.runs.recorded(snap.jobs)
 		return false, nil

@@ -89,7 +89,7 @@ func build(cfg Config) (*Controller, error) {
 	if r.Err != nil {
 		return nil, r.Err
 	}
-	c := &Controller{base: base, api: &api.Client{Kubernetes: cfg.Client, Tracer: base.Tracer}, crons: map[types.UID]*cronState{}}
+	c := &Controller{base: base, api: base.API(), crons: map[types.UID]*cronState{}}
 	if cfg.Shadow != nil {
 		c.comparer = cfg.Shadow.OnlyCompare(base, shadow.TypeCronJob)
 	}

@@ -409,7 +409,7 @@ func TestEditsArePatchesOfTheVersionThatWasDecidedOn(t *testing.T) {
 				t.Fatal(err)
 			}
 			client := fake.NewClientset(tc.cron)
-			if _, err := (&api.Client{Kubernetes: client}).EditCronJob(t.Context(), tc.cron, edit); err != nil {
+			if _, err := (&api.Client{Kubernetes: client}).EditCronJob(t.Context(), nil, tc.cron, edit); err != nil {
 				t.Fatal(err)
 			}
 			if got := client.Actions()[0].(clienttesting.PatchAction).GetPatch(); string(got) != tc.want {

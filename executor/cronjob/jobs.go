@@ -27,7 +27,7 @@ func (a *applier) deleteJob(ctx context.Context, s *cronState, snap snapshot, de
 	if err != nil {
 		return fmt.Errorf("delete job %s: %w", del.GetName(), err)
 	}
-	err = a.api.DeleteJob(ctx, s.namespace, del.GetName(), uid)
+	err = a.api.DeleteJob(ctx, s.subject(snap), s.namespace, del.GetName(), uid)
 	if err != nil && !errors.Is(err, api.ErrGone) {
 		a.base.Recorder.Eventf(snap.cron, corev1.EventTypeWarning, "FailedDelete", "Deleted job: %v", err)
 		return fmt.Errorf("deleting job %s: %w", del.GetName(), err)
@@ -43,18 +43,15 @@ func (a *applier) createJob(ctx context.Context, s *cronState, snap snapshot, cr
 	ctx, end := a.base.Span(ctx, telemetry.SpanJobCreated, telemetry.AttrJobName.String(create.GetName()))
 	defer func() { end(err) }()
 	again := s.runs.beginCreation(create.GetName())
-	sent := newJob(snap.cron, create)
-	job, err := a.api.CreateJob(ctx, sent)
-	if err == nil {
-		s.runs.resolved(create.GetName())
-		if err = api.AlteredJob(sent, job); err == nil {
-			a.started(ctx, s, create, job)
-			return nil
-		}
-		err = a.removeAltered(ctx, s, job, err)
-	}
+	job, err := a.api.CreateJob(ctx, s.subject(snap), newJob(snap.cron, create))
 	switch {
+	case err == nil:
+		s.runs.resolved(create.GetName())
+		a.started(ctx, s, create, job)
+		return nil
 	case errors.As(err, new(*api.AlteredError)): // The name is free again, or another try finds whose it is.
+		s.runs.resolved(create.GetName())
+		err = a.removeAltered(ctx, s, snap, job, err)
 	case apierrors.IsAlreadyExists(err):
 		err = a.existing(ctx, s, create, err)
 		if again && errors.Is(err, errStartedBefore) {
@@ -75,13 +72,18 @@ func (a *applier) createJob(ctx context.Context, s *cronState, snap snapshot, cr
 
 // removeAltered deletes a new Job that admission has taken from the CronJob: it would count for no
 // policy, and nobody would ever delete it. It returns the error that says so.
-func (a *applier) removeAltered(ctx context.Context, s *cronState, job *batchv1.Job, altered error) error {
+func (a *applier) removeAltered(ctx context.Context, s *cronState, snap snapshot, job *batchv1.Job, altered error) error {
 	a.altered.WithLabelValues("Job", "ownerReferences").Inc()
 	s.runs.deleted(job.UID)
-	if err := a.api.DeleteJob(ctx, s.namespace, job.Name, job.UID); err != nil && !errors.Is(err, api.ErrGone) {
+	if err := a.api.DeleteJob(ctx, s.subject(snap), s.namespace, job.Name, job.UID); err != nil && !errors.Is(err, api.ErrGone) {
 		return fmt.Errorf("%w; deleting it: %w", altered, err)
 	}
 	return altered
+}
+
+// subject is the CronJob, for which its Jobs are written.
+func (s *cronState) subject(snap snapshot) api.Subject {
+	return api.Subject{Object: snap.cron, Refusals: &s.refusals}
 }
 
 // newJob makes a Job from the CronJob's template.

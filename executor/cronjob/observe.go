@@ -3,6 +3,7 @@ package cronjob
 import (
 	batchv1 "k8s.io/api/batch/v1"
 
+	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -12,6 +13,8 @@ import (
 type Observation struct {
 	CronJob     *batchv1.CronJob
 	Explanation *jobpolicyv1.CronJobExplanation
+	// Refusals are the writes that the API server refuses, if people have been told of them.
+	Refusals []writes.Refusal
 	// Suspended: no run is started by schedule.
 	Suspended bool
 	// Zone is that of a schedule that names none. Empty: UTC.
@@ -31,7 +34,7 @@ func (c *Controller) EachCronJob(f func(Observation)) {
 		cron, last := s.cron, s.last
 		s.mu.Unlock()
 		if cron != nil && c.scope.Runs(cron) {
-			f(Observation{CronJob: cron, Explanation: last, Suspended: c.scope.Suspended(cron), Zone: c.cfg.TimeZone})
+			f(Observation{CronJob: cron, Explanation: last, Refusals: s.refusals.Standing(), Suspended: c.scope.Suspended(cron), Zone: c.cfg.TimeZone})
 		}
 	}
 }

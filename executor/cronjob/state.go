@@ -11,6 +11,7 @@ import (
 
 	"jobpolicy.dev/executor/backoff"
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -29,7 +30,9 @@ type cronState struct {
 	// creation is the backoff after the Job of a scheduled run could not be created. asked is
 	// the backoff after the Job of a manual run could not be created.
 	creation, asked backoff.Backoff
-	sequence        uint64 // Of the last request.
+	// refusals are the writes for the CronJob that the API server refuses.
+	refusals writes.Refusals
+	sequence uint64 // Of the last request.
 	// warned has the generation and the text of the last warning about the CronJob.
 	warned string
 	last   *jobpolicyv1.CronJobExplanation // Of the last decision.
@@ -92,6 +95,16 @@ func (s *cronState) failed(create *jobpolicyv1.CreateJob, limits backoff.Limits)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.backoff(create).Failed(limits)
+}
+
+// nothingToWrite forgets the refused writes. While a creation backs off, decisions leave it out.
+func (s *cronState) nothingToWrite() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refusals.Over(writes.DeleteRun, writes.UpdateCronJob, writes.UpdateCronJobStatus)
+	if !s.creation.Active() && !s.asked.Active() {
+		s.refusals.Over(writes.CreateRun)
+	}
 }
 
 // backoff returns the backoff of a creation: asked if the run has no scheduled time. s.mu must

@@ -28,7 +28,7 @@ func (a *applier) edit(ctx context.Context, s *cronState, snap snapshot, decided
 	if err != nil {
 		return false, err
 	}
-	edited, err := a.api.EditCronJob(ctx, snap.cron, edit)
+	edited, err := a.api.EditCronJob(ctx, &s.refusals, snap.cron, edit)
 	if edited == nil {
 		return false, err
 	}
@@ -76,7 +76,7 @@ func (a *applier) writeStatus(ctx context.Context, s *cronState, snap snapshot, 
 	defer func() { end(err) }()
 	cron := snap.cron.DeepCopy()
 	cron.Status = *status
-	updated, err := a.api.UpdateCronJobStatus(ctx, cron)
+	updated, err := a.api.UpdateCronJobStatus(ctx, &s.refusals, cron)
 	newer := updated != nil && s.observe(updated)
 	return err == nil && newer, err
 }

@@ -25,6 +25,7 @@ import (
 	"jobpolicy.dev/executor/informer"
 	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -108,15 +109,19 @@ func podGroupsByWorkload(obj any) ([]string, error) {
 
 // Ensure finds or creates the PodGroup for a Job's pods and returns its name. The name is
 // empty if the decision asks for no gang, or if the pods have to be scheduled one by one.
-func (g *Gangs) Ensure(ctx context.Context, job *batchv1.Job, want *jobpolicyv1.Gang) (podGroup string, err error) {
+func (g *Gangs) Ensure(ctx context.Context, refusals *writes.Refusals, job *batchv1.Job, want *jobpolicyv1.Gang) (podGroup string, err error) {
 	if want == nil {
 		return "", nil
 	}
 	ctx, end := g.cfg.API.Tracer.Span(ctx, telemetry.SpanGangEnsured)
 	defer func() { end(err) }()
-	workload, err := g.workload(ctx, job, want)
+	of := api.Subject{Object: job, Refusals: refusals}
+	workload, err := g.workload(ctx, of, job, want)
 	if err == nil {
-		podGroup, err = g.podGroup(ctx, job, workload)
+		podGroup, err = g.podGroup(ctx, of, job, workload)
+	}
+	if err == nil || errors.Is(err, errNoGang) {
+		refusals.Over(writes.CreateWorkload, writes.CreatePodGroup)
 	}
 	if errors.Is(err, errNoGang) {
 		g.cfg.Logger.InfoContext(ctx, "pods of a gang are scheduled one by one", append(telemetry.JobAttrs(job), slog.Any("reason", err))...)
@@ -132,7 +137,7 @@ func (g *Gangs) Ensure(ctx context.Context, job *batchv1.Job, want *jobpolicyv1.
 }
 
 // workload finds or creates the Job's Workload.
-func (g *Gangs) workload(ctx context.Context, job *batchv1.Job, want *jobpolicyv1.Gang) (*schedulingv1alpha2.Workload, error) {
+func (g *Gangs) workload(ctx context.Context, of api.Subject, job *batchv1.Job, want *jobpolicyv1.Gang) (*schedulingv1alpha2.Workload, error) {
 	found, err := gangObjects[*schedulingv1alpha2.Workload](g.workloads, job, job.Name)
 	if err != nil {
 		return nil, err
@@ -144,13 +149,13 @@ func (g *Gangs) workload(ctx context.Context, job *batchv1.Job, want *jobpolicyv
 		return checkWorkload(job, found[0])
 	}
 	if want.GetMayCreate() {
-		return g.createWorkload(ctx, job, want.GetMinCount())
+		return g.createWorkload(ctx, of, job, want.GetMinCount())
 	}
 	return g.readWorkload(ctx, job)
 }
 
-func (g *Gangs) createWorkload(ctx context.Context, job *batchv1.Job, minCount int32) (*schedulingv1alpha2.Workload, error) {
-	w, err := g.cfg.API.CreateWorkload(ctx, NewWorkload(job, minCount))
+func (g *Gangs) createWorkload(ctx context.Context, of api.Subject, job *batchv1.Job, minCount int32) (*schedulingv1alpha2.Workload, error) {
+	w, err := g.cfg.API.CreateWorkload(ctx, of, NewWorkload(job, minCount))
 	if apierrors.IsAlreadyExists(err) {
 		found, readErr := g.readWorkload(ctx, job)
 		if !errors.Is(readErr, errNoWorkload) {
@@ -188,7 +193,7 @@ func checkWorkload(job *batchv1.Job, w *schedulingv1alpha2.Workload) (*schedulin
 }
 
 // podGroup finds or creates the PodGroup of the Workload's only template.
-func (g *Gangs) podGroup(ctx context.Context, job *batchv1.Job, w *schedulingv1alpha2.Workload) (string, error) {
+func (g *Gangs) podGroup(ctx context.Context, of api.Subject, job *batchv1.Job, w *schedulingv1alpha2.Workload) (string, error) {
 	found, err := gangObjects[*schedulingv1alpha2.PodGroup](g.podGroups, job, w.Name)
 	if err != nil {
 		return "", err
@@ -199,7 +204,7 @@ func (g *Gangs) podGroup(ctx context.Context, job *batchv1.Job, w *schedulingv1a
 	if len(found) == 1 {
 		return checkPodGroup(job, found[0])
 	}
-	made, err := g.cfg.API.EnsurePodGroup(ctx, NewPodGroup(job, w))
+	made, err := g.cfg.API.EnsurePodGroup(ctx, of, NewPodGroup(job, w))
 	if err != nil {
 		return "", fmt.Errorf("pod group: %w", err)
 	}

@@ -10,6 +10,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"jobpolicy.dev/executor/writes"
 )
 
 // A Registrar makes metrics and registers them. If a metric is registered already, by another
@@ -65,9 +67,11 @@ func Observe(ctx context.Context, h prometheus.Observer, value float64) {
 
 // Shared are the metrics that every controller has.
 type Shared struct {
-	Queues       *Queues
-	engineErrors *prometheus.CounterVec
-	exported     bool
+	Queues *Queues
+	// RefusedWrites counts the writes that the API server refuses.
+	RefusedWrites *prometheus.CounterVec
+	engineErrors  *prometheus.CounterVec
+	exported      bool
 }
 
 // QueueName returns the name for a work queue. It is empty if metrics are not exported:
@@ -95,12 +99,16 @@ func AlteredObjects(r *Registrar, kind string, fields ...string) *prometheus.Cou
 func NewShared(r prometheus.Registerer) (*Shared, error) {
 	metrics := &Registrar{To: r}
 	m := &Shared{
-		Queues:       newQueues(metrics),
-		exported:     r != nil,
-		engineErrors: metrics.Counter("jobpolicy", "engine_errors_total", "Calls of the engine that failed, by gRPC code.", "code"),
+		Queues:        newQueues(metrics),
+		exported:      r != nil,
+		RefusedWrites: metrics.Counter("jobpolicy", "refused_writes_total", "Writes that the API server refused, by kind.", "write"),
+		engineErrors:  metrics.Counter("jobpolicy", "engine_errors_total", "Calls of the engine that failed, by gRPC code.", "code"),
 	}
 	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
 		m.engineErrors.WithLabelValues(code.String()) // Exported as 0 before the first error.
+	}
+	for _, kind := range writes.Kinds() {
+		m.RefusedWrites.WithLabelValues(string(kind))
 	}
 	return m, metrics.Err
 }

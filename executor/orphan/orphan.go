@@ -24,6 +24,7 @@ import (
 	"jobpolicy.dev/executor/scope"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/writes"
 )
 
 const (
@@ -60,6 +61,8 @@ type Releaser struct {
 	// managed has the keys of managed Jobs that have finished or are gone. A pod may appear
 	// after everything else about its Job was dropped.
 	managed *lru.Cache
+	// refusals have the refused releases of pods that no known Job controls, by UID.
+	refusals *lru.Cache
 }
 
 // podKey names a pod that may be an orphan.
@@ -76,7 +79,7 @@ func (k podKey) describe() []slog.Attr {
 
 // New returns a Releaser. The Controller runs it.
 func New(base *controller.Controller, cfg Config) *Releaser {
-	r := &Releaser{cfg: cfg, absent: lru.New(maxRemembered), managed: lru.New(maxRemembered)}
+	r := &Releaser{cfg: cfg, absent: lru.New(maxRemembered), managed: lru.New(maxRemembered), refusals: lru.New(maxRemembered)}
 	r.queue = controller.NewQueue(base, controller.Options[podKey]{
 		Name: metrics.OrphanPodQueue, Reconcile: r.Reconcile, Describe: podKey.describe, MaxInProgress: workers,
 		Namespace: func(key podKey) string { return key.namespace },
@@ -171,7 +174,12 @@ func (r *Releaser) release(ctx context.Context, pod *podcache.Pod) (err error) {
 	if s, ok := r.cfg.Jobs.Controlling(pod); ok {
 		return r.cfg.Calls(s).Release(ctx, pod)
 	}
-	return r.cfg.API.ReleaseUnowned(ctx, pod)
+	refusals, found := r.refusals.Get(pod.UID)
+	if !found {
+		refusals = &writes.Refusals{}
+		r.refusals.Add(pod.UID, refusals)
+	}
+	return r.cfg.API.ReleaseUnowned(ctx, refusals.(*writes.Refusals), pod)
 }
 
 // deleteLate deletes a pod that runs although its Job has finished. Another executor, which ran

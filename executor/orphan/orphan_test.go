@@ -56,7 +56,9 @@ func newBench(t *testing.T) *bench {
 	client, writes := &api.Client{Kubernetes: b.server, Tracer: base.Tracer}, limit.NewPool(limit.Config{Total: 1})
 	b.base, b.Releaser = base, New(base, Config{
 		API: client, Scope: cfg.Scope(), Jobs: state.NewJobs(writes), Pods: pods, Writes: writes,
-		Calls: func(s *state.Job) *api.Pods { return client.Pods(s.UID, s.Tracker, &record.FakeRecorder{}) },
+		Calls: func(s *state.Job) *api.Pods {
+			return client.Pods(s.UID, s.Tracker, &record.FakeRecorder{}, s.Version.Current, &s.Refusals)
+		},
 	})
 	b.job = b.finishedJob("ns", 1)
 	b.show(pod)

@@ -27,7 +27,6 @@ const (
 type Backoffs struct {
 	mu       sync.Mutex
 	steps    [steps]backoff.Backoff
-	refusal  Refusal
 	releases map[types.UID]*release
 }
 
@@ -37,28 +36,6 @@ type release struct {
 	// skipped: since the last call of UntilNextRelease, MayRelease has skipped the pod, because
 	// its delay had not ended.
 	skipped bool
-}
-
-// A Refusal is why the API server did not create the Job's pods, and when, in wall time.
-type Refusal struct {
-	At  time.Time
-	Why string
-	// Reason is the reason of the event that says it. Empty: FailedCreate.
-	Reason string
-}
-
-// Refused records why pods were not created.
-func (b *Backoffs) Refused(r Refusal) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.refusal = r
-}
-
-// Refusal returns the last refusal; zero after a Reset of Create.
-func (b *Backoffs) Refusal() Refusal {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.refusal
 }
 
 // Failed starts the next delay of a step and returns it.
@@ -74,9 +51,6 @@ func (b *Backoffs) Reset(step Step) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.steps[step].Reset()
-	if step == Create {
-		b.refusal = Refusal{}
-	}
 }
 
 // SpecChanged ends the delays of all steps: what the API server refused may not be asked for any more.

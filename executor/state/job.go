@@ -1,11 +1,17 @@
 package state
 
 import (
+	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/events"
 	"jobpolicy.dev/executor/limit"
+	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/executor/writes"
 )
 
 // Job is what the executor remembers of one Job UID.
@@ -19,6 +25,8 @@ type Job struct {
 	Unanswered Unanswered
 	// Backoffs delay single steps while the other steps go on.
 	Backoffs Backoffs
+	// Refusals are the writes for the Job that the API server refuses.
+	Refusals writes.Refusals
 	// Statuses sets the time between routine status writes.
 	Statuses Statuses
 	// Rows limits how many pods a request lists.
@@ -32,6 +40,20 @@ type Job struct {
 	// Standstill is when the last standstill of the Job's creations ends or ended that was told. Only
 	// reconciles of the Job use it.
 	Standstill time.Time
+}
+
+// PruneRefusals forgets the refusals of what is not to be written any more: releases of pods that do not
+// have the tracking finalizer, and all but releases and deletions once the Job has finished.
+func (s *Job) PruneRefusals() {
+	altered := s.Tracker.Altered()
+	s.Refusals.Keep(writes.ReleasePod, func(uid string) bool {
+		pod, known := s.Tracker.Pod(types.UID(uid))
+		return known && pod.HasTrackingFinalizer ||
+			slices.ContainsFunc(altered, func(pod *podcache.Pod) bool { return string(pod.UID) == uid })
+	})
+	if job := s.Version.Current(); job != nil && wire.FinishedCondition(job) != nil {
+		s.Refusals.Over(writes.CreatePod, writes.CreateWorkload, writes.CreatePodGroup, writes.AdoptPod, writes.DisownPod, writes.UpdateStatus)
+	}
 }
 
 // Writes are a Job's limiters, one for each kind of write.

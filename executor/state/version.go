@@ -13,6 +13,7 @@ import (
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/executor/writes"
 )
 
 // Lifecycle is what is known of a Job's existence.
@@ -115,6 +116,7 @@ func (s *Job) Observe(job *batchv1.Job, source Source) Change {
 	v.seenSuspended = v.seenSuspended || ptr.Deref(job.Spec.Suspend, false)
 	if c == SpecChanged {
 		s.Backoffs.SpecChanged()
+		s.Refusals.Over(writes.CreatePod, writes.DeletePod)
 	}
 	if c == First {
 		v.first(job)

@@ -4,9 +4,12 @@ import (
 	"context"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/informer"
 	"jobpolicy.dev/executor/shadow"
+	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -27,6 +30,9 @@ type Config struct {
 	// ServerNow returns the API server's time as of its last answer, or the zero time
 	// before the first answer. nil: only Now counts.
 	ServerNow func() time.Time
+	// Refusals returns where the refused deletion of a Job is remembered; nil: nowhere. A nil function,
+	// as a nil answer: nobody is told that a deletion is refused.
+	Refusals func(*batchv1.Job) *writes.Refusals
 	// Shadow collects the differences from what the built-in controller does. If it is set,
 	// the Controller only compares: it deletes nothing, and ManagedBy and ReplaceBuiltin have
 	// no effect.

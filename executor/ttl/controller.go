@@ -83,7 +83,7 @@ func build(cfg Config) (*Controller, error) {
 	if r.Err != nil {
 		return nil, r.Err
 	}
-	c := &Controller{base: base, api: &api.Client{Kubernetes: cfg.Client, Tracer: base.Tracer}, delay: delay}
+	c := &Controller{base: base, api: base.API(), delay: delay}
 	if cfg.Shadow != nil {
 		c.comparer = cfg.Shadow.OnlyCompare(base, shadow.TypeFinishedJob)
 	}

@@ -13,6 +13,7 @@ import (
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -51,6 +52,7 @@ func (c *Controller) finished(key jobKey) (*batchv1.Job, error) {
 
 func (c *Controller) reconcile(ctx context.Context, key jobKey, job *batchv1.Job) (controller.Result, error) {
 	if d, err := c.ask(ctx, job); err != nil || d.GetDeleteJob() == nil {
+		c.refusals(job).Over(writes.DeleteJob)
 		return c.later(d), err
 	}
 	live, err := c.api.Job(ctx, key.namespace, key.name, key.uid)
@@ -80,6 +82,14 @@ func (c *Controller) changedSince(ctx context.Context, decidedOn *batchv1.Job) b
 	return err == nil && live.ResourceVersion != decidedOn.ResourceVersion
 }
 
+// refusals are the refused writes for a Job; nil if they are remembered nowhere.
+func (c *Controller) refusals(job *batchv1.Job) *writes.Refusals {
+	if c.cfg.Refusals == nil {
+		return nil
+	}
+	return c.cfg.Refusals(job)
+}
+
 func (c *Controller) later(d *jobpolicyv1.DecideJobResponse) controller.Result {
 	return controller.At(d.GetRequeueTime(), c.now())
 }
@@ -101,7 +111,7 @@ func (c *Controller) now() time.Time {
 func (c *Controller) delete(ctx context.Context, job *batchv1.Job, d *jobpolicyv1.DecideJobResponse) (err error) {
 	ctx, end := c.base.Span(ctx, telemetry.SpanJobDeleted, telemetry.AttrSummary.String(d.GetExplanation().GetSummary()))
 	defer func() { end(err) }()
-	err = c.api.DeleteJobVersion(ctx, job)
+	err = c.api.DeleteJobVersion(ctx, c.refusals(job), job)
 	switch {
 	case errors.Is(err, api.ErrGone):
 		return nil

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/cronruns"
 )
@@ -50,6 +51,8 @@ type CronReport struct {
 	Waits []Wait `json:"waits,omitempty"`
 	// Change says what a person can do to change the situation.
 	Change []string `json:"change,omitempty"`
+	// Refused are the writes that the API server refuses the controller.
+	Refused []Refused `json:"refused,omitempty"`
 	// Next are the coming runs, with the changes of the clock between them.
 	Next []cronruns.Time `json:"next,omitempty"`
 	// Skipped are runs that were due and were not started, the newest first; at most
@@ -113,6 +116,9 @@ type cronWork struct {
 	schedule   *cronruns.Reader
 	unreadable error
 	plan       cronruns.Plan
+	// statusDue: the status is to be written.
+	statusDue bool
+	refusals  []writes.Refusal
 }
 
 // ExplainCronJob explains a CronJob. It fails if the engine refuses the CronJob.
@@ -127,7 +133,9 @@ func ExplainCronJob(f CronFacts, decide DecideCronJob) (*CronReport, error) {
 		w.Next = w.coming()
 	}
 	w.runs()
+	w.findRefusals()
 	w.situation()
+	w.tellRefusals()
 	w.settings()
 	w.engineFacts()
 	w.warnings()
@@ -188,6 +196,7 @@ func (w *cronWork) ask(decide DecideCronJob) (*jobpolicyv1.DecideCronJobResponse
 		}
 	}
 	if resp.GetStatus() != nil {
+		w.statusDue = true
 		req.Status = resp.GetStatus()
 		return decide(req)
 	}

@@ -14,6 +14,7 @@ import (
 	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -127,7 +128,22 @@ func (w *cronWork) nextText() string {
 	return fmt.Sprintf(" The next run is due at %s.", w.when(next.AsTime()))
 }
 
+// blocked: a run is to be started, and the API server refuses its Job.
+func (w *cronWork) blocked(run string) bool {
+	i := slices.IndexFunc(w.refusals, func(r writes.Refusal) bool { return r.Kind == writes.CreateRun })
+	if i < 0 {
+		return false
+	}
+	why, change := whyNotCreated(w.refusals[i].Why)
+	w.advise("%s", change)
+	w.say(Blocked, "%s cannot start, because the API server refuses its Job: %s. Last tried %s.", run, why, w.ago(w.refusals[i].Last))
+	return true
+}
+
 func (w *cronWork) runNow(detail string) {
+	if w.blocked("A run that " + annotation.RunNow + " asks for") {
+		return
+	}
 	if create := w.resp.GetCreate(); create != nil {
 		w.advise("No action needed: %s starts the Job %s.", w.cronManager(), create.GetName())
 		w.say(Starting, "A run starts now, because %s asks for it.", annotation.RunNow)
@@ -201,10 +217,7 @@ func (w *cronWork) adviseOnActive() {
 // it.
 func (w *cronWork) runDue() {
 	at := w.resp.GetCreate().GetScheduledTime().AsTime()
-	if e := latest(w.Events, "FailedCreate"); e != nil && Seen(e).After(at) {
-		why, change := whyNotCreated(strings.TrimPrefix(e.Message, "Error creating job: "))
-		w.advise("%s", change)
-		w.say(Blocked, "The run of %s cannot start, because the API server refuses its Job: %s. Last tried %s.", w.when(at), why, w.ago(Seen(e)))
+	if w.blocked("The run of " + w.when(at)) {
 		return
 	}
 	replaced := ""

@@ -23,8 +23,11 @@ type Next struct {
 	OrLater bool `json:"orLater,omitempty"`
 	// OrEarlier: it may happen earlier. A pod that succeeded is gone, and a controller that
 	// has seen it counts only the failures after it.
-	OrEarlier bool   `json:"orEarlier,omitempty"`
-	Steps     []Step `json:"steps"`
+	OrEarlier bool `json:"orEarlier,omitempty"`
+	// Refused: the API server refuses it, or what has to come before it. It happens when that ends, and at At
+	// at the earliest.
+	Refused bool   `json:"refused,omitempty"`
+	Steps   []Step `json:"steps"`
 }
 
 // A Step is one part of what the controller does.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/engine/simulate"
+	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -50,9 +51,11 @@ type Report struct {
 	// Change says what a person can do to change the situation.
 	Change []string `json:"change,omitempty"`
 	// Ends is what would end the Job, the nearest first.
-	Ends    []string `json:"ends,omitempty"`
-	Counts  Counts   `json:"counts"`
-	Retries string   `json:"retries,omitempty"`
+	Ends []string `json:"ends,omitempty"`
+	// Refused are the writes that the API server refuses the controller.
+	Refused []Refused `json:"refused,omitempty"`
+	Counts  Counts    `json:"counts"`
+	Retries string    `json:"retries,omitempty"`
 	// Pods are those that need attention.
 	Pods []PodProblem `json:"pods,omitempty"`
 	// Notes say what is often misunderstood about a Job in this situation.
@@ -97,7 +100,8 @@ type Note struct {
 type work struct {
 	Facts
 	Report
-	resp *jobpolicyv1.DecideJobResponse
+	resp     *jobpolicyv1.DecideJobResponse
+	refusals []writes.Refusal
 	// notStarted counts the pods that exist and cannot start.
 	notStarted int
 	// gone counts failed pods that no longer exist, if the Job may wait because of them.
@@ -141,8 +145,10 @@ func Recorded(f Facts, e *jobpolicyv1.Explanation, pods Counts) *Report {
 func (w *work) explain() {
 	w.Namespace, w.Name, w.Report.Unread = w.Job.Namespace, w.Job.Name, w.Facts.Unread
 	w.lookAtPods()
+	w.findRefusals()
 	w.situation()
 	w.waits()
+	w.tellRefusals()
 	w.retries()
 	w.endings()
 	w.notes()

@@ -12,6 +12,7 @@ import (
 
 	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -83,15 +84,26 @@ func sentence(reason, message string) string {
 // ending: the verdict is in the status, and the terminal condition follows when the pods
 // have ended.
 func (w *work) ending() bool {
-	left := w.Counts.Active + w.Counts.Terminating
 	if c := jobCondition(w.Job, batchv1.JobFailureTarget); c != nil {
 		w.adviseOnReason(c.Reason)
-		return w.say(Failing, "The Job has failed: %s. It is Failed when its pods have ended: %d left.", sentence(c.Reason, c.Message), left)
+		return w.say(Failing, "The Job has failed: %s. %s.", sentence(c.Reason, c.Message), w.remaining(Failed))
 	}
 	if c := jobCondition(w.Job, batchv1.JobSuccessCriteriaMet); c != nil {
-		return w.say(Completing, "The Job has succeeded: %s. It is Complete when its pods have ended: %d left.", sentence(c.Reason, c.Message), left)
+		return w.say(Completing, "The Job has succeeded: %s. %s.", sentence(c.Reason, c.Message), w.remaining(Complete))
 	}
 	return false
+}
+
+// remaining says what the last condition waits for.
+func (w *work) remaining(last State) string {
+	left := w.Counts.Active + w.Counts.Terminating
+	switch kept := w.kept(); {
+	case left == 0 && w.refuses(writes.ReleasePod, writes.UpdateStatus):
+		return "It waits for the API server"
+	case left == 0 && kept > 0:
+		return fmt.Sprintf("It is %s when %s has removed the finalizer of its pods: %d left", last, manager(w.Job), kept)
+	}
+	return fmt.Sprintf("It is %s when its pods have ended: %d left", last, left)
 }
 
 // unmanaged: the status was never written, so nobody acts on the Job.
@@ -162,30 +174,26 @@ func ruleAnswer(e *jobpolicyv1.Explanation) string {
 	return ""
 }
 
-// blocked: pods are to be created, and the API server refuses them. A pod that was created after
-// the last refusal shows that it refuses them no more.
+// blocked: pods are to be created, and the API server refuses them.
 func (w *work) blocked() bool {
 	if w.resp.GetCreate() == nil {
 		return false
 	}
-	e, stands := latest(w.Events, "FailedCreate"), latest(w.Events, "RunawayCreation")
-	standsStill := stands != nil && (e == nil || !Seen(stands).Before(Seen(e)))
-	if standsStill {
-		e = stands
+	r := w.refusal(writes.CreatePod, writes.CreateWorkload, writes.CreatePodGroup)
+	stands := latest(w.Events, "RunawayCreation")
+	if stands != nil && (r == nil || !Seen(stands).Before(r.Last)) && !w.createdAfter(Seen(stands)) {
+		w.Cause = stands.Message
+		w.advise("Stop what changes the pods, and delete those that are left; the Job goes on by itself.")
+		return w.say(Blocked, "The Job stands still with %s of %d wanted pods: %s.", number(w.Counts.Active), ptr.Deref(w.Counts.Wanted, 0), stands.Message)
 	}
-	if e == nil || w.createdAfter(Seen(e)) {
+	if r == nil {
 		return false
 	}
-	if standsStill {
-		w.Cause = e.Message
-		w.advise("Stop what changes the pods, and delete those that are left; the Job goes on by itself.")
-		return w.say(Blocked, "The Job stands still with %s of %d wanted pods: %s.", number(w.Counts.Active), ptr.Deref(w.Counts.Wanted, 0), e.Message)
-	}
-	why, change := whyNotCreated(e.Message)
+	why, change := whyNotCreated(r.Why)
 	w.Cause = why
 	w.advise("%s", change)
 	return w.say(Blocked, "The Job has %s of %d wanted pods, because the API server refuses to create more: %s. Last tried %s.",
-		number(w.Counts.Active), ptr.Deref(w.Counts.Wanted, 0), why, w.ago(Seen(e)))
+		number(w.Counts.Active), ptr.Deref(w.Counts.Wanted, 0), why, w.ago(r.Last))
 }
 
 // createdAfter reports whether a pod of the Job was created after a time.
@@ -194,8 +202,7 @@ func (w *work) createdAfter(at time.Time) bool {
 }
 
 // whyNotCreated reads the API server's refusal.
-func whyNotCreated(message string) (why, change string) {
-	text := strings.TrimPrefix(message, "Error creating: ")
+func whyNotCreated(text string) (why, change string) {
 	switch {
 	case strings.Contains(text, "admission changed the new"):
 		return text + ", so it does not count and was deleted",

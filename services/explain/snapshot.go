@@ -9,6 +9,7 @@ import (
 
 	"jobpolicy.dev/engine/snapshot"
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -21,6 +22,8 @@ type Facts struct {
 	// Events are those on the Job, PodEvents those on its pods by pod name.
 	Events    []corev1.Event
 	PodEvents map[string][]corev1.Event
+	// Refusals are the refused writes that the controller knows of, for Recorded. Explain reads Events.
+	Refusals []writes.Refusal
 	// NamespaceAnnotations are those of the Job's namespace. One of them may set a default
 	// time to live.
 	NamespaceAnnotations map[string]string

@@ -17,6 +17,7 @@ import (
 	"jobpolicy.dev/engine"
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/secondcontroller"
+	"jobpolicy.dev/executor/writes"
 	"jobpolicy.dev/services/explain"
 	"jobpolicy.dev/test/world/apiserver"
 )
@@ -116,6 +117,41 @@ func TestExplainAfterFaults(t *testing.T) {
 	}
 }
 
+// TestExplainWhileWritesAreRefused plays worlds in which nothing fails, but the API server refuses one kind
+// of write of some objects for the whole time. The executors tell of that by events, and explain must not
+// say "now" of it.
+func TestExplainWhileWritesAreRefused(t *testing.T) {
+	prepare()
+	refused, tally := map[string]int{}, map[string]int{}
+	for seed := *fromFlag; seed < *fromFlag+2**explainFlag; seed++ {
+		p := draw(seed, true)
+		// Explain does not know these limits: pods that are not released leave no room for others.
+		p.executor.maxUncounted, p.executor.maxRows, p.executor.leastRows = 0, 0, 0
+		guard := []fault{
+			{verb: "PATCH", resource: "pods"}, {verb: "PUT", resource: "jobs"}, {verb: "DELETE", resource: "jobs"}, {verb: "DELETE", resource: "pods"},
+		}[seed%4]
+		guard.kind, guard.percent, guard.to = guarded, 60, p.calm
+		p.faults = append([]*fault{&guard}, p.faults...)
+		r := newReader(p)
+		r.read(play(t, p, false).journal)
+		for _, b := range r.wrong {
+			t.Errorf("world %d, %s %s refused: %s", seed, guard.verb, guard.resource, b)
+		}
+		for what, n := range r.tally {
+			tally[what] += n
+		}
+		for kind, n := range r.refused {
+			refused[string(kind)] += n
+		}
+	}
+	t.Logf("rests by state and what came next: %v; refused at a rest: %v", tally, refused)
+	for _, kind := range []writes.Kind{writes.ReleasePod, writes.UpdateStatus, writes.DeleteJob, writes.DeletePod} {
+		if refused[string(kind)] == 0 && *explainFlag >= 60 {
+			t.Errorf("explain told of no Job that %s is refused", kind)
+		}
+	}
+}
+
 // A reader reads a journal, and asks explain at each rest of a Job.
 type reader struct {
 	plan  *plan
@@ -129,6 +165,8 @@ type reader struct {
 	wrong []string
 	tally map[string]int
 	seen  map[string]int // facts that a report must not contradict
+	// refused counts the refusals that explain told of, by kind of write.
+	refused map[writes.Kind]int
 
 	// from is when explain is asked for the first time.
 	from time.Time
@@ -159,7 +197,7 @@ func newReader(p *plan) *reader {
 	return &reader{
 		behind: behind,
 		plan:   p, quiet: p.calmLag(), jobs: map[types.UID]*restingJob{}, pods: map[types.UID]*corev1.Pod{}, namespaces: map[string]*corev1.Namespace{},
-		events: map[types.UID]map[types.NamespacedName]corev1.Event{}, tally: map[string]int{}, seen: map[string]int{},
+		events: map[types.UID]map[types.NamespacedName]corev1.Event{}, tally: map[string]int{}, seen: map[string]int{}, refused: map[writes.Kind]int{},
 	}
 }
 
@@ -213,6 +251,9 @@ func (r *reader) explain(j *restingJob, now time.Time) {
 	}
 	r.waits(j)
 	r.tally[string(report.State)]++
+	for _, refusal := range report.Refused {
+		r.refused[refusal.Write]++
+	}
 }
 
 // waits checks that the first wait that ends at a known time ends when the next thing happens.
@@ -267,6 +308,8 @@ func (r *reader) acted(j *restingJob, w *apiserver.Write) {
 		r.tally["removed by its CronJob"]++
 	case n != nil && (n.OrLater || j.said.State == explain.Blocked) && kind == "condition" && endsNow(j, w.Time):
 		r.tally["deadline before a pod"]++
+	case j.saidRefused(kind):
+		r.tally[kind+" no longer refused"]++
 	case n == nil:
 		r.wrongly(j, w.Time, "nothing happens by itself, and %s did: %s", w.By, describeWrite(w))
 	case !slices.ContainsFunc(n.Steps, func(s explain.Step) bool { return s.Kind == kind }):
@@ -280,9 +323,26 @@ func (r *reader) acted(j *restingJob, w *apiserver.Write) {
 	}
 }
 
+// saidRefused reports whether the report says that the API server refuses such a write.
+func (j *restingJob) saidRefused(kind string) bool {
+	return slices.ContainsFunc(j.said.Refused, func(refusal explain.Refused) bool {
+		switch refusal.Write {
+		case writes.DeletePod:
+			return kind == "delete"
+		case writes.ReleasePod:
+			return kind == "status"
+		case writes.UpdateStatus:
+			return kind == "status" || kind == "condition"
+		case writes.DeleteJob:
+			return kind == "remove"
+		}
+		return false
+	})
+}
+
 // late is how much later than said something may happen.
 func (r *reader) late(n *explain.Next) time.Duration {
-	if n.OrLater {
+	if n.OrLater || n.Refused {
 		return longestDelay + slack + r.behind
 	}
 	return slack + r.behind
@@ -313,7 +373,7 @@ func (r *reader) passed(j *restingJob, now time.Time) {
 		return
 	}
 	n := j.said.Next
-	if n != nil && n.At == nil && !n.OrLater && !j.meddled && j.said.State != explain.Blocked {
+	if n != nil && n.At == nil && !n.OrLater && !j.meddled && !n.Refused {
 		r.wrongly(j, now, "%s was told for now", n.Steps)
 	}
 	if n != nil && n.At != nil && n.At.Add(r.late(n)).Before(now) && !j.meddled {

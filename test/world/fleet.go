@@ -186,7 +186,7 @@ func (f *fleet) controllers(p *process, transport http.RoundTripper, log *slog.L
 	if err != nil {
 		return nil, nil, err
 	}
-	finished, err := ttl.New(ttl.Config{Config: shared, Decider: d, Jobs: jobs.Jobs(), ServerNow: c.serverNow})
+	finished, err := ttl.New(ttl.Config{Config: shared, Decider: d, Jobs: jobs.Jobs(), ServerNow: c.serverNow, Refusals: jobs.Refusals})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -131,7 +131,7 @@ func (o *options) newControllers(client *clients, jobs *executor.Executor, d dec
 	}
 	if o.controllers.enabled(ttlController) {
 		shared.Workers = o.controllers.ttlWorkers
-		finished, err := ttl.New(ttl.Config{Config: shared, Decider: d, Jobs: jobs.Jobs(), ServerNow: client.Clock.Now, Shadow: report})
+		finished, err := ttl.New(ttl.Config{Config: shared, Decider: d, Jobs: jobs.Jobs(), ServerNow: client.Clock.Now, Refusals: jobs.Refusals, Shadow: report})
 		if err != nil {
 			return nil, err
 		}

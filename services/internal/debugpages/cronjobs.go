@@ -32,6 +32,8 @@ type cronJobJSON struct {
 	Last   *time.Time `json:"lastSchedule"`
 	Next   *time.Time `json:"nextSchedule"`
 	Reason string     `json:"reason"`
+	// Refused are the writes that the API server refuses.
+	Refused []refusedJSON `json:"refused,omitempty"`
 }
 
 // CronJobTable answers GET with the managed CronJobs, sorted by namespace and name: as a table
@@ -97,7 +99,7 @@ func cronJobOf(o cronjob.Observation) cronJobJSON {
 	}
 	row := cronJobJSON{
 		Namespace: o.CronJob.Namespace, Name: o.CronJob.Name, UID: string(o.CronJob.UID), Schedule: o.CronJob.Spec.Schedule,
-		TimeZone: cmp.Or(zone, "UTC"), Suspended: o.Suspended, Active: len(o.CronJob.Status.Active), Reason: o.Explanation.GetSummary(),
+		TimeZone: cmp.Or(zone, "UTC"), Suspended: o.Suspended, Active: len(o.CronJob.Status.Active), Reason: o.Explanation.GetSummary(), Refused: refusedOf(o.Refusals),
 	}
 	if last := o.CronJob.Status.LastScheduleTime; last != nil {
 		row.Last = new(wire.Time(last.Time))

@@ -14,6 +14,7 @@ import (
 
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -35,9 +36,9 @@ type decisionJSON struct {
 	Waiting     bool            `json:"waiting"`
 	Explanation json.RawMessage `json:"explanation"`
 	Verdict     json.RawMessage `json:"verdict"`
-	// NotCreated says why the API server refuses pods. Hindered are the pods that cannot start.
-	NotCreated string           `json:"notCreated,omitempty"`
-	Hindered   tracker.Hindered `json:"hindered,omitzero"`
+	// Refused are the writes that the API server refuses. Hindered are the pods that cannot start.
+	Refused  []refusedJSON    `json:"refused,omitempty"`
+	Hindered tracker.Hindered `json:"hindered,omitzero"`
 }
 
 // Decisions answers GET with a JSON list: the last decision on each Job that exists, by
@@ -79,12 +80,27 @@ func has(job *batchv1.Job, condition string) bool {
 	})
 }
 
+// refusedJSON is a kind of write that the API server refuses.
+type refusedJSON struct {
+	Write   writes.Kind `json:"write"`
+	Since   time.Time   `json:"since"`
+	Objects int         `json:"objects"`
+	Why     string      `json:"why"`
+}
+
+func refusedOf(refusals []writes.Refusal) (list []refusedJSON) {
+	for _, r := range refusals {
+		list = append(list, refusedJSON{r.Kind, r.Since.UTC(), r.Objects, r.Why})
+	}
+	return list
+}
+
 func decisionOf(o executor.Observation) decisionJSON {
 	e := o.Decision.Explained()
 	return decisionJSON{
 		Namespace: o.Job.Namespace, Name: o.Job.Name, UID: string(o.Job.UID), Time: o.Decision.Time,
 		Rule: e.GetDecidingRule().Name(), Reason: e.GetSummary(), Waiting: len(e.GetWaits()) > 0,
-		Explanation: encoded(e), Verdict: encoded(o.Decision.Ended()), NotCreated: o.Refusal.Why, Hindered: o.Hindered,
+		Explanation: encoded(e), Verdict: encoded(o.Decision.Ended()), Refused: refusedOf(o.Refusals), Hindered: o.Hindered,
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"jobpolicy.dev/executor/cronjob"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -125,7 +126,7 @@ func TestOldDecisionsAreFoundByName(t *testing.T) {
 
 func TestDecisionsSayWhatIsKnown(t *testing.T) {
 	o := decided(t, "a", "x", time.Second)
-	o.Refusal, o.Hindered = state.Refusal{Why: "exceeded quota"}, tracker.Hindered{Pods: 2, Reason: "Unschedulable"}
+	o.Refusals, o.Hindered = []writes.Refusal{{Kind: writes.CreatePod, Since: time.Unix(0, 0), Objects: 1, Why: "exceeded quota"}}, tracker.Hindered{Pods: 2, Reason: "Unschedulable"}
 	_, body := get(t, Decisions(jobs{o}), "")
 	var list []map[string]any
 	if err := json.Unmarshal([]byte(body), &list); err != nil || len(list) != 1 {
@@ -134,7 +135,7 @@ func TestDecisionsSayWhatIsKnown(t *testing.T) {
 	want := map[string]any{
 		"namespace": "a", "name": "x", "uid": "u", "time": "2026-03-01T12:00:01Z", "rule": "", "reason": "as it is", "waiting": true,
 		"explanation": map[string]any{"summary": "as it is", "waits": []any{map[string]any{}}}, "verdict": nil,
-		"notCreated": "exceeded quota", "hindered": map[string]any{"pods": 2.0, "reason": "Unschedulable"},
+		"refused": []any{map[string]any{"write": "create_pod", "since": "1970-01-01T00:00:00Z", "objects": 1.0, "why": "exceeded quota"}}, "hindered": map[string]any{"pods": 2.0, "reason": "Unschedulable"},
 	}
 	if diff := cmp.Diff(want, list[0]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -98,7 +98,7 @@ func restartBeforePolicy(s *subject) {
 			}
 			if codes := restartedCodes(c, on); len(codes) > 0 {
 				s.find(Warning, path+restartField(c), fmt.Sprintf(
-					"the kubelet restarts the container after exit code %s, so podFailurePolicy.rules[%d] (%s) never sees it", list(codes), i, rule.Action))
+					"the kubelet restarts the container after exit code %s, so podFailurePolicy.rules[%d] (%s) never sees it", few(codes), i, rule.Action))
 				return
 			}
 		}
@@ -120,8 +120,8 @@ func restartedCodes(c *simulate.Container, on *batchv1.PodFailurePolicyOnExitCod
 	return codes
 }
 
-// list writes at most three of the words.
-func list(words []string) string {
+// few writes at most three of the words.
+func few(words []string) string {
 	const most = 3
 	if len(words) > most {
 		words = append(words[:most:most], "…")

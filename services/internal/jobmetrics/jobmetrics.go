@@ -13,6 +13,7 @@ import (
 
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/services/internal/telemetry"
@@ -22,6 +23,8 @@ import (
 const (
 	// podsRefused: the API server refuses to create pods.
 	podsRefused = "pods_refused"
+	// writesRefused: the API server refuses other writes.
+	writesRefused = "writes_refused"
 	// podsHindered: there are pods that cannot start.
 	podsHindered = "pods_hindered"
 )
@@ -103,7 +106,7 @@ func Register(r prometheus.Registerer, jobs Jobs, rejections *Rejections) error 
 	return r.Register(&collector{
 		jobs: jobs, rejections: rejections,
 		managed:  prometheus.NewDesc("jobpolicy_managed_jobs", "Jobs that this executor manages and that have not finished.", nil, nil),
-		waiting:  prometheus.NewDesc("jobpolicy_waiting_jobs", "Managed Jobs that wait for something, by reason: one of WaitReason of the contract, pods_refused (the API server refuses to create pods) or pods_hindered (pods cannot start). A Job counts once for each of its reasons.", []string{"reason"}, nil),
+		waiting:  prometheus.NewDesc("jobpolicy_waiting_jobs", "Managed Jobs that wait for something, by reason: one of WaitReason of the contract, pods_refused (the API server refuses to create pods), writes_refused (it refuses other writes) or pods_hindered (pods cannot start). A Job counts once for each of its reasons.", []string{"reason"}, nil),
 		rejected: prometheus.NewDesc("jobpolicy_rejected_jobs", "Managed Jobs about which the engine makes no decision, by reason (ErrorReason of the contract).", []string{"reason"}, nil),
 	})
 }
@@ -117,7 +120,7 @@ func (c *collector) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector. Reasons that no Job has are exported as 0.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
-	waiting, rejected := map[string]int{podsRefused: 0, podsHindered: 0}, map[string]int{}
+	waiting, rejected := map[string]int{podsRefused: 0, writesRefused: 0, podsHindered: 0}, map[string]int{}
 	for reason := range jobpolicyv1.WaitReason_name {
 		if reason := jobpolicyv1.WaitReason(reason); reason != jobpolicyv1.WaitReason_WAIT_REASON_UNSPECIFIED {
 			waiting[telemetry.WaitReason(reason)] = 0
@@ -156,8 +159,12 @@ func finished(job *batchv1.Job) bool { return wire.FinishedCondition(job) != nil
 // reasons are the reasons for which a Job waits, each once.
 func reasons(o executor.Observation) map[string]bool {
 	found := map[string]bool{}
-	if o.Refusal.Why != "" {
-		found[podsRefused] = true
+	for _, r := range o.Refusals {
+		if r.Kind == writes.CreatePod {
+			found[podsRefused] = true
+		} else {
+			found[writesRefused] = true
+		}
 	}
 	if o.Hindered.Pods > 0 {
 		found[podsHindered] = true

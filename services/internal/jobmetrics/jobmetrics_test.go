@@ -17,6 +17,7 @@ import (
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/refusal"
 	"jobpolicy.dev/services/internal/testenv"
@@ -85,7 +86,7 @@ func TestJobsAreCountedByWhatTheyWaitFor(t *testing.T) {
 	done.Job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
 	backoff, remaining := jobpolicyv1.WaitReason_WAIT_REASON_POD_FAILURE_BACKOFF, jobpolicyv1.WaitReason_WAIT_REASON_PODS_REMAINING
 	refused, hindered := job(t, 4), job(t, 5)
-	refused.Refusal = state.Refusal{Why: "exceeded quota"}
+	refused.Refusals = []writes.Refusal{{Kind: writes.CreatePod, Why: "exceeded quota"}, {Kind: writes.ReleasePod, Why: "a policy"}}
 	hindered.Hindered = tracker.Hindered{Pods: 2, Reason: "Unschedulable"}
 	undecided := job(t, 6)
 	undecided.Decision = nil
@@ -97,7 +98,7 @@ func TestJobsAreCountedByWhatTheyWaitFor(t *testing.T) {
 	expect(t, registry, map[string]float64{
 		"managed_jobs":                     5,
 		"waiting_jobs pod_failure_backoff": 2, "waiting_jobs pods_remaining": 1,
-		"waiting_jobs pods_refused": 1, "waiting_jobs pods_hindered": 1,
+		"waiting_jobs pods_refused": 1, "waiting_jobs writes_refused": 1, "waiting_jobs pods_hindered": 1,
 		"waiting_jobs finalizers": 0, "rejected_jobs INVALID_REQUEST": 0,
 	})
 }

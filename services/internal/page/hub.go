@@ -3,6 +3,7 @@ package page
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -101,7 +102,10 @@ func (h *hub) snapshot(health json.RawMessage) {
 }
 
 func (h *hub) putJob(o executor.Observation) {
-	of := made{object: o.Job, decision: o.Decision, refusal: o.Refusal, hindered: o.Hindered}
+	of := made{object: o.Job, decision: o.Decision, hindered: o.Hindered}
+	if len(o.Refusals) > 0 {
+		of.refusals = fmt.Sprint(o.Refusals)
+	}
 	late := h.lookout.late(o, h.now)
 	if late.pods > 0 {
 		of.late, of.minute = late.pods, h.now.Truncate(time.Minute)

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"cmp"
 	"strconv"
 	"time"
 
@@ -78,9 +77,9 @@ func tells(p *podcache.Pod) bool {
 // recorded explains the last decision. explained are the pods that the cache can explain. They
 // may include only one example of the late pods.
 func recorded(o executor.Observation, e *jobpolicyv1.Explanation, explained []corev1.Pod, late late, now time.Time, counts explain.Counts) *explain.Report {
-	facts := explain.Facts{Job: timeline.Dated(o.Job), Pods: explained, NotStarting: int(max(o.Hindered.Pods, late.pods)), Now: now}
-	if o.Refusal.Why != "" {
-		facts.Events = []corev1.Event{{Reason: cmp.Or(o.Refusal.Reason, "FailedCreate"), Message: o.Refusal.Why, LastTimestamp: metav1.NewTime(o.Refusal.At)}}
+	facts := explain.Facts{Job: timeline.Dated(o.Job), Pods: explained, NotStarting: int(max(o.Hindered.Pods, late.pods)), Refusals: o.Refusals, Now: now}
+	if o.Standstill.Why != "" {
+		facts.Events = []corev1.Event{{Reason: executor.EventRunawayCreation, Message: o.Standstill.Why, LastTimestamp: metav1.NewTime(o.Standstill.At)}}
 	}
 	r := explain.Recorded(facts, e, counts)
 	if o.Decision == nil && wire.FinishedCondition(o.Job) == nil {

@@ -25,6 +25,7 @@ import (
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/page"
 )
@@ -333,7 +334,7 @@ func TestTheListSaysWhatHindersAJob(t *testing.T) {
 					o.Hindered = tracker.Hindered{Pods: 2, Reason: tc.pods}
 				}
 				if tc.refused != "" {
-					o.Refusal = state.Refusal{At: time.Now(), Why: tc.refused}
+					o.Refusals = []writes.Refusal{{Kind: writes.CreatePod, Since: time.Now(), Last: time.Now(), Why: tc.refused}}
 				}
 			})
 			watch(t, url+"events", func(e event) bool {

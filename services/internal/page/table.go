@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
 )
 
@@ -34,7 +33,7 @@ type made struct {
 	object, decision any       // pointers
 	minute           time.Time // zero: the row does not change by time alone
 	late             int32     // pods
-	refusal          state.Refusal
+	refusals         string
 	hindered         tracker.Hindered
 }
 

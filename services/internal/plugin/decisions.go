@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"jobpolicy.dev/executor/writes"
 	"jobpolicy.dev/services/internal/cli"
 )
 
@@ -65,9 +66,17 @@ type decision struct {
 	Rule      string    `json:"rule"`
 	Reason    string    `json:"reason"`
 	Waiting   bool      `json:"waiting"`
-	// NotCreated says why the API server refuses pods. Hindered are the pods that cannot start.
-	NotCreated string    `json:"notCreated,omitempty"`
-	Hindered   *hindered `json:"hindered,omitempty"`
+	// Refused are the writes that the API server refuses. Hindered are the pods that cannot start.
+	Refused  []refusedWrites `json:"refused,omitempty"`
+	Hindered *hindered       `json:"hindered,omitempty"`
+}
+
+// refusedWrites are those of one kind.
+type refusedWrites struct {
+	Write   writes.Kind `json:"write"`
+	Since   time.Time   `json:"since"`
+	Objects int         `json:"objects"`
+	Why     string      `json:"why"`
 }
 
 // hindered counts pods that cannot start, by the reason of most of them.
@@ -78,17 +87,25 @@ type hindered struct {
 
 // news holds the values by which follow notices that something about a Job is new.
 type news struct {
-	at         time.Time
-	notCreated string
-	hindered   hindered
+	at       time.Time
+	refused  string
+	hindered hindered
 }
 
 func (d *decision) news() news {
-	n := news{at: d.Time.UTC(), notCreated: d.NotCreated}
+	n := news{at: d.Time.UTC(), refused: d.refused()}
 	if d.Hindered != nil {
 		n.hindered = *d.Hindered
 	}
 	return n
+}
+
+// refused says in words what the API server refuses.
+func (d *decision) refused() (text string) {
+	for _, r := range d.Refused {
+		text += fmt.Sprintf("; since %s the API server refuses to %s: %s", r.Since.UTC().Format(time.RFC3339), r.Write.Words(), r.Why)
+	}
+	return text
 }
 
 func newDecisions(streams cli.IO) *cobra.Command {
@@ -214,9 +231,7 @@ func (c *decisionsCommand) print(d decision) error {
 	if d.Hindered != nil {
 		more += fmt.Sprintf("; pods that cannot start: %d (%s)", d.Hindered.Pods, d.Hindered.Reason)
 	}
-	if d.NotCreated != "" {
-		more += "; the API server refuses pods: " + d.NotCreated
-	}
+	more += d.refused()
 	at := d.Time.UTC().Format("15:04:05.000")
 	if c.output.Format == "wide" {
 		at = d.Time.UTC().Format("2006-01-02T15:04:05.000Z") + "  " + d.UID

@@ -67,10 +67,10 @@ func TestDecisionsOfManyJobs(t *testing.T) {
 func TestDecisionsTellWhatHindersPods(t *testing.T) {
 	const job = `[{"namespace":"a","name":"one","uid":"1","time":"2026-05-04T12:00:02Z","reason":"active: 2 of 3 wanted"%s}]`
 	url := decisionsOf(t, fmt.Sprintf(job, ""), fmt.Sprintf(job, ""),
-		fmt.Sprintf(job, `,"notCreated":"exceeded quota: small","hindered":{"pods":2,"reason":"ImagePullBackOff"}`))
+		fmt.Sprintf(job, `,"refused":[{"write":"create_pod","since":"2026-01-01T00:00:00Z","objects":1,"why":"exceeded quota: small"}],"hindered":{"pods":2,"reason":"ImagePullBackOff"}`))
 	_, out, errors := runApart(t, "decisions", "-w", "--url", url+"/")
 	const line = "12:00:02.000  a/one  active: 2 of 3 wanted"
-	if want := line + "\n" + line + "; pods that cannot start: 2 (ImagePullBackOff); the API server refuses pods: exceeded quota: small\n"; out != want {
+	if want := line + "\n" + line + "; pods that cannot start: 2 (ImagePullBackOff); since 2026-01-01T00:00:00Z the API server refuses to create pods: exceeded quota: small\n"; out != want {
 		t.Errorf("output\n%s%swant\n%s", out, errors, want)
 	}
 }

@@ -236,6 +236,12 @@ func nextLines(r *explain.Report, now time.Time) []string {
 	if n.At != nil {
 		at = fmt.Sprintf("%s (in %s)", n.At.UTC().Truncate(time.Second).Format(time.RFC3339), simulate.Clock(n.At.Sub(now).Round(time.Second)))
 	}
+	switch {
+	case n.Refused && n.At != nil:
+		at += " or later, because the API server refuses other writes"
+	case n.Refused:
+		at = "when the API server no longer refuses it"
+	}
 	if n.OrLater {
 		at += " or up to 10m later"
 	}
