@@ -53,6 +53,8 @@ func (a *applier) apply(ctx context.Context, s *state.Job, calls *api.Pods, snap
 	}
 	err := a.carryOut(ctx, s, calls, snap, d)
 	switch {
+	case errors.Is(err, errUnseen):
+		return controller.Result{Requeue: true}, nil
 	case stepFailed(err):
 		return controller.Result{Requeue: true}, err
 	case err != nil && !errors.Is(err, errRelease):
@@ -74,7 +76,10 @@ func (a *applier) carryOut(ctx context.Context, s *state.Job, calls *api.Pods, s
 	if err == nil {
 		err = a.createPods(ctx, s, calls, snap, d, podGroup)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errUnseen):
+		return err // The next reconcile lists the pods.
+	case err != nil:
 		return a.backOff(ctx, s, state.Create, snap.job, errCreation, err)
 	}
 	if err := a.deletePods(ctx, s, calls, snap.job, d.GetDelete()); err != nil {

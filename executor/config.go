@@ -51,6 +51,10 @@ type Config struct {
 	Settings *jobpolicyv1.Settings
 	// Rows says how many finished pods a request lists.
 	Rows RowLimits
+	// MaxUnseenPods is how many pods of one Job may be created in an hour without any of them being
+	// seen as the Job's own. A Job that reaches it creates no pod for an hour. Default
+	// DefaultMaxUnseenPods.
+	MaxUnseenPods int
 
 	// SyncBatchPeriod is the shortest time between two reconciles of a busy Job.
 	// Default 200 ms. After the first event of a quiet Job, it is reconciled at once.
@@ -104,6 +108,8 @@ func (c *Config) validate() error {
 		return fmt.Errorf("Settings.AtomicRelease is set, want it unset: pods are released one by one: %w", ErrConfig)
 	case c.Rows.Max < 0 || c.Rows.Least < 0:
 		return fmt.Errorf("negative Rows.Max or Rows.Least, want 0 or more: %w", ErrConfig)
+	case c.MaxUnseenPods < 0:
+		return fmt.Errorf("negative MaxUnseenPods, want 0 or more: %w", ErrConfig)
 	case c.SyncBatchPeriod < 0 || c.StatusPeriod < 0:
 		return fmt.Errorf("negative SyncBatchPeriod or StatusPeriod, want 0 or more: %w", ErrConfig)
 	}
@@ -116,6 +122,7 @@ func (c *Config) setDefaults() {
 	c.Writes.Alone = cmp.Or(c.Writes.Alone, DefaultLoneJobWrites)
 	c.Settings = cmp.Or(proto.CloneOf(c.Settings), &jobpolicyv1.Settings{})
 	c.Rows.Least = cmp.Or(c.Rows.Least, leastRows)
+	c.MaxUnseenPods = cmp.Or(c.MaxUnseenPods, DefaultMaxUnseenPods)
 	c.SyncBatchPeriod = cmp.Or(c.SyncBatchPeriod, 200*time.Millisecond)
 	c.StatusPeriod = cmp.Or(c.StatusPeriod, time.Second)
 }

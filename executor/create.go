@@ -3,6 +3,8 @@ package executor
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 
@@ -15,15 +17,24 @@ import (
 
 // createPods creates pods, as members of the PodGroup if one is named. It starts with one
 // pod and stops at the first failure, so that an exhausted quota does not make a thousand
-// calls fail.
+// calls fail. Pods that admission has changed are deleted, and no other pod is created before that.
 func (a *applier) createPods(ctx context.Context, s *state.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse, podGroup string) error {
-	if d.GetCreate().GetCount() == 0 {
+	creates := d.GetCreate().GetCount() > 0
+	if creates || time.Now().After(s.Backoffs.Until(state.Create)) {
+		if err := a.deleteAltered(ctx, s, calls, snap.job); err != nil {
+			return err
+		}
+	}
+	if !creates {
 		return nil
 	}
 	job := gang.InPodGroup(newest(s, snap), podGroup)
 	pods := wire.NewPods(job, d.GetCreate())
 	reason := creationReason(job, d.GetCreate(), snap.req.GetPods().GetTerminating())
-	return s.Writes.Create.Do(ctx, len(pods), func(ctx context.Context, i int) error {
+	err := s.Writes.Create.Do(ctx, len(pods), func(ctx context.Context, i int) error {
+		if _, stands := a.cfg.standstill(s); stands {
+			return errUnseen
+		}
 		err := calls.Create(ctx, job, pods[i].From(job), pods[i].Index)
 		switch {
 		case err == nil:
@@ -34,6 +45,25 @@ func (a *applier) createPods(ctx context.Context, s *state.Job, calls *api.Pods,
 		a.report.creation(reason, err)
 		return err
 	})
+	if err == nil {
+		return nil
+	}
+	if left := a.deleteAltered(ctx, s, calls, snap.job); left != nil {
+		return fmt.Errorf("%w; %w", err, left)
+	}
+	return err
+}
+
+// deleteAltered deletes the pods that admission changed when they were created.
+func (a *applier) deleteAltered(ctx context.Context, s *state.Job, calls *api.Pods, job *batchv1.Job) error {
+	pods := s.Tracker.Altered()
+	err := s.Writes.Delete.Do(ctx, len(pods), func(ctx context.Context, i int) error {
+		return calls.DeleteAltered(ctx, job, pods[i])
+	})
+	if err != nil {
+		return fmt.Errorf("deleting pods that admission has changed: %w", err)
+	}
+	return nil
 }
 
 // newest returns the newest known version of the Job. Its pod template may have changed

@@ -46,6 +46,8 @@ type jobMetrics struct {
 	creations       *prometheus.CounterVec
 	unmanaged       *prometheus.CounterVec
 	staleSkips      *prometheus.CounterVec
+	altered         *prometheus.CounterVec
+	standstills     *prometheus.CounterVec
 	decisions       *decisionMetrics
 	managers        managers
 }
@@ -102,6 +104,8 @@ func newJobMetrics(to prometheus.Registerer) (*jobMetrics, error) {
 		creations:       r.Counter(subsystem, "job_pods_creation_total", "Pod creations, by reason and outcome.", "reason", "status"),
 		unmanaged:       r.Counter(subsystem, "jobs_by_external_controller_total", "Jobs seen that another controller manages; beyond 100 names it is called other.", "controller_name"),
 		staleSkips:      r.Counter(subsystem, "stale_sync_skips_total", "Reconciles given up because the view was older than a write of this process.", "group", "resource"),
+		altered:         metrics.AlteredObjects(r, "pod", "ownerReferences", "labels", "annotations", "finalizers"),
+		standstills:     r.Counter("jobpolicy", "runaway_creations_total", "How often a Job stood still for an hour, because none of the pods created for it was seen as its own."),
 		decisions: &decisionMetrics{
 			duration: r.Histogram("jobpolicy", "decision_duration_seconds", "The time it took the engine to answer, as the executor measures it.",
 				prometheus.ExponentialBuckets(0.0005, 2, 15), "disposition"),
@@ -110,6 +114,7 @@ func newJobMetrics(to prometheus.Registerer) (*jobMetrics, error) {
 		},
 	}
 	m.decisions.missedReconciles.WithLabelValues() // Exported as 0 before the first one.
+	m.standstills.WithLabelValues()
 	return m, r.Err
 }
 

@@ -352,8 +352,8 @@ func TestMetricsHaveUpstreamsNames(t *testing.T) {
 	want := []string{
 		"job_controller_job_pods_creation_total", "job_controller_job_pods_finished_total", "job_controller_job_sync_duration_seconds",
 		"job_controller_job_syncs_total", "job_controller_jobs_finished_total", "job_controller_terminated_pods_tracking_finalizer_total",
-		"jobpolicy_decision_duration_seconds", "jobpolicy_decisions_total", "jobpolicy_engine_errors_total", "jobpolicy_events_dropped_total",
-		"jobpolicy_jobs_stood_down", "jobpolicy_missed_reconciles_total", "jobpolicy_second_controller_writes_total",
+		"jobpolicy_altered_objects_total", "jobpolicy_decision_duration_seconds", "jobpolicy_decisions_total", "jobpolicy_engine_errors_total", "jobpolicy_events_dropped_total",
+		"jobpolicy_jobs_stood_down", "jobpolicy_missed_reconciles_total", "jobpolicy_runaway_creations_total", "jobpolicy_second_controller_writes_total",
 		"workqueue_adds_total", "workqueue_depth", "workqueue_longest_running_processor_seconds", "workqueue_queue_duration_seconds",
 		"workqueue_retries_total", "workqueue_unfinished_work_seconds", "workqueue_work_duration_seconds",
 	}

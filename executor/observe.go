@@ -1,6 +1,8 @@
 package executor
 
 import (
+	"cmp"
+
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -44,6 +46,7 @@ func (e *Executor) Job(uid types.UID, mostPods int) (o Observation, pods tracker
 }
 
 func (e *Executor) observation(s *state.Job) (o Observation, ok bool) {
-	o = Observation{s.Version.Current(), s.Decisions.Last(), s.Backoffs.Refusal(), s.Tracker.Hindered()}
+	refusal := cmp.Or(e.decider.cfg.standstillRefusal(s), s.Backoffs.Refusal())
+	o = Observation{s.Version.Current(), s.Decisions.Last(), refusal, s.Tracker.Hindered()}
 	return o, o.Job != nil && e.watcher.scope.Manages(o.Job)
 }

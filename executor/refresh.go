@@ -28,13 +28,14 @@ func (r *reconciler) refresh(ctx context.Context, s *state.Job, calls *api.Pods)
 			return false, err
 		}
 	}
-	if s.Version.Has(state.StalePods) || s.Tracker.NeedsList() {
+	if s.Version.Has(state.StalePods) || s.Tracker.NeedsList() || r.cfg.mustSee(s) {
 		// Clear the mark before the list: something may happen meanwhile that needs another list.
 		s.Version.Clear(state.StalePods)
 		if err := calls.List(ctx, job); err != nil {
 			s.Version.Mark(state.StalePods)
 			return false, err
 		}
+		r.standStill(ctx, s, job)
 	}
 	return r.podWatch.sweep(s), nil
 }

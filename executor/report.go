@@ -86,6 +86,9 @@ func (r *reporter) creation(reason string, err error) {
 	if err != nil {
 		result = labelFailed
 	}
+	if altered, ok := errors.AsType[*api.AlteredError](err); ok {
+		r.metrics.altered.WithLabelValues(altered.Kind, altered.Field).Inc()
+	}
 	r.metrics.creations.WithLabelValues(reason, result).Inc()
 }
 

@@ -69,7 +69,7 @@ func (d *decider) deferrals(s *state.Job, job *batchv1.Job, now time.Time) []*jo
 	postpone := func(step jobpolicyv1.Step, until time.Time) {
 		list = append(list, &jobpolicyv1.Deferral{Step: step, Until: timestamppb.New(until)})
 	}
-	if at := s.Backoffs.Until(state.Create); !at.IsZero() {
+	if at := d.cfg.createAfter(s); !at.IsZero() {
 		postpone(jobpolicyv1.Step_STEP_CREATE_PODS, wallclock.Of(at, now))
 	}
 	if at := s.Backoffs.Until(state.Delete); !at.IsZero() {

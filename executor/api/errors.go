@@ -34,6 +34,9 @@ func OutcomeUnknown(err error) bool {
 	return status.Status().Code >= http.StatusInternalServerError || status.Status().Reason == metav1.StatusReasonTimeout
 }
 
+// answered reports whether an error is an answer of the server.
+func answered(err error) bool { return errors.As(err, new(apierrors.APIStatus)) }
+
 // Refused reports whether the API server has refused a write of one object, as a policy, an
 // admission webhook or a missing permission does: the same write will be refused again until
 // somebody changes that. Answers that concern every object or pass by themselves are no

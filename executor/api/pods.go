@@ -51,8 +51,8 @@ func (p *Pods) Changed() bool { return p.changed.Load() }
 // change; see Changed.
 func (p *Pods) MarkChanged() { p.changed.Store(true) }
 
-// Create creates a pod of the Job. ErrNamespaceTerminating: the namespace is being
-// deleted.
+// Create creates a pod of the Job. ErrNamespaceTerminating: the namespace is being deleted.
+// AlteredError: the pod does not count, and is to be deleted (DeleteAltered).
 func (p *Pods) Create(ctx context.Context, job *batchv1.Job, pod *corev1.Pod, index int32) (err error) {
 	ctx, end := p.client.Tracer.Span(ctx, telemetry.SpanPodCreated)
 	defer func() { end(err) }()
@@ -60,7 +60,15 @@ func (p *Pods) Create(ctx context.Context, job *batchv1.Job, pod *corev1.Pod, in
 	defer cancel()
 	inFlight := p.tracker.BeginCreate(index)
 	created, err := p.client.Kubernetes.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+	var altered error
+	if err == nil {
+		altered = AlteredPod(pod, created, job.Spec.Selector)
+	}
 	switch {
+	case altered != nil:
+		stray := podcache.From(created)
+		inFlight.Altered(stray, p.owns(stray))
+		err = altered
 	case err == nil:
 		inFlight.Created(podcache.From(created))
 		p.written.Store(true)
@@ -74,7 +82,7 @@ func (p *Pods) Create(ctx context.Context, job *batchv1.Job, pod *corev1.Pod, in
 		}
 		return ErrNamespaceTerminating
 	case OutcomeUnknown(err):
-		inFlight.Unknown()
+		inFlight.Unknown(answered(err))
 	default:
 		inFlight.Refused()
 	}
@@ -120,6 +128,36 @@ func (p *Pods) DeleteRunning(ctx context.Context, job *batchv1.Job, uid types.UI
 	return p.deleteAsSeen(ctx, job, pod, func(pod *podcache.Pod) bool {
 		return !pod.Ended() && !pod.Deleting && p.owns(pod)
 	})
+}
+
+// DeleteAltered releases and deletes a pod that admission has changed when it was created. Without
+// its finalizer or its controller the pod may become another's. So it is deleted only if it still
+// has the controller, or none, that it was created with.
+func (p *Pods) DeleteAltered(ctx context.Context, job *batchv1.Job, pod *podcache.Pod) (err error) {
+	ctx, end := p.client.Tracer.Span(ctx, telemetry.SpanPodDeleted, podAttrs(pod)...)
+	defer func() {
+		if err == nil {
+			p.tracker.ForgetAltered(pod.UID)
+		}
+		end(err)
+	}()
+	controller, _ := pod.Controller()
+	ours := func(pod *podcache.Pod) bool {
+		now, _ := pod.Controller()
+		return now.UID == controller.UID
+	}
+	released, err := p.patchAsSeen(ctx, pod, func(pod *podcache.Pod) (podPatch, bool) {
+		return podPatch{DeleteFinalizers: []string{batchv1.JobTrackingFinalizer}}, pod.HasTrackingFinalizer && ours(pod)
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("releasing pod %s: %w", pod.Name, err)
+	case released == nil || !ours(released):
+		return nil
+	case released.HasTrackingFinalizer:
+		return fmt.Errorf("releasing pod %s: %w", pod.Name, ErrPutBack)
+	}
+	return p.deleteAsSeen(ctx, job, released, func(pod *podcache.Pod) bool { return ours(pod) && !pod.Deleting })
 }
 
 // deleteAsSeen deletes a pod only if it is as it was seen, as long as wanted returns true. If the

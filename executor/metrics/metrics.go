@@ -79,6 +79,17 @@ func (m *Shared) QueueName(name string) string {
 	return name
 }
 
+// AlteredObjects counts the objects that were created and that admission changed so that they did
+// not count, by their kind and the first field that was changed. fields are those of a kind, which
+// are exported as 0 before the first change.
+func AlteredObjects(r *Registrar, kind string, fields ...string) *prometheus.CounterVec {
+	c := r.Counter("jobpolicy", "altered_objects_total", "New pods and Jobs that admission changed so that they did not count, by the first field that was changed. They were deleted.", "kind", "field")
+	for _, field := range fields {
+		c.WithLabelValues(kind, field)
+	}
+	return c
+}
+
 // NewShared returns the metrics that every controller has, registered. r may be
 // nil.
 func NewShared(r prometheus.Registerer) (*Shared, error) {

@@ -43,6 +43,8 @@ type release struct {
 type Refusal struct {
 	At  time.Time
 	Why string
+	// Reason is the reason of the event that says it. Empty: FailedCreate.
+	Reason string
 }
 
 // Refused records why pods were not created.

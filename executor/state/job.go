@@ -1,6 +1,8 @@
 package state
 
 import (
+	"time"
+
 	"jobpolicy.dev/executor/events"
 	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/tracker"
@@ -27,6 +29,9 @@ type Job struct {
 	Writes Writes
 	// PodEvents limits the events about the Job's pods.
 	PodEvents events.Allowance
+	// Standstill is when the last standstill of the Job's creations ends or ended that was told. Only
+	// reconciles of the Job use it.
+	Standstill time.Time
 }
 
 // Writes are a Job's limiters, one for each kind of write.

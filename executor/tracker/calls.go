@@ -1,6 +1,9 @@
 package tracker
 
 import (
+	"maps"
+	"slices"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/podcache"
@@ -12,6 +15,9 @@ import (
 type calls struct {
 	open      int // The number of calls whose response may still arrive.
 	creations map[*Creation]struct{}
+	// altered are the created pods that admission has changed, and that are still to be deleted.
+	altered map[types.UID]*podcache.Pod
+	unseen  Unseen
 }
 
 // expected reports whether a change of a pod is likely the effect of a call under way, which
@@ -50,7 +56,7 @@ func (c *calls) unknown() (out []*Creation) {
 }
 
 // Creation is a pod creation whose outcome is not known yet. It counts as in flight until
-// Created or Refused is called or, after Unknown, until a later list has ended.
+// Created, Altered or Refused is called or, after Unknown, until a later list has ended.
 type Creation struct {
 	t     *Tracker
 	index int32
@@ -96,7 +102,44 @@ func (c *Creation) Created(pod *podcache.Pod) {
 	defer c.t.mu.Unlock()
 	delete(c.t.calls.creations, c)
 	c.t.observe(pod, Response)
+	if r, known := c.t.pods.records[pod.UID]; known && !r.shown {
+		c.t.calls.unseen.add()
+	}
 	c.t.calls.end(c.t.absent)
+}
+
+// Altered ends the creation with a pod that admission has changed, so that it does not count for
+// the Job. The pod is to be deleted (Tracker.Altered). owned says that the Job controls it all the
+// same: whatever the watch shows of the pod is then ignored.
+func (c *Creation) Altered(pod *podcache.Pod, owned bool) {
+	t := c.t
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.calls.creations, c)
+	if t.calls.altered == nil {
+		t.calls.altered = map[types.UID]*podcache.Pod{}
+	}
+	t.calls.altered[pod.UID] = pod
+	t.calls.unseen.add()
+	if owned {
+		t.absent[pod.UID] = absence{until: forEver, shown: t.absent[pod.UID].shown}
+		t.drop(pod.UID, forEver, false)
+	}
+	t.calls.end(t.absent)
+}
+
+// Altered returns the created pods that admission has changed, and that are still to be deleted.
+func (t *Tracker) Altered() []*podcache.Pod {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Values(t.calls.altered))
+}
+
+// ForgetAltered records that a pod that admission has changed needs no deletion any more.
+func (t *Tracker) ForgetAltered(uid types.UID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.calls.altered, uid)
 }
 
 // Refused ends the creation: there is certainly no pod.
@@ -108,11 +151,15 @@ func (c *Creation) Refused() {
 }
 
 // Unknown records that the call is over and that the pod may exist or not. The creation
-// stays in flight until a list that begins after this call has ended (List.End).
-func (c *Creation) Unknown() {
+// stays in flight until a list that begins after this call has ended (List.End). answered says that
+// the server answered with an error.
+func (c *Creation) Unknown(answered bool) {
 	c.t.mu.Lock()
 	defer c.t.mu.Unlock()
 	c.unknown = true
+	if !answered {
+		c.t.calls.unseen.add()
+	}
 	c.t.calls.end(c.t.absent)
 }
 
@@ -158,6 +205,7 @@ func (l *List) End(pods []*podcache.Pod, resourceVersion string) {
 	for _, pod := range pods {
 		listed[pod.UID] = true
 		t.observe(pod, Response)
+		t.show(pod)
 	}
 	at := wire.ResourceVersion(resourceVersion)
 	t.pods.listVersion = max(t.pods.listVersion, at)

@@ -15,6 +15,8 @@ type record struct {
 	share share
 	// seen: the watch shows the pod as the Job's, so it will also show its end.
 	seen bool
+	// shown: the watch or a list has shown the pod as the Job's own; see Unseen.
+	shown bool
 	// missingAt is the version of the last list if the pod was not in it; 0: it was, or
 	// there was none.
 	missingAt uint64

@@ -75,7 +75,11 @@ func (t *Tracker) SetPolicy(p Policy) {
 func (t *Tracker) Observe(pod *podcache.Pod, source Source) Change {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.observe(pod, source)
+	change := t.observe(pod, source)
+	if source == Watch {
+		t.show(pod)
+	}
+	return change
 }
 
 func (t *Tracker) observe(pod *podcache.Pod, source Source) Change {

@@ -403,14 +403,14 @@ func TestCreationsOfUnknownOutcomeStayInFlightUntilAList(t *testing.T) {
 	tr.SetPolicy(Policy{Indexed: true})
 	tr.BeginCreate(0).Created(podOf(1, 10, withIndex("0")))
 	tr.BeginCreate(1).Refused()
-	tr.BeginCreate(2).Unknown()
-	tr.BeginCreate(3).Unknown()
+	tr.BeginCreate(2).Unknown(false)
+	tr.BeginCreate(3).Unknown(false)
 	want := &jobpolicyv1.InFlight{Creates: 2, CreateIndexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 2, Last: 3}}}}
 	if diff := cmp.Diff(want, mustView(t, tr, ViewOptions{}).InFlight, protocmp.Transform()); diff != "" {
 		t.Fatalf("in flight (-want +got):\n%s", diff)
 	}
 	list := tr.BeginList()
-	tr.BeginCreate(4).Unknown() // Ended after the list began: not settled by it.
+	tr.BeginCreate(4).Unknown(false) // Ended after the list began: not settled by it.
 	list.End([]*podcache.Pod{podOf(1, 10, withIndex("0")), podOf(2, 11, withIndex("2"))}, "20")
 	v := mustView(t, tr, ViewOptions{})
 	want = &jobpolicyv1.InFlight{Creates: 1, CreateIndexes: oneIndex(4)}

@@ -76,7 +76,7 @@ func TestCommandLinesThatAreRefused(t *testing.T) {
 		"a longest delay below the first":  {{"--max-pod-failure-backoff=1s"}, {"--max-pod-failure-backoff", "--pod-failure-backoff"}},
 		"a delay above the contract's":     {{"--max-pod-failure-backoff=25h"}, {"--max-pod-failure-backoff"}},
 		"no delay at all":                  {{"--pod-failure-backoff=0s"}, {"--pod-failure-backoff"}},
-		"numbers of pods out of range":     {{"--max-pod-changes-per-sync=0", "--max-uncounted-pods=100001"}, {"--max-pod-changes-per-sync", "--max-uncounted-pods"}},
+		"numbers of pods out of range":     {{"--max-pod-changes-per-sync=0", "--max-uncounted-pods=100001", "--max-unseen-pods-per-hour=0"}, {"--max-pod-changes-per-sync", "--max-uncounted-pods", "--max-unseen-pods-per-hour"}},
 		"rates out of range":               {{"--kube-api-qps=0", "--kube-api-burst=0"}, {"--kube-api-qps", "--kube-api-burst"}},
 		"a rate that is no number":         {{"--kube-api-qps=NaN"}, {"--kube-api-qps must be a number above 0, is NaN"}},
 		"a rate without a limit":           {{"--kube-api-qps=Inf"}, {"--kube-api-qps must be a number above 0, is +Inf"}},

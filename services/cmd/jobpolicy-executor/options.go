@@ -75,6 +75,7 @@ type jobOptions struct {
 	syncBatchPeriod      time.Duration
 	maxPodChanges        int
 	maxUncountedPods     int
+	maxUnseenPods        int
 	onSecondController   string
 	gates                featureGates
 }
@@ -113,6 +114,7 @@ func (o *jobOptions) addFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.syncBatchPeriod, "sync-batch-period", 200*time.Millisecond, "The shortest time between two reconciles of a busy Job; events meanwhile are handled together. The first event of a quiet Job is handled at once.")
 	fs.IntVar(&o.maxPodChanges, "max-pod-changes-per-sync", 500, "How many pods one reconcile may create or delete. Of a busy NonIndexed Job, it creates at most half as many. 1 to 100000.")
 	fs.IntVar(&o.maxUncountedPods, "max-uncounted-pods", 500, "How many finished pods a Job's status may list at once. 1 to 100000.")
+	fs.IntVar(&o.maxUnseenPods, "max-unseen-pods-per-hour", executor.DefaultMaxUnseenPods, "How many pods of one Job may be created in an hour without any of them being seen as the Job's own. A Job that reaches it creates no pod for an hour. 1 or more.")
 	fs.StringVar(&o.onSecondController, "on-second-controller", secondReport, "What to do when another controller writes the status of a managed Job, or makes pods for it: report (metric, event, /readyz) or stand-down (also leave the Job alone until no managed Job was touched by another controller for 10 minutes).")
 	fs.Var(&o.gates, "feature-gates", gatesUsage())
 }
@@ -153,5 +155,6 @@ func (o *jobOptions) validate() error {
 		"--max-pod-changes-per-sync must be between 1 and %d, is %d", maxPods, o.maxPodChanges)
 	errs.Require(o.maxUncountedPods >= 1 && o.maxUncountedPods <= maxPods,
 		"--max-uncounted-pods must be between 1 and %d, is %d", maxPods, o.maxUncountedPods)
+	errs.Require(o.maxUnseenPods >= 1, "--max-unseen-pods-per-hour must be at least 1, is %d", o.maxUnseenPods)
 	return errors.Join(errs...)
 }

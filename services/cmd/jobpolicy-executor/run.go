@@ -199,6 +199,7 @@ func (o *options) newExecutor(shared controller.Config, d executor.Decider, repo
 			KeepStartTimeOnSuspend: o.jobs.gates.keepStartTimeOnSuspend,
 			GangScheduling:         o.jobs.gates.workloadWithJob,
 		},
+		MaxUnseenPods:   o.jobs.maxUnseenPods,
 		SyncBatchPeriod: o.jobs.syncBatchPeriod,
 		FieldManager:    name, // The user agent begins with it.
 		StandDown:       o.jobs.onSecondController == secondStandDown,

@@ -1,0 +1,78 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wallclock"
+)
+
+// If something takes the pods of a Job away from it, the Job lacks pods for ever. So a Job of which
+// Config.MaxUnseenPods pods were created and none was seen (tracker.Unseen) stands still: it creates
+// no pod until tracker.UnseenPeriod after the last one, unless one of them is seen before.
+
+// DefaultMaxUnseenPods is the default of Config.MaxUnseenPods.
+const DefaultMaxUnseenPods = 1000
+
+// EventRunawayCreation is the reason of the event about a Job that stands still.
+const EventRunawayCreation = "RunawayCreation"
+
+// errUnseen: no further pod may be created before it is known whether any of the last ones is the
+// Job's.
+var errUnseen = errors.New("too many pods were created and not seen")
+
+// standstill reports whether no pod of a Job may be created, and until when, in elapsed time.
+func (c *Config) standstill(s *state.Job) (until time.Time, stands bool) {
+	u := s.Tracker.Unseen()
+	return u.Last.Add(tracker.UnseenPeriod), u.Pods >= c.MaxUnseenPods
+}
+
+// createAfter is when pods may be created again, in elapsed time; zero if nothing has delayed that.
+func (c *Config) createAfter(s *state.Job) time.Time {
+	at := s.Backoffs.Until(state.Create)
+	if until, stands := c.standstill(s); stands && until.After(at) {
+		return until
+	}
+	return at
+}
+
+// standstillRefusal says why the Job stands still; zero if it does not.
+func (c *Config) standstillRefusal(s *state.Job) state.Refusal {
+	until, stands := c.standstill(s)
+	if !stands {
+		return state.Refusal{}
+	}
+	now := c.Now()
+	return state.Refusal{At: wallclock.Of(until.Add(-tracker.UnseenPeriod), now), Reason: EventRunawayCreation, Why: fmt.Sprintf(
+		"%d pods were created for the Job, and none of them was seen as its own; no pod is created until %s. See who changes new pods: they lose their owner, their labels or their finalizer",
+		c.MaxUnseenPods, wallclock.Of(until, now).UTC().Format(time.RFC3339))}
+}
+
+// mustSee reports whether the pods have to be listed because a Job is about to stand still. The watch
+// may only be late.
+func (c *Config) mustSee(s *state.Job) bool {
+	until, stands := c.standstill(s)
+	return stands && until != s.Standstill
+}
+
+// standStill tells that a Job stands still, once for each standstill.
+func (r *reconciler) standStill(ctx context.Context, s *state.Job, job *batchv1.Job) {
+	if !r.cfg.mustSee(s) {
+		return
+	}
+	s.Standstill, _ = r.cfg.standstill(s)
+	why := r.cfg.standstillRefusal(s).Why
+	r.report.base.Recorder.Event(job, corev1.EventTypeWarning, EventRunawayCreation, why)
+	r.report.metrics.standstills.WithLabelValues().Inc()
+	r.cfg.Logger.ErrorContext(ctx, "job creates no pods: none of the last ones was seen as its own",
+		append(telemetry.JobAttrs(job), slog.Int("pods", r.cfg.MaxUnseenPods), slog.Time("until", s.Standstill))...)
+}
