@@ -37,6 +37,8 @@ type applier struct {
 	base  *controller.Controller
 	scope scope.Scope
 	skew  prometheus.Observer // The time from when a run was due to its Job's creation.
+	// altered counts the Jobs that admission has taken from their CronJobs.
+	altered *prometheus.CounterVec
 }
 
 // apply carries a decision out in the contract's order, and stops at the first step that

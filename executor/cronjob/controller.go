@@ -87,6 +87,7 @@ func build(cfg Config) (*Controller, error) {
 	r := &metrics.Registrar{To: cfg.Registerer}
 	skew := r.Histogram("cronjob_controller", "job_creation_skew_duration_seconds",
 		"The time from when a run of a CronJob was due to when its Job was created.", prometheus.ExponentialBuckets(1, 2, 10)).WithLabelValues()
+	altered := metrics.AlteredObjects(r, "Job", "ownerReferences")
 	if r.Err != nil {
 		return nil, r.Err
 	}
@@ -97,7 +98,7 @@ func build(cfg Config) (*Controller, error) {
 	cfg.Config = base.Config
 	c.cfg, c.scope = cfg, cfg.Scope()
 	if c.comparer == nil {
-		c.applier = &applier{api: c.api, base: base, scope: c.scope, skew: skew}
+		c.applier = &applier{api: c.api, base: base, scope: c.scope, skew: skew, altered: altered}
 	}
 	c.queue = controller.NewQueue(base, controller.Options[cronKey]{
 		Name: metrics.CronJobQueue, Reconcile: c.Reconcile, Describe: cronKey.describe, Quiet: api.NamespaceTerminating,

@@ -260,6 +260,27 @@ func TestAFailedCreationIsDeferredAndReported(t *testing.T) {
 	}
 }
 
+// Admission takes a new Job from its CronJob. It would count for no policy, and would stay for ever. So
+// it is deleted, and its creation backs off.
+func TestAJobThatAdmissionTakesFromItsCronJobIsDeleted(t *testing.T) {
+	s := newServer(testCron())
+	s.PrependReactor("create", "jobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		action.(clienttesting.CreateAction).GetObject().(*batchv1.Job).OwnerReferences = nil
+		return false, nil, nil
+	})
+	d := &script{Answers: []reply{starting("cron-1")}}
+	start(t, s, d, func(cfg *Config) { cfg.APIBackoff, cfg.MaxAPIBackoff = time.Minute, time.Minute })
+	second := d.Await(t, 2)
+	if deferrals := second.GetDeferrals(); len(deferrals) != 1 || len(second.GetJobs()) != 0 {
+		t.Errorf("deferrals %v, Jobs %v; want one deferral and no Job", deferrals, second.GetJobs())
+	}
+	s.WantWrites(t, "create jobs", "delete jobs")
+	want := "Error creating job: admission changed the new Job: metadata.ownerReferences has no controller, want CronJob cron"
+	if event := s.AwaitEvent(t, "FailedCreate"); event.Message != want {
+		t.Errorf("event %q, want %q", event.Message, want)
+	}
+}
+
 // Both names can be foreseen, so anybody can take both.
 func TestEveryNameThatIsTakenIsToldForAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

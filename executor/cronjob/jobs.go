@@ -43,12 +43,18 @@ func (a *applier) createJob(ctx context.Context, s *cronState, snap snapshot, cr
 	ctx, end := a.base.Span(ctx, telemetry.SpanJobCreated, telemetry.AttrJobName.String(create.GetName()))
 	defer func() { end(err) }()
 	again := s.runs.beginCreation(create.GetName())
-	job, err := a.api.CreateJob(ctx, newJob(snap.cron, create))
-	switch {
-	case err == nil:
+	sent := newJob(snap.cron, create)
+	job, err := a.api.CreateJob(ctx, sent)
+	if err == nil {
 		s.runs.resolved(create.GetName())
-		a.started(ctx, s, create, job)
-		return nil
+		if err = api.AlteredJob(sent, job); err == nil {
+			a.started(ctx, s, create, job)
+			return nil
+		}
+		err = a.removeAltered(ctx, s, job, err)
+	}
+	switch {
+	case errors.As(err, new(*api.AlteredError)): // The name is free again, or another try finds whose it is.
 	case apierrors.IsAlreadyExists(err):
 		err = a.existing(ctx, s, create, err)
 		if again && errors.Is(err, errStartedBefore) {
@@ -65,6 +71,17 @@ func (a *applier) createJob(ctx context.Context, s *cronState, snap snapshot, cr
 	}
 	a.base.Recorder.Eventf(snap.cron, corev1.EventTypeWarning, "FailedCreate", "Error creating job: %v", err)
 	return a.creationFailed(ctx, s, create, err)
+}
+
+// removeAltered deletes a new Job that admission has taken from the CronJob: it would count for no
+// policy, and nobody would ever delete it. It returns the error that says so.
+func (a *applier) removeAltered(ctx context.Context, s *cronState, job *batchv1.Job, altered error) error {
+	a.altered.WithLabelValues("Job", "ownerReferences").Inc()
+	s.runs.deleted(job.UID)
+	if err := a.api.DeleteJob(ctx, s.namespace, job.Name, job.UID); err != nil && !errors.Is(err, api.ErrGone) {
+		return fmt.Errorf("%w; deleting it: %w", altered, err)
+	}
+	return altered
 }
 
 // newJob makes a Job from the CronJob's template.

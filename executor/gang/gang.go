@@ -161,7 +161,7 @@ func (g *Gangs) createWorkload(ctx context.Context, job *batchv1.Job, minCount i
 		return nil, fmt.Errorf("workload: %w", err)
 	}
 	g.cfg.Recorder.Eventf(job, corev1.EventTypeNormal, eventWorkloadCreated, "Created Workload %s for Job %s", w.Name, job.Name)
-	return w, nil
+	return checkWorkload(job, w) // Admission may have changed it.
 }
 
 // readWorkload reads the Job's Workload from the API server: the cache may not show it yet.

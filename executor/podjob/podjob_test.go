@@ -195,6 +195,30 @@ func TestAPodThatIsMadeAgainHasTheSameName(t *testing.T) {
 	}
 }
 
+// Admission changes each new pod so that it does not count for the group. The creation fails, the pod
+// is removed, and no other one is created at once.
+func TestAPodThatAdmissionChangesIsRemoved(t *testing.T) {
+	for name, change := range map[string]func(*corev1.Pod){
+		"no owner":             func(p *corev1.Pod) { p.OwnerReferences = nil },
+		"another owner":        func(p *corev1.Pod) { p.OwnerReferences[0].UID = uid(99) },
+		"no finalizer":         func(p *corev1.Pod) { p.Finalizers = nil },
+		"another group's name": func(p *corev1.Pod) { p.Annotations[groupAnnotation] = "other" },
+	} {
+		s := newStand(t)
+		s.answer.Create = &jobpolicyv1.CreatePods{Count: 3}
+		s.client.PrependReactor("create", "pods", func(action k8stesting.Action) (bool, runtime.Object, error) {
+			change(action.(k8stesting.CreateAction).GetObject().(*corev1.Pod))
+			return false, nil, nil
+		})
+		if _, err := s.step(); err == nil || !strings.Contains(err.Error(), "admission changed the new pod") {
+			t.Errorf("%s: error %v, want one that says that admission changed the pod", name, err)
+		}
+		if diff := cmp.Diff([]string{"create", "patch", "delete"}, s.steps); diff != "" {
+			t.Errorf("%s: steps (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 // Another controller's pod may have a name that the group would choose, and somebody may create a
 // pod that looks like one of the group's without being controlled by the owner.
 func TestANameThatIsTakenIsPassedOver(t *testing.T) {

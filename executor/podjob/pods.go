@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -61,8 +62,11 @@ func (c *Controller) createOne(ctx context.Context, g Group, pod *corev1.Pod, ta
 			pod.Name = pod.GenerateName + strconv.Itoa(n)
 		}
 		taken[pod.Name] = true
-		_, err := c.Pods.Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
-		if !apierrors.IsAlreadyExists(err) {
+		created, err := c.Pods.Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+		switch {
+		case err == nil:
+			return c.removeAltered(ctx, g, pod, created)
+		case !apierrors.IsAlreadyExists(err):
 			return err
 		}
 		live, readErr := c.Pods.Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
@@ -73,6 +77,19 @@ func (c *Controller) createOne(ctx context.Context, g Group, pod *corev1.Pod, ta
 			return err // An earlier creation made it; the next Step counts it.
 		}
 	}
+}
+
+// removeAltered removes a new pod, and returns an error, if admission has changed it so that it does
+// not count for the group.
+func (c *Controller) removeAltered(ctx context.Context, g Group, sent, stored *corev1.Pod) error {
+	err := api.AlteredPod(sent, stored, nil)
+	if err == nil && !g.made(stored) {
+		err = fmt.Errorf("admission changed the new pod: its owner or the annotation %s", groupAnnotation)
+	}
+	if err == nil {
+		return nil
+	}
+	return errors.Join(err, c.Remove(ctx, []corev1.Pod{*stored}))
 }
 
 // made reports whether the pod was created for this group.
