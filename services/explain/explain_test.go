@@ -299,6 +299,25 @@ func TestPodsThatTheAPIServerRefuses(t *testing.T) {
 			state: explain.Blocked,
 			says:  []string{"an admission webhook denies it"},
 		},
+		"admission changes the pods": {
+			facts: explain.Facts{Job: job(), Events: refused(`admission changed the new pod: metadata.labels[app] is "mesh", want "1"`)},
+			state: explain.Blocked,
+			says:  []string{`admission changed the new pod: metadata.labels[app] is "mesh", want "1", so it does not count`, "change: Find what changes it (kubectl get mutatingwebhookconfigurations"},
+		},
+		"a Job that stands still": {
+			facts: explain.Facts{Job: job(), Events: append(refused("connection reset"), corev1.Event{
+				Reason: "RunawayCreation", Message: "1000 pods were created", LastTimestamp: before(time.Second),
+			})},
+			state:  explain.Blocked,
+			says:   []string{"headline: The Job stands still with none of 1 wanted pods: 1000 pods were created.", "change: Stop what changes the pods"},
+			silent: []string{"refuses"},
+		},
+		"a Job that stood still, and is refused now": {
+			facts: explain.Facts{Job: job(), Events: append(refused("exceeded quota: q"), corev1.Event{
+				Reason: "RunawayCreation", Message: "1000 pods were created", LastTimestamp: before(time.Minute),
+			})},
+			state: explain.Blocked, says: []string{"the quota is used up"}, silent: []string{"stands still"},
+		},
 		"a quota that still leaves place for one": {
 			facts: explain.Facts{Job: two, Events: refused("exceeded quota: q"), Pods: []corev1.Pod{pod(1, corev1.PodRunning)}},
 			state: explain.Blocked,

@@ -175,9 +175,18 @@ func (w *work) blocked() bool {
 	if w.resp.GetCreate() == nil {
 		return false
 	}
-	e := latest(w.Events, "FailedCreate")
+	e, stands := latest(w.Events, "FailedCreate"), latest(w.Events, "RunawayCreation")
+	standsStill := stands != nil && (e == nil || !Seen(stands).Before(Seen(e)))
+	if standsStill {
+		e = stands
+	}
 	if e == nil || w.createdAfter(Seen(e)) {
 		return false
+	}
+	if standsStill {
+		w.Cause = e.Message
+		w.advise("Stop what changes the pods, and delete those that are left; the Job goes on by itself.")
+		return w.say(Blocked, "The Job stands still with %s of %d wanted pods: %s.", number(w.Counts.Active), ptr.Deref(w.Counts.Wanted, 0), e.Message)
 	}
 	why, change := whyNotCreated(e.Message)
 	w.Cause = why
@@ -195,6 +204,9 @@ func (w *work) createdAfter(at time.Time) bool {
 func whyNotCreated(message string) (why, change string) {
 	text := strings.TrimPrefix(message, "Error creating: ")
 	switch {
+	case strings.Contains(text, "admission changed the new"):
+		return text + ", so it does not count and was deleted",
+			"Find what changes it (kubectl get mutatingwebhookconfigurations,mutatingadmissionpolicies), and exempt it there; it is tried again by itself."
 	case strings.Contains(text, "exceeded quota"):
 		return "the quota is used up: " + text, "Raise the quota, or wait until others give it back; the Job goes on by itself."
 	case strings.Contains(text, "failed quota"):

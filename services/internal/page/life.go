@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -79,7 +80,7 @@ func tells(p *podcache.Pod) bool {
 func recorded(o executor.Observation, e *jobpolicyv1.Explanation, explained []corev1.Pod, late late, now time.Time, counts explain.Counts) *explain.Report {
 	facts := explain.Facts{Job: timeline.Dated(o.Job), Pods: explained, NotStarting: int(max(o.Hindered.Pods, late.pods)), Now: now}
 	if o.Refusal.Why != "" {
-		facts.Events = []corev1.Event{{Reason: "FailedCreate", Message: o.Refusal.Why, LastTimestamp: metav1.NewTime(o.Refusal.At)}}
+		facts.Events = []corev1.Event{{Reason: cmp.Or(o.Refusal.Reason, "FailedCreate"), Message: o.Refusal.Why, LastTimestamp: metav1.NewTime(o.Refusal.At)}}
 	}
 	r := explain.Recorded(facts, e, counts)
 	if o.Decision == nil && wire.FinishedCondition(o.Job) == nil {
