@@ -38,7 +38,7 @@ var faultClasses = []struct {
 	{"error", kindNames(serverError, unavailable, timedOut)},
 	{"watch", append(kindNames(watchLag, watchBreak, duplicate, staleList, expired), "break watches", "compact")},
 	{"engine", kindNames(engineAway, engineHangs, engineBusy, engineSlow, engineBroken, engineNarrow, engineGarbled, engineEarlier)},
-	{"webhook", kindNames(putBack, hangs)},
+	{"webhook", kindNames(putBack, hangs, altering)},
 	{"process", []string{"kill", "freeze", "hang for it", "delete the lease"}},
 	{"clock", []string{"set the clock"}},
 	{"second", []string{"switch the built-in controller on"}},

@@ -77,7 +77,7 @@ func TestEachFaultIsInAClass(t *testing.T) {
 			classes[kind]++
 		}
 	}
-	for _, kind := range append(faultKinds, hangs, guarded, engineNarrow, engineGarbled, engineEarlier) {
+	for _, kind := range append(faultKinds, hangs, altering, guarded, engineNarrow, engineGarbled, engineEarlier) {
 		if n := classes[string(kind)]; n != 1 {
 			t.Errorf("fault %q is in %d classes", kind, n)
 		}

@@ -50,6 +50,7 @@ func (e executorPlan) String() string {
 	}
 	say(e.maxChanges > 0, "%d changes of pods a decision", e.maxChanges)
 	say(e.maxUncounted > 0, "%d uncounted pods a status", e.maxUncounted)
+	say(e.maxUnseen > 0, "%d unseen pods of a Job", e.maxUnseen)
 	say(e.warmStandby, "the standby's pod cache is filled")
 	say(e.noticing, "they look for a second controller%s", when(e.standDown, ", and stand down"))
 	say(e.together, "active at once")
@@ -167,6 +168,9 @@ func (f *fault) String() string {
 	}
 	if f.verb != "" || f.resource != "" {
 		text += fmt.Sprintf(" of %s %s", f.verb, f.resource)
+	}
+	if f.alters != "" {
+		text += fmt.Sprintf(": %s%s", f.alters, when(f.unanswered, ", unanswered"))
 	}
 	return text + fmt.Sprintf(", delays %s", f.delay)
 }

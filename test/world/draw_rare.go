@@ -53,6 +53,7 @@ func (d *drawer) rare() {
 		{1, true, briefWithJobs, d.finishedBeforeItsPods},
 		{1, true, briefWithJobs, d.suspendedWithUnreleased},
 		{6, true, briefWithCrons, d.punctualRuns},
+		{2, true, briefWithJobs, d.alteredPods},
 	} {
 		d.begin(uint64(100 + i))
 		if d.chance(r.percent) && (!r.fault || !d.faultless) && r.fits(d.p) {

@@ -39,6 +39,11 @@ func (l *link) fail(ctx context.Context, r *request, f *fault) (*http.Response, 
 			return nil, err
 		}
 		return r.refusal(http.StatusInternalServerError, metav1.StatusReasonInternalError, "Internal error occurred: failed calling webhook: context deadline exceeded"), nil
+	case altering:
+		r.alter(f)
+		if f.unanswered {
+			return l.discard(ctx, r, f, func() (*http.Response, error) { return nil, errReset })
+		}
 	case putBack:
 		r.keepFinalizers()
 	case staleList:

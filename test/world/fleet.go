@@ -177,7 +177,7 @@ func (f *fleet) controllers(p *process, transport http.RoundTripper, log *slog.L
 			KeepStartTimeOnSuspend: settings.keepStartTime,
 		},
 		Writes: limit.Config{Total: settings.maxWrites},
-		Rows:   executor.RowLimits{Max: settings.maxRows, Least: settings.leastRows}, MissedReconcilesReportOnly: true,
+		Rows:   executor.RowLimits{Max: settings.maxRows, Least: settings.leastRows}, MissedReconcilesReportOnly: true, MaxUnseenPods: settings.maxUnseen,
 	})
 	if err != nil {
 		return nil, nil, err

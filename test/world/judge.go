@@ -22,7 +22,7 @@ const defaultLag = 2 * time.Minute
 type breach struct {
 	at time.Time
 	// rule is an invariant, I1 to I12, or one of deletion, verdict, status,
-	// liveness, rest, writes, cron, ttl, event.
+	// liveness, rest, writes, cron, ttl, event, runaway, stray.
 	rule string
 	key  types.NamespacedName
 	uid  types.UID
@@ -49,6 +49,8 @@ type judgeOptions struct {
 	noticing bool
 	// zone is that of CronJobs that name none. Default: UTC.
 	zone string
+	// maxUnseen is how many pods of a Job executors may create unseen in an hour.
+	maxUnseen int
 	// rivals: two executors are active at once.
 	rivals bool
 	// busy: executors have few writes in flight.
@@ -84,8 +86,12 @@ type judge struct {
 	crons      map[types.UID]*cronRecord
 	quotas     map[types.UID]*corev1.ResourceQuota
 	namespaces map[string]*corev1.Namespace
-	writers    map[string]*writer
-	leases     map[string]time.Time // The time until which each executor may write.
+	// strays are the pods that a webhook has changed when they were created, and that executors have
+	// to delete. alterations are when such pods were created, by Job.
+	strays      map[types.UID]types.NamespacedName
+	alterations map[types.UID][]time.Time
+	writers     map[string]*writer
+	leases      map[string]time.Time // The time until which each executor may write.
 	// holder is the newest holder of the lease. sawHolder says, by executor, who held the lease
 	// when the executor last read it, or was last too late to create it. leaseGone is when
 	// somebody last deleted the lease. unaware holds the executors that created a new lease
@@ -151,6 +157,8 @@ func newJudge(options judgeOptions) *judge {
 		crons:        map[types.UID]*cronRecord{},
 		quotas:       map[types.UID]*corev1.ResourceQuota{},
 		namespaces:   map[string]*corev1.Namespace{},
+		strays:       map[types.UID]types.NamespacedName{},
+		alterations:  map[types.UID][]time.Time{},
 		writers:      map[string]*writer{},
 		leases:       map[string]time.Time{},
 		sawHolder:    map[string]string{},

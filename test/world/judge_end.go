@@ -25,6 +25,7 @@ func (j *judge) look(now time.Time) {
 	for _, uid := range sortedUIDs(j.pods) {
 		j.judgeLeftover(j.pods[uid])
 	}
+	j.judgeStrays()
 	for _, uid := range sortedUIDs(j.crons) {
 		j.judgeCronEnd(j.crons[uid])
 	}

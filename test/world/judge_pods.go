@@ -77,6 +77,10 @@ type podRecord struct {
 func (j *judge) podWritten(w apiserver.Write, ours bool) {
 	old, _ := w.Old.(*corev1.Pod)
 	next, _ := w.New.(*corev1.Pod)
+	if pod, _ := podOf(w); pod.Annotations[annotationAltered] != "" {
+		j.altered(w, pod)
+		return
+	}
 	if ours {
 		j.judgeOwnership(w, old, next)
 		j.judgePodWrite(w, old, next)

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor/tracker"
 )
 
 var (
@@ -127,7 +129,11 @@ func (n *network) fault(r *request, fits func(faultKind) bool) *fault {
 		}
 		n.happened[f.kind]++
 		n.disturbed(time.Now())
-		n.hindered(f.namespace, time.Now(), recovers)
+		lasts := recovers
+		if f.unanswered {
+			lasts += tracker.UnseenPeriod
+		}
+		n.hindered(f.namespace, time.Now(), lasts)
 		if r.resource == "events" {
 			n.untold(r.by, time.Now())
 		}

@@ -40,6 +40,7 @@ type executorPlan struct {
 	leastRows                int // How many it lists at least; 0: the default.
 	largeRequest             int // The size in bytes above which a request may be too large; 0: each may be.
 	maxChanges, maxUncounted int
+	maxUnseen                int     // How many pods of a Job may be created unseen; 0: the default.
 	workers                  int     // How many Jobs are decided on at once; 0: the default.
 	maxWrites                int     // How many writes are in flight at most; 0: the default.
 	qps                      float32 // 0: no limit.
@@ -190,6 +191,9 @@ type fault struct {
 	verb, resource string
 	namespace      string // Of the requests; empty: all.
 	delay          span
+	// alters is what the fault altering changes; unanswered: the answer is lost, too.
+	alters     alteration
+	unanswered bool
 }
 
 // hidesLists reports whether lists may fail again and again while the fault lasts. A watch
@@ -228,6 +232,7 @@ const (
 	putBack      faultKind = "finalizer put back by a webhook"
 	hangs        faultKind = "webhook hangs in one namespace"
 	expired      faultKind = "410"
+	altering     faultKind = "webhook alters new pods"
 	guarded      faultKind = "a policy guards some objects"
 
 	engineAway   faultKind = "engine away"
