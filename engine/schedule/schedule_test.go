@@ -150,3 +150,31 @@ func TestLongAbsence(t *testing.T) {
 		}
 	}
 }
+
+// Fields are what a text selects, however it is written.
+func TestFields(t *testing.T) {
+	same := [][]string{
+		{"0,20,40 2 * feb mon-fri", "*/20 2 ? 2 1-5", "TZ=UTC 0/20 2 */1 2 1,2,3,4,5"},
+		{"@weekly", "0 0 * * 0", "CRON_TZ=UTC 0 0 * * sun"},
+	}
+	for _, texts := range same {
+		want := schedule.Fields(texts[0])
+		if len(want) != 5 {
+			t.Fatalf("%q has %d fields", texts[0], len(want))
+		}
+		for _, text := range texts[1:] {
+			if diff := cmp.Diff(want, schedule.Fields(text)); diff != "" {
+				t.Errorf("%q and %q (-first +second):\n%s", texts[0], text, diff)
+			}
+		}
+	}
+	every, all := schedule.Fields("0 0 * * *")[2], schedule.Fields("0 0 1-31 * *")[2]
+	if !every.Every || all.Every || !cmp.Equal(every.Values, all.Values) {
+		t.Errorf("day of month: * selects %+v, 1-31 selects %+v", every, all)
+	}
+	for _, text := range []string{"@every 5m", "61 * * * *", "TZ=UTC", "@never"} {
+		if got := schedule.Fields(text); got != nil {
+			t.Errorf("%q has the fields %+v", text, got)
+		}
+	}
+}

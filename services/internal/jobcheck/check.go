@@ -17,7 +17,7 @@ type Severity string
 
 // The severities.
 const (
-	// Error: the API server refuses the object.
+	// Error: the API server refuses the object, every Job of the CronJob, or every pod.
 	Error Severity = "error"
 	// Warning: the API server accepts the object, but it is probably not what was meant.
 	Warning Severity = "warning"
