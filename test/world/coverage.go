@@ -107,9 +107,12 @@ type tally struct {
 	// outcome of a Job; the empty outcome counts all.
 	byOutcome map[string]map[string]int
 	crossing  crossing
+	contract  map[string]bool // The parts of the contract that were used.
 }
 
-func newTally() *tally { return &tally{byOutcome: map[string]map[string]int{}} }
+func newTally() *tally {
+	return &tally{byOutcome: map[string]map[string]int{}, contract: map[string]bool{}}
+}
 
 // A report is the result of one world, for the tally and for a parent process.
 type report struct {
@@ -118,6 +121,7 @@ type report struct {
 	Features []string       `json:"features,omitempty"`
 	Outcomes map[string]int `json:"outcomes,omitempty"`
 	Jobs     []crossedJob   `json:"jobs,omitempty"`
+	Contract []string       `json:"contract,omitempty"`
 	Writes   int            `json:"writes"`
 	Micros   int64          `json:"micros"`
 	Digest   string         `json:"digest,omitempty"`
@@ -136,7 +140,9 @@ func (e *aftermath) report() report {
 		r.Features = append(r.Features, "fault: "+string(f))
 	}
 	for what, is := range e.reached {
-		if is {
+		if part, ok := strings.CutPrefix(what, usedPart); ok {
+			r.Contract = append(r.Contract, part)
+		} else if is {
 			r.Features = append(r.Features, "reached: "+what)
 		}
 	}
@@ -157,6 +163,9 @@ func (t *tally) add(r report) {
 	t.writes += r.Writes
 	if len(r.Breaches) > 0 {
 		t.broken++
+	}
+	for _, part := range r.Contract {
+		t.contract[part] = true
 	}
 	happened := map[string]bool{}
 	for _, f := range r.Features {

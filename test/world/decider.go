@@ -115,6 +115,9 @@ func (d decider) ask(ctx context.Context, key string, req, received, resp proto.
 		}
 	}
 	d.judgeRequeue(received, answer)
+	if f != engineEarlier {
+		d.used(received, answer)
+	}
 	if at := laterThanTheCalendar(answer.ProtoReflect()); at != nil {
 		d.broken("I11", fmt.Sprintf("an answer names the time %s, and no timestamp is later than the year 9999", at.AsTime()))
 	}

@@ -150,6 +150,9 @@ func simulate(t *testing.T) {
 	if err := c.play(t); err != nil {
 		t.Error(err)
 	}
+	if unused := total.unused(); total.worlds >= 500 && len(unused) > 0 {
+		t.Errorf("no world uses these parts of the contract: %s", unused)
+	}
 	fmt.Fprintln(os.Stderr, progress(total, time.Since(began)))
 	t.Logf("%s\n%s\n%s\n%s\nslowest: world %d, %s", progress(total, time.Since(began)), total, total.crossing.table(*eachFlag), twice, slowest.seed, slowest.took)
 }
