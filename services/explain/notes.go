@@ -15,6 +15,7 @@ import (
 func (w *work) notes() {
 	restarts, _ := w.restarts(false)
 	cron, byHand := cronOwner(w.Job), !isRun(w.Job)
+	unfinished := w.State != Complete && w.State != Failed && w.State != Deleting
 	for _, n := range []struct {
 		applies bool
 		topic   string
@@ -63,11 +64,11 @@ func (w *work) notes() {
 			"The Job belongs to the CronJob " + cron + ", which deletes it when newer runs have ended and its history limits ask for that.",
 		},
 		{
-			!w.over() && cron != "" && byHand, "concurrencyPolicy",
+			unfinished && cron != "" && byHand, "concurrencyPolicy",
 			"Somebody created the Job from the CronJob " + cron + ". Its concurrencyPolicy does not count it: runs start beside it, and none deletes it. An event UnexpectedJob on the CronJob means this Job, and no fault.",
 		},
 		{
-			!w.over() && cron != "" && !byHand, "concurrencyPolicy",
+			unfinished && cron != "" && !byHand, "concurrencyPolicy",
 			"The Job is a run of the CronJob " + cron + ". If its concurrencyPolicy is Replace, the next run deletes this one.",
 		},
 		{
