@@ -1,7 +1,6 @@
 package cronjob
 
 import (
-
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 

@@ -15,7 +15,6 @@ import (
 func (w *work) notes() {
 	restarts, _ := w.restarts(false)
 	cron, byHand := cronOwner(w.Job), !isRun(w.Job)
-	unfinished := w.State != Complete && w.State != Failed && w.State != Deleting
 	for _, n := range []struct {
 		applies bool
 		topic   string
@@ -64,11 +63,11 @@ func (w *work) notes() {
 			"The Job belongs to the CronJob " + cron + ", which deletes it when newer runs have ended and its history limits ask for that.",
 		},
 		{
-			unfinished && cron != "" && byHand, "concurrencyPolicy",
+			w.unfinished() && cron != "" && byHand, "concurrencyPolicy",
 			"Somebody created the Job from the CronJob " + cron + ". Its concurrencyPolicy does not count it: runs start beside it, and none deletes it. An event UnexpectedJob on the CronJob means this Job, and no fault.",
 		},
 		{
-			unfinished && cron != "" && !byHand, "concurrencyPolicy",
+			w.unfinished() && cron != "" && !byHand, "concurrencyPolicy",
 			"The Job is a run of the CronJob " + cron + ". If its concurrencyPolicy is Replace, the next run deletes this one.",
 		},
 		{
@@ -84,6 +83,11 @@ func (w *work) notes() {
 	if s := w.oneOpenSidecar(); s != "" {
 		w.Report.Notes = append(w.Report.Notes, Note{"sidecars", fmt.Sprintf("A Job is open until every container of its pods has ended. %s", s)})
 	}
+}
+
+// unfinished reports whether the Job may still be deleted because a newer run begins.
+func (w *work) unfinished() bool {
+	return w.State != Complete && w.State != Failed && w.State != Deleting
 }
 
 // cronOwner is the CronJob that controls the Job; empty if none does.
