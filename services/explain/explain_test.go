@@ -353,7 +353,7 @@ func TestAJobThatDoesNotGoOn(t *testing.T) {
 			})},
 			state: explain.Suspended,
 			says: []string{
-				"headline: The Job has been suspended since 2026-05-04T11:58:00Z (2m ago): it has no pods until spec.suspend is false.", "change: Set spec.suspend to false: kubectl patch job/job -n ns",
+				"headline: The Job has been suspended since 2026-05-04T11:58:00Z (2m ago): it gets no pods until spec.suspend is false.", "change: Set spec.suspend to false: kubectl patch job/job -n ns",
 				"note: activeDeadlineSeconds", "end: Failed (DeadlineExceeded) when it has been active for 60s",
 			},
 		},

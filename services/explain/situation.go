@@ -139,7 +139,7 @@ func (w *work) suspended() bool {
 		return w.say(Suspended, "The Job %s: it waits for a place in the queue %q.", suspended, queue)
 	}
 	w.advise("Set spec.suspend to false: kubectl patch job/%s -n %s -p '{\"spec\":{\"suspend\":false}}'", w.Name, w.Namespace)
-	return w.say(Suspended, "The Job %s: it has no pods until spec.suspend is false.", suspended)
+	return w.say(Suspended, "The Job %s: it gets no pods until spec.suspend is false.", suspended)
 }
 
 func (w *work) paused() bool {

@@ -73,7 +73,7 @@ func TestExplain(t *testing.T) {
 		},
 		"suspended": {
 			spec:  batchv1.JobSpec{Suspend: new(true), Template: shell("true", corev1.RestartPolicyNever)},
-			state: "Suspended", want: []string{"it has no pods until spec.suspend is false"},
+			state: "Suspended", want: []string{"it gets no pods until spec.suspend is false"},
 		},
 		"deadline": {
 			spec:  batchv1.JobSpec{ActiveDeadlineSeconds: new(int64(1)), Template: shell("sleep 600", corev1.RestartPolicyNever)},
