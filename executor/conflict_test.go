@@ -2,6 +2,7 @@ package executor
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,9 +33,10 @@ func TestAfterAConflictTheJobIsDecidedOnAtOnceIfItHasChanged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := newServer(testJob())
-			writes := 0
+			var writes atomic.Int64
 			server.Failures["update jobs/status"] = func(n int) error {
-				if writes = n; n > tc.conflicts {
+				writes.Store(int64(n))
+				if n > tc.conflicts {
 					return nil
 				}
 				tc.change(server, n)
@@ -51,13 +53,13 @@ func TestAfterAConflictTheJobIsDecidedOnAtOnceIfItHasChanged(t *testing.T) {
 			inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
 				time.Sleep(500 * time.Millisecond)
 				synctest.Wait()
-				if writes != tc.want {
-					t.Errorf("%d status writes in half a second, want %d", writes, tc.want)
+				if n := int(writes.Load()); n != tc.want {
+					t.Errorf("%d status writes in half a second, want %d", n, tc.want)
 				}
 				time.Sleep(10 * time.Second)
 				synctest.Wait()
-				if most := tc.want + 4; writes > most {
-					t.Errorf("%d status writes in ten seconds, want at most %d", writes, most)
+				if n, most := int(writes.Load()), tc.want+4; n > most {
+					t.Errorf("%d status writes in ten seconds, want at most %d", n, most)
 				}
 			})
 		})
