@@ -24,7 +24,7 @@ spec:
       restartPolicy: Never
       containers: [{name: main, image: busybox}]
 `
-	const bad = good + `      dnsPolicy: None
+	const bad = good + `      volumes: [{name: disk, iscsi: {targetPortal: "192.0.2.1:3260", iqn: wrong, lun: 0}}]
 ---
 apiVersion: batch/v1
 kind: CronJob
@@ -38,7 +38,7 @@ spec:
         spec:
           restartPolicy: Never
           containers: [{name: main, image: busybox}]
-          dnsPolicy: None
+          volumes: [{name: disk, iscsi: {targetPortal: "192.0.2.1:3260", iqn: wrong, lun: 0}}]
 `
 	file := filepath.Join(t.TempDir(), "tried.yaml")
 	for name, tc := range map[string]struct {
@@ -50,7 +50,7 @@ spec:
 		"without a dry run": {manifest: bad},
 		"taken":             {manifest: good, args: []string{"--dry-run=server"}},
 		"refused": {manifest: bad, args: []string{"--dry-run=server"}, code: 1, want: []string{
-			":7: error: spec.template.spec.dnsConfig: Required value", ":21: error: spec.jobTemplate.spec.template.spec.dnsConfig: Required value",
+			":10: error: spec.template.spec.volumes[0].iscsi.iqn: Invalid value", ":24: error: spec.jobTemplate.spec.template.spec.volumes[0].iscsi.iqn: Invalid value",
 		}},
 		"in a namespace that is not there": {manifest: good, args: []string{"--dry-run=server", "--namespace=nowhere"}, code: 1, want: []string{
 			`:1: error: object: namespaces "nowhere" not found [dry-run]`,

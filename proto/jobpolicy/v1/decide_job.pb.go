@@ -426,8 +426,9 @@ type DecideJobRequest struct {
 	// spec.suspend true. Read only if the Job has no start time, no condition Suspended,
 	// and is not suspended: then it was created suspended, and resumed before a status
 	// said so. The decision starts the Job, and says both: the events Suspended and
-	// Resumed, and the condition Suspended with status FALSE.
-	SeenSuspended bool `protobuf:"varint,18,opt,name=seen_suspended,json=seenSuspended,proto3" json:"seen_suspended,omitempty"`
+	// Resumed, and the condition Suspended with status FALSE. An engine that does not know
+	// this field starts the Job, too, and says neither.
+	SeenSuspended bool `protobuf:"varint,1000,opt,name=seen_suspended,json=seenSuspended,proto3" json:"seen_suspended,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1632,7 +1633,7 @@ var File_jobpolicy_v1_decide_job_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\n" +
-	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x16jobpolicy/v1/pod.proto\x1a\x17jobpolicy/v1/rule.proto\"\xf3\a\n" +
+	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x16jobpolicy/v1/pod.proto\x1a\x17jobpolicy/v1/rule.proto\"\xf4\a\n" +
 	"\x10DecideJobRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12,\n" +
@@ -1652,8 +1653,8 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\bsettings\x18\x0e \x01(\v2\x16.jobpolicy.v1.SettingsR\bsettings\x124\n" +
 	"\tdeferrals\x18\x0f \x03(\v2\x16.jobpolicy.v1.DeferralR\tdeferrals\x12-\n" +
 	"\x12namespace_deleting\x18\x10 \x01(\bR\x11namespaceDeleting\x12m\n" +
-	"\x15namespace_annotations\x18\x11 \x03(\v28.jobpolicy.v1.DecideJobRequest.NamespaceAnnotationsEntryR\x14namespaceAnnotations\x12%\n" +
-	"\x0eseen_suspended\x18\x12 \x01(\bR\rseenSuspended\x1aG\n" +
+	"\x15namespace_annotations\x18\x11 \x03(\v28.jobpolicy.v1.DecideJobRequest.NamespaceAnnotationsEntryR\x14namespaceAnnotations\x12&\n" +
+	"\x0eseen_suspended\x18\xe8\a \x01(\bR\rseenSuspended\x1aG\n" +
 	"\x19NamespaceAnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01J\x04\b\f\x10\rR\tfreshness\"\xd5\x03\n" +

@@ -78,7 +78,7 @@ func TestBrokenHistoriesAreNoticed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var pods []*podLife
 			if tc.pod != nil {
-				pods = []*podLife{{life[*corev1.Pod]{versions: tc.pod, gone: tc.gone}}}
+				pods = []*podLife{{life: life[*corev1.Pod]{versions: tc.pod, gone: tc.gone}}}
 			}
 			found := brokenInJob(&jobLife{versions: tc.jobs}, pods)
 			if !slices.ContainsFunc(found, func(problem string) bool { return strings.Contains(problem, tc.want) }) {

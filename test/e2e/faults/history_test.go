@@ -25,6 +25,8 @@ type history struct {
 	mu   sync.Mutex
 	jobs map[types.UID]*jobLife
 	pods map[types.UID]*podLife
+	// namespaceGone: see podLife.
+	namespaceGone time.Time
 }
 
 // A life is the versions of one object; gone is the version of its deletion.
@@ -35,7 +37,11 @@ type life[T metav1.Object] struct {
 
 type jobLife = life[*batchv1.Job]
 
-type podLife struct{ life[*corev1.Pod] }
+type podLife struct {
+	life[*corev1.Pod]
+	// namespaceGone is when the deletion of the namespace was requested; zero: it was not.
+	namespaceGone time.Time
+}
 
 // watchHistory watches a new namespace until stop is called.
 func watchHistory(namespace string) (*history, error) {
@@ -89,6 +95,13 @@ func (l *life[T]) see(o T, gone bool) {
 		return
 	}
 	l.versions = append(l.versions, o)
+}
+
+// namespaceGoes records that the deletion of the namespace is requested now.
+func (h *history) namespaceGoes() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.namespaceGone = time.Now()
 }
 
 // caughtUp waits until the deletion of everything that was seen has been seen.

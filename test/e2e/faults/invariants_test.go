@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +22,7 @@ func (h *history) problems() []string {
 		var pods []*podLife
 		for _, pod := range h.pods {
 			if ownedBy(pod.versions[0], uid) {
+				pod.namespaceGone = h.namespaceGone
 				pods = append(pods, pod)
 			}
 		}
@@ -175,8 +177,8 @@ func brokenEnd(previous, job *batchv1.Job, pods []*podLife) []string {
 }
 
 // brokenRelease: an ended pod is released only after the Job's status accounts for it
-// (I1). Exceptions are failures that a policy may ignore, and pods that are deleted
-// because the Job has succeeded without them.
+// (I1). Exceptions are failures that a policy may ignore, pods that are deleted
+// because the Job has succeeded without them, and pods that are deleted with their namespace.
 func brokenRelease(life *jobLife, pod *podLife) []string {
 	at, released := pod.release()
 	if at == 0 || !ended(released) {
@@ -193,6 +195,9 @@ func brokenRelease(life *jobLife, pod *podLife) []string {
 		return nil
 	}
 	if released.DeletionTimestamp != nil && isTrue(job, batchv1.JobSuccessCriteriaMet) {
+		return nil
+	}
+	if goes := pod.namespaceGone; !goes.IsZero() && released.DeletionTimestamp != nil && !released.DeletionTimestamp.Time.Before(goes.Truncate(time.Second)) {
 		return nil
 	}
 	return []string{fmt.Sprintf("pod %s (%s) was released before the status accounts for it: %s", released.Name, released.Status.Phase, describe(job))}

@@ -111,6 +111,7 @@ func (l *lab) close() {
 func (l *lab) deleteNamespace() {
 	ctx := context.Background()
 	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
+	l.seen.namespaceGoes()
 	if err := client.CoreV1().Namespaces().Delete(ctx, l.namespace, metav1.DeleteOptions{}); err != nil {
 		l.Errorf("delete namespace: %v", err)
 		return

@@ -100,7 +100,7 @@ const (
 // does not know. It ignores only:
 //
 //   - fields with the numbers 1000 to 1999, of any message in a request. Only fields
-//     that change no decision get such a number;
+//     get such a number without which a decision is right, and only says less;
 //   - unknown values of Deferral.step (see Step);
 //   - everything in GetServerInfoRequest.
 //
@@ -405,7 +405,7 @@ func (c *policyServiceClient) GetServerInfo(ctx context.Context, in *v1.GetServe
 // does not know. It ignores only:
 //
 //   - fields with the numbers 1000 to 1999, of any message in a request. Only fields
-//     that change no decision get such a number;
+//     get such a number without which a decision is right, and only says less;
 //   - unknown values of Deferral.step (see Step);
 //   - everything in GetServerInfoRequest.
 //
