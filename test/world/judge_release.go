@@ -88,9 +88,10 @@ func (j *judge) leavesWithJob(r *jobRecord, p *podRecord) bool {
 	return (!r.deletedAt.IsZero() || j.namespaceGoes(r)) && !p.deletedAt.IsZero() && !decidedBefore && r.entries[p.uid] == nil
 }
 
-// stoppedWithJob also says that every view which shows the pod's end shows its deletion.
+// stoppedWithJob also says that every view which shows the pod's end shows its deletion, and that no
+// verdict was declared since: after one, such as that of the deadline, all pods that are left count.
 func (j *judge) stoppedWithJob(r *jobRecord, p *podRecord) bool {
-	return r.job.DeletionTimestamp != nil && j.leavesWithJob(r, p) && (p.first == nil || p.first.DeletionTimestamp != nil)
+	return r.job.DeletionTimestamp != nil && r.decidedAt.IsZero() && j.leavesWithJob(r, p) && (p.first == nil || p.first.DeletionTimestamp != nil)
 }
 
 // ignored reports whether the pod failure policy ignores the pod's failure, by the pod's
