@@ -44,8 +44,7 @@ func stepFailed(err error) bool { return errors.Is(err, errCreation) || errors.I
 // apply does what a decision says, and says when to reconcile the Job again.
 func (a *applier) apply(ctx context.Context, s *state.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) (controller.Result, error) {
 	requeue := a.cfg.requeueAfter(snap, d)
-	switch d.GetDisposition() {
-	case jobpolicyv1.Disposition_DISPOSITION_SETTLED:
+	if d.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_SETTLED {
 		if !snap.deferred() {
 			s.Refusals.Over(writes.CreatePod, writes.DeletePod, writes.UpdateStatus)
 		}

@@ -2,7 +2,6 @@ package api
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -10,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"jobpolicy.dev/executor/wire"
 )
 
 // indexAnnotations are the annotations of podcache.Indexing.
@@ -85,7 +86,7 @@ func alteredOwner(kind string, sent, stored metav1.Object) *AlteredError {
 		return nil
 	case is == nil:
 		return none.add(kind, "ownerReferences", " has no controller, want %s %s", was.Kind, was.Name)
-	case is.UID != was.UID || is.Kind != was.Kind || is.Name != was.Name || path.Dir(is.APIVersion) != path.Dir(was.APIVersion):
+	case is.UID != was.UID || is.Name != was.Name || wire.KindOf(is) != wire.KindOf(was):
 		return none.add(kind, "ownerReferences", " names the controller %.60s %.60s (UID %.40s), want %s %s (UID %s)", is.Kind, is.Name, is.UID, was.Kind, was.Name, was.UID)
 	}
 	return nil
