@@ -45,7 +45,7 @@ type Config struct {
 
 	// Settings are sent to the engine with every request. With gang_scheduling, the executor
 	// creates a Workload and a PodGroup for each Job whose pods are of use only together. The
-	// API server must then serve scheduling.k8s.io/v1alpha2, or the caches never fill.
+	// API server must then serve scheduling.k8s.io/v1beta1, or the caches never fill.
 	// atomic_release must not be set, because the executor releases pods one by one. Default:
 	// the engine's defaults.
 	Settings *jobpolicyv1.Settings

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -44,7 +44,7 @@ func gangDecision(mayCreate bool) *jobpolicyv1.DecideJobResponse {
 }
 
 // aWorkload refers to the Job and is controlled by it, unless changed.
-func aWorkload(name string, change ...func(*schedulingv1alpha2.Workload)) *schedulingv1alpha2.Workload {
+func aWorkload(name string, change ...func(*schedulingv1beta1.Workload)) *schedulingv1beta1.Workload {
 	w := gang.NewWorkload(testJob(gangJob), 2)
 	w.Name, w.UID = name, types.UID("uid of "+name)
 	for _, f := range change {
@@ -55,7 +55,7 @@ func aWorkload(name string, change ...func(*schedulingv1alpha2.Workload)) *sched
 
 // aPodGroup is of the Workload "theirs", and controlled by the Job, unless
 // changed.
-func aPodGroup(name string, change ...func(*schedulingv1alpha2.PodGroup)) *schedulingv1alpha2.PodGroup {
+func aPodGroup(name string, change ...func(*schedulingv1beta1.PodGroup)) *schedulingv1beta1.PodGroup {
 	g := gang.NewPodGroup(testJob(gangJob), aWorkload("theirs"))
 	g.Name = name
 	for _, f := range change {
@@ -105,29 +105,27 @@ func checkGang(t *testing.T, s *server, name string) {
 	t.Helper()
 	yes := true
 	job := metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: testUID(1), Controller: &yes, BlockOwnerDeletion: &yes}
-	policy := schedulingv1alpha2.PodGroupSchedulingPolicy{Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: 2}}
-	w, err := s.SchedulingV1alpha2().Workloads("ns").Get(t.Context(), gang.WorkloadName(testJob()), metav1.GetOptions{})
+	policy := schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: 2}}
+	w, err := s.SchedulingV1beta1().Workloads("ns").Get(t.Context(), gang.WorkloadName(testJob()), metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantSpec := schedulingv1alpha2.WorkloadSpec{
-		ControllerRef:     &schedulingv1alpha2.TypedLocalObjectReference{APIGroup: "batch", Kind: "Job", Name: "job"},
-		PodGroupTemplates: []schedulingv1alpha2.PodGroupTemplate{{Name: "job-pgt-0", SchedulingPolicy: policy}},
+	wantSpec := schedulingv1beta1.WorkloadSpec{
+		ControllerRef:     &schedulingv1beta1.TypedLocalObjectReference{APIGroup: "batch", Kind: "Job", Name: "job"},
+		PodGroupTemplates: []schedulingv1beta1.PodGroupTemplate{{Name: "job-pgt-0", SchedulingPolicy: policy}},
 	}
 	if diff := cmp.Diff(wantSpec, w.Spec) + cmp.Diff([]metav1.OwnerReference{job}, w.OwnerReferences); diff != "" {
 		t.Errorf("Workload (-want +got):\n%s", diff)
 	}
-	g, err := s.SchedulingV1alpha2().PodGroups("ns").Get(t.Context(), name, metav1.GetOptions{})
+	g, err := s.SchedulingV1beta1().PodGroups("ns").Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantGroup := schedulingv1alpha2.PodGroupSpec{
-		PodGroupTemplateRef: &schedulingv1alpha2.PodGroupTemplateReference{
-			Workload: &schedulingv1alpha2.WorkloadPodGroupTemplateReference{WorkloadName: w.Name, PodGroupTemplateName: "job-pgt-0"},
-		},
+	wantGroup := schedulingv1beta1.PodGroupSpec{
+		WorkloadRef:      &schedulingv1beta1.WorkloadReference{WorkloadName: w.Name, TemplateName: "job-pgt-0"},
 		SchedulingPolicy: policy,
 	}
-	owners := []metav1.OwnerReference{job, {APIVersion: "scheduling.k8s.io/v1alpha2", Kind: "Workload", Name: w.Name, UID: w.UID}}
+	owners := []metav1.OwnerReference{job, {APIVersion: "scheduling.k8s.io/v1beta1", Kind: "Workload", Name: w.Name, UID: w.UID}}
 	if diff := cmp.Diff(wantGroup, g.Spec) + cmp.Diff(owners, g.OwnerReferences); diff != "" {
 		t.Errorf("PodGroup (-want +got):\n%s", diff)
 	}
@@ -173,20 +171,20 @@ func TestWhatThereIsOfAGangIsUsed(t *testing.T) {
 		},
 		"left of an earlier Job of this name": {
 			objects: []runtime.Object{
-				aWorkload("theirs", func(w *schedulingv1alpha2.Workload) { earlier(w.OwnerReferences) }),
-				aPodGroup("group", func(g *schedulingv1alpha2.PodGroup) { earlier(g.OwnerReferences) }),
+				aWorkload("theirs", func(w *schedulingv1beta1.Workload) { earlier(w.OwnerReferences) }),
+				aPodGroup("group", func(g *schedulingv1beta1.PodGroup) { earlier(g.OwnerReferences) }),
 			},
 			wantGroup: ownGroup, want: after("create workloads", "create podgroups"),
 		},
 		"no Workload, and the Job has begun": {begun: true, wantGroup: "none", want: pods},
 		"a Workload that the Job does not control": {
-			objects:   []runtime.Object{aWorkload("theirs", func(w *schedulingv1alpha2.Workload) { w.OwnerReferences = nil })},
+			objects:   []runtime.Object{aWorkload("theirs", func(w *schedulingv1beta1.Workload) { w.OwnerReferences = nil })},
 			wantGroup: "none", want: pods,
 		},
 		"two Workloads":                     {objects: []runtime.Object{aWorkload("theirs"), aWorkload("another")}, wantGroup: "none", want: pods},
 		"a Workload with several templates": {objects: []runtime.Object{aWorkload("theirs", twoTemplates)}, wantGroup: "none", want: pods},
 		"a PodGroup that the Job does not control": {
-			objects:   []runtime.Object{aWorkload("theirs"), aPodGroup("group", func(g *schedulingv1alpha2.PodGroup) { g.OwnerReferences = nil })},
+			objects:   []runtime.Object{aWorkload("theirs"), aPodGroup("group", func(g *schedulingv1beta1.PodGroup) { g.OwnerReferences = nil })},
 			wantGroup: "none", want: pods,
 		},
 		"two PodGroups": {
@@ -198,8 +196,8 @@ func TestWhatThereIsOfAGangIsUsed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(append(tc.objects, testJob(gangJob))...)
 			if tc.unseen {
-				s.hide("workloads", &schedulingv1alpha2.WorkloadList{})
-				s.hide("podgroups", &schedulingv1alpha2.PodGroupList{})
+				s.hide("workloads", &schedulingv1beta1.WorkloadList{})
+				s.hide("podgroups", &schedulingv1beta1.PodGroupList{})
 			}
 			decider := &script{Answers: []reply{applying(gangDecision(!tc.begun))}}
 			start(t, gangConfig(s, decider))
@@ -215,7 +213,7 @@ func TestWhatThereIsOfAGangIsUsed(t *testing.T) {
 // earlier makes an owner an earlier Job of the same name.
 func earlier(refs []metav1.OwnerReference) { refs[0].UID, refs[0].APIVersion = testUID(99), "batch/v2" }
 
-func twoTemplates(w *schedulingv1alpha2.Workload) {
+func twoTemplates(w *schedulingv1beta1.Workload) {
 	second := w.Spec.PodGroupTemplates[0]
 	second.Name = "second"
 	w.Spec.PodGroupTemplates = append(w.Spec.PodGroupTemplates, second)
@@ -289,7 +287,7 @@ func TestWithoutTheGateNothingIsReadOrMade(t *testing.T) {
 		t.Errorf("writes; the first answer breaks the contract (-want +got):\n%s", diff)
 	}
 	for _, action := range s.Actions() {
-		if action.GetResource().Group == schedulingv1alpha2.GroupName {
+		if action.GetResource().Group == schedulingv1beta1.GroupName {
 			t.Errorf("%s %s", action.GetVerb(), action.GetResource().Resource)
 		}
 	}

@@ -14,10 +14,10 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	schedulinginformers "k8s.io/client-go/informers/scheduling/v1alpha2"
+	schedulinginformers "k8s.io/client-go/informers/scheduling/v1beta1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
@@ -62,7 +62,7 @@ type Gangs struct {
 }
 
 // New returns Gangs. Their informers need an API server that serves
-// scheduling.k8s.io/v1alpha2, and permission to read it.
+// scheduling.k8s.io/v1beta1, and permission to read it.
 func New(cfg Config) (*Gangs, error) {
 	g := &Gangs{
 		cfg: cfg,
@@ -92,7 +92,7 @@ func (g *Gangs) Informers() []*informer.Set {
 }
 
 func workloadsByJob(obj any) ([]string, error) {
-	w, ok := obj.(*schedulingv1alpha2.Workload)
+	w, ok := obj.(*schedulingv1beta1.Workload)
 	if !ok || w.Spec.ControllerRef == nil || w.Spec.ControllerRef.APIGroup != batchv1.GroupName || w.Spec.ControllerRef.Kind != wire.JobKind.Kind {
 		return nil, nil
 	}
@@ -100,11 +100,11 @@ func workloadsByJob(obj any) ([]string, error) {
 }
 
 func podGroupsByWorkload(obj any) ([]string, error) {
-	g, ok := obj.(*schedulingv1alpha2.PodGroup)
-	if !ok || g.Spec.PodGroupTemplateRef == nil || g.Spec.PodGroupTemplateRef.Workload == nil {
+	g, ok := obj.(*schedulingv1beta1.PodGroup)
+	if !ok || g.Spec.WorkloadRef == nil {
 		return nil, nil
 	}
-	return []string{g.Namespace + "/" + g.Spec.PodGroupTemplateRef.Workload.WorkloadName}, nil
+	return []string{g.Namespace + "/" + g.Spec.WorkloadRef.WorkloadName}, nil
 }
 
 // Ensure finds or creates the PodGroup for a Job's pods and returns its name. The name is
@@ -137,8 +137,8 @@ func (g *Gangs) Ensure(ctx context.Context, refusals *writes.Refusals, job *batc
 }
 
 // workload finds or creates the Job's Workload.
-func (g *Gangs) workload(ctx context.Context, of api.Subject, job *batchv1.Job, want *jobpolicyv1.Gang) (*schedulingv1alpha2.Workload, error) {
-	found, err := gangObjects[*schedulingv1alpha2.Workload](g.workloads, job, job.Name)
+func (g *Gangs) workload(ctx context.Context, of api.Subject, job *batchv1.Job, want *jobpolicyv1.Gang) (*schedulingv1beta1.Workload, error) {
+	found, err := gangObjects[*schedulingv1beta1.Workload](g.workloads, job, job.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (g *Gangs) workload(ctx context.Context, of api.Subject, job *batchv1.Job, 
 	return g.readWorkload(ctx, job)
 }
 
-func (g *Gangs) createWorkload(ctx context.Context, of api.Subject, job *batchv1.Job, minCount int32) (*schedulingv1alpha2.Workload, error) {
+func (g *Gangs) createWorkload(ctx context.Context, of api.Subject, job *batchv1.Job, minCount int32) (*schedulingv1beta1.Workload, error) {
 	w, err := g.cfg.API.CreateWorkload(ctx, of, NewWorkload(job, minCount))
 	if apierrors.IsAlreadyExists(err) {
 		found, readErr := g.readWorkload(ctx, job)
@@ -171,7 +171,7 @@ func (g *Gangs) createWorkload(ctx context.Context, of api.Subject, job *batchv1
 }
 
 // readWorkload reads the Job's Workload from the API server: the cache may not show it yet.
-func (g *Gangs) readWorkload(ctx context.Context, job *batchv1.Job) (*schedulingv1alpha2.Workload, error) {
+func (g *Gangs) readWorkload(ctx context.Context, job *batchv1.Job) (*schedulingv1beta1.Workload, error) {
 	w, err := g.cfg.API.Workload(ctx, job.Namespace, WorkloadName(job))
 	if errors.Is(err, api.ErrGone) {
 		return nil, errNoWorkload
@@ -182,7 +182,7 @@ func (g *Gangs) readWorkload(ctx context.Context, job *batchv1.Job) (*scheduling
 	return checkWorkload(job, w)
 }
 
-func checkWorkload(job *batchv1.Job, w *schedulingv1alpha2.Workload) (*schedulingv1alpha2.Workload, error) {
+func checkWorkload(job *batchv1.Job, w *schedulingv1beta1.Workload) (*schedulingv1beta1.Workload, error) {
 	if !metav1.IsControlledBy(w, job) {
 		return nil, fmt.Errorf("the Job does not control Workload %s: %w", w.Name, errNoGang)
 	}
@@ -193,8 +193,8 @@ func checkWorkload(job *batchv1.Job, w *schedulingv1alpha2.Workload) (*schedulin
 }
 
 // podGroup finds or creates the PodGroup of the Workload's only template.
-func (g *Gangs) podGroup(ctx context.Context, of api.Subject, job *batchv1.Job, w *schedulingv1alpha2.Workload) (string, error) {
-	found, err := gangObjects[*schedulingv1alpha2.PodGroup](g.podGroups, job, w.Name)
+func (g *Gangs) podGroup(ctx context.Context, of api.Subject, job *batchv1.Job, w *schedulingv1beta1.Workload) (string, error) {
+	found, err := gangObjects[*schedulingv1beta1.PodGroup](g.podGroups, job, w.Name)
 	if err != nil {
 		return "", err
 	}
@@ -211,7 +211,7 @@ func (g *Gangs) podGroup(ctx context.Context, of api.Subject, job *batchv1.Job, 
 	return checkPodGroup(job, made)
 }
 
-func checkPodGroup(job *batchv1.Job, group *schedulingv1alpha2.PodGroup) (string, error) {
+func checkPodGroup(job *batchv1.Job, group *schedulingv1beta1.PodGroup) (string, error) {
 	if !metav1.IsControlledBy(group, job) {
 		return "", fmt.Errorf("the Job does not control PodGroup %s: %w", group.Name, errNoGang)
 	}

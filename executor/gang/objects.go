@@ -7,7 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -15,21 +15,21 @@ import (
 )
 
 // NewWorkload is the Workload of a Job: one template, for all its pods.
-func NewWorkload(job *batchv1.Job, minCount int32) *schedulingv1alpha2.Workload {
-	return &schedulingv1alpha2.Workload{
+func NewWorkload(job *batchv1.Job, minCount int32) *schedulingv1beta1.Workload {
+	return &schedulingv1beta1.Workload{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            WorkloadName(job),
 			Namespace:       job.Namespace,
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, wire.JobKind)},
 		},
-		Spec: schedulingv1alpha2.WorkloadSpec{
-			ControllerRef: &schedulingv1alpha2.TypedLocalObjectReference{
+		Spec: schedulingv1beta1.WorkloadSpec{
+			ControllerRef: &schedulingv1beta1.TypedLocalObjectReference{
 				APIGroup: batchv1.GroupName, Kind: wire.JobKind.Kind, Name: job.Name,
 			},
-			PodGroupTemplates: []schedulingv1alpha2.PodGroupTemplate{{
+			PodGroupTemplates: []schedulingv1beta1.PodGroupTemplate{{
 				Name: templateName(job),
-				SchedulingPolicy: schedulingv1alpha2.PodGroupSchedulingPolicy{
-					Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: minCount},
+				SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{
+					Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: minCount},
 				},
 			}},
 		},
@@ -38,23 +38,19 @@ func NewWorkload(job *batchv1.Job, minCount int32) *schedulingv1alpha2.Workload 
 
 // NewPodGroup is the PodGroup of a Workload's first template. The Job controls it. The
 // Workload is an owner, too; that does not delay the Workload's deletion.
-func NewPodGroup(job *batchv1.Job, w *schedulingv1alpha2.Workload) *schedulingv1alpha2.PodGroup {
+func NewPodGroup(job *batchv1.Job, w *schedulingv1beta1.Workload) *schedulingv1beta1.PodGroup {
 	template := &w.Spec.PodGroupTemplates[0]
-	return &schedulingv1alpha2.PodGroup{
+	return &schedulingv1beta1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:      PodGroupName(w.Name, template.Name),
 			Namespace: job.Namespace,
 			OwnerReferences: []metav1.OwnerReference{
 				*metav1.NewControllerRef(job, wire.JobKind),
-				{APIVersion: schedulingv1alpha2.SchemeGroupVersion.String(), Kind: "Workload", Name: w.Name, UID: w.UID},
+				{APIVersion: schedulingv1beta1.SchemeGroupVersion.String(), Kind: "Workload", Name: w.Name, UID: w.UID},
 			},
 		},
-		Spec: schedulingv1alpha2.PodGroupSpec{
-			PodGroupTemplateRef: &schedulingv1alpha2.PodGroupTemplateReference{
-				Workload: &schedulingv1alpha2.WorkloadPodGroupTemplateReference{
-					WorkloadName: w.Name, PodGroupTemplateName: template.Name,
-				},
-			},
+		Spec: schedulingv1beta1.PodGroupSpec{
+			WorkloadRef:      &schedulingv1beta1.WorkloadReference{WorkloadName: w.Name, TemplateName: template.Name},
 			SchedulingPolicy: *template.SchedulingPolicy.DeepCopy(),
 		},
 	}

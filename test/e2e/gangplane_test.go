@@ -8,7 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,7 +38,7 @@ func startGangPlane(t *testing.T) *gangPlane {
 		WithoutEngine:                true,
 		ControllerManagerControllers: strings.Replace(cluster.DefaultControllers, ",-job-controller", "", 1),
 		ExtraArgs: map[string][]string{
-			cluster.APIServer:         {gates, "--runtime-config=scheduling.k8s.io/v1alpha2=true"},
+			cluster.APIServer:         {gates, "--runtime-config=scheduling.k8s.io/v1beta1=true"},
 			cluster.ControllerManager: {gates},
 			cluster.Scheduler:         {gates},
 			cluster.Executor:          {gangExecutorGates, "--replace-builtin=false", "--pod-failure-backoff=1s"},
@@ -140,13 +140,13 @@ func (g *gangPlane) replaceFirstPod(t *testing.T, job *batchv1.Job) {
 }
 
 // gangs lists the Workloads and PodGroups of a namespace.
-func (g *gangPlane) gangs(t *testing.T, namespace string) ([]schedulingv1alpha2.Workload, []schedulingv1alpha2.PodGroup) {
+func (g *gangPlane) gangs(t *testing.T, namespace string) ([]schedulingv1beta1.Workload, []schedulingv1beta1.PodGroup) {
 	t.Helper()
-	workloads, err := g.client.SchedulingV1alpha2().Workloads(namespace).List(t.Context(), metav1.ListOptions{})
+	workloads, err := g.client.SchedulingV1beta1().Workloads(namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	groups, err := g.client.SchedulingV1alpha2().PodGroups(namespace).List(t.Context(), metav1.ListOptions{})
+	groups, err := g.client.SchedulingV1beta1().PodGroups(namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func (g *gangPlane) gangs(t *testing.T, namespace string) ([]schedulingv1alpha2.
 }
 
 // onlyGang returns the only Workload and the only PodGroup of a namespace.
-func (g *gangPlane) onlyGang(t *testing.T, namespace string) (*schedulingv1alpha2.Workload, *schedulingv1alpha2.PodGroup) {
+func (g *gangPlane) onlyGang(t *testing.T, namespace string) (*schedulingv1beta1.Workload, *schedulingv1beta1.PodGroup) {
 	t.Helper()
 	workloads, groups := g.gangs(t, namespace)
 	if len(workloads) != 1 || len(groups) != 1 {
@@ -193,14 +193,14 @@ func (g *gangPlane) forbidPodGroups(t *testing.T, namespace string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	probe := &schedulingv1alpha2.PodGroup{
+	probe := &schedulingv1beta1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Name: "probe"},
-		Spec: schedulingv1alpha2.PodGroupSpec{SchedulingPolicy: schedulingv1alpha2.PodGroupSchedulingPolicy{
-			Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: 2},
+		Spec: schedulingv1beta1.PodGroupSpec{SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{
+			Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: 2},
 		}},
 	}
 	eventually(t, "PodGroups are forbidden", func() (bool, string) {
-		_, err := g.client.SchedulingV1alpha2().PodGroups(namespace).Create(t.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := g.client.SchedulingV1beta1().PodGroups(namespace).Create(t.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err != nil && strings.Contains(err.Error(), "exceeded quota"), fmt.Sprint(err)
 	})
 }

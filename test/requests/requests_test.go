@@ -127,13 +127,12 @@ func checkAdmitted(t *rapid.T, job *batchv1.Job) {
 	if err := legacyscheme.Scheme.Convert(defaulted, internal, nil); err != nil {
 		t.Fatal(err)
 	}
-	problems := validation.ValidateJob(internal, validation.JobValidationOptions{})
+	problems := validation.ValidateJobCreate(internal, validation.JobValidationOptions{})
 	before := internal.DeepCopy()
 	before.Status = batch.JobStatus{}
 	problems = append(problems, validation.ValidateJobUpdateStatus(internal, before, validation.JobStatusValidationOptions{
 		RejectInvalidCompletedIndexes: true, RejectInvalidFailedIndexes: true, RejectMoreReadyThanActivePods: true,
 		RejectCompletedIndexesForNonIndexedJob: true, RejectFailedIndexesForNoBackoffLimitPerIndex: true,
-		AllowForSuccessCriteriaMetInExtendedScope: true,
 	})...)
 	if len(problems) > 0 {
 		t.Fatal(fmt.Errorf("the API server would refuse the job: %w", problems.ToAggregate()))

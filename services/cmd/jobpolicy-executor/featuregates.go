@@ -51,7 +51,7 @@ var gates = []gate{
 	{name: "StaleControllerConsistencyJob", locked: lockedHere},
 	{
 		name: "WorkloadWithJob", about: "(ALPHA - default=false): an Indexed Job that runs all its pods at once gets a Workload and a PodGroup, by which they are scheduled together; " +
-			"the API server must serve scheduling.k8s.io/v1alpha2",
+			"the API server must serve scheduling.k8s.io/v1beta1",
 		set: func(g *featureGates, on bool) { g.workloadWithJob = on },
 	},
 }

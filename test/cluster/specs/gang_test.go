@@ -13,7 +13,7 @@ func TestKubernetesSpecOfGangs(t *testing.T) {
 	const gates = "GenericWorkload,WorkloadWithJob"
 	plane := controlplane.Start(t, cluster.Options{
 		ExtraArgs: map[string][]string{
-			cluster.APIServer: {"--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1alpha2=true"},
+			cluster.APIServer: {"--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1beta1=true"},
 			cluster.Scheduler: {"--feature-gates=GenericWorkload=true,GangScheduling=true"},
 			cluster.Executor:  {"--feature-gates=WorkloadWithJob=true"},
 		},

@@ -8,7 +8,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -65,8 +65,8 @@ func (g registration) GetRESTOptions(resource schema.GroupResource, example runt
 		return generic.RESTOptions{}, err
 	}
 	version := "v1"
-	if resource.Group == schedulingv1alpha2.GroupName {
-		version = schedulingv1alpha2.SchemeGroupVersion.Version
+	if resource.Group == schedulingv1beta1.GroupName {
+		version = schedulingv1beta1.SchemeGroupVersion.Version
 	}
 	r := &store{
 		resource: resource.Resource, prefix: "/registry/" + resource.Resource,
@@ -97,7 +97,7 @@ const eventsLive = 3600
 func buildRegistries() *registryTable {
 	t := &registryTable{endpoints: map[place]*endpoint{}}
 	options := registration{t}
-	core, batch, scheduling := corev1.SchemeGroupVersion, batchv1.SchemeGroupVersion, schedulingv1alpha2.SchemeGroupVersion
+	core, batch, scheduling := corev1.SchemeGroupVersion, batchv1.SchemeGroupVersion, schedulingv1beta1.SchemeGroupVersion
 
 	pods := must(podstore.NewStorage(options, nil, nil, nil, nil))
 	t.serve(core, "pods", "Pod", pods.Pod)
