@@ -258,6 +258,10 @@ $(BIN)/helm: tools/chart/go.mod tools/chart/go.sum
 upstream-diff: ## print what changed between two releases of Kubernetes in what this repository follows: FROM=v1.36.3 TO=v1.37.2 (DETAILS=1: the lines, too)
 	@GOWORK=off go -C tools run ./cmd/upstreamdiff -C $(CURDIR) $(if $(DETAILS),-v) '$(FROM)' '$(TO)'
 
+.PHONY: kubernetes
+kubernetes: ## set every module to another release of Kubernetes: TO=v1.37.2
+	@tools/kubernetes-version.sh '$(TO)'
+
 .PHONY: measure
 measure: ## print how large the repository is: lines, functions, packages, documents
 	@GOWORK=off go -C tools run ./cmd/measure -C $(CURDIR)

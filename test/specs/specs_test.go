@@ -103,7 +103,7 @@ func TestCheck(t *testing.T) {
 	for name := range waits {
 		all = append(all, named(name))
 	}
-	for len(all) < count {
+	for len(all) < fewest {
 		all = append(all, named("Job"))
 	}
 	if err := Check(all); err != nil {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/component-base/version"
 )
 
 const (
@@ -208,14 +209,15 @@ func nodeConditions(now time.Time) []corev1.NodeCondition {
 	return list
 }
 
-// nodeInfo tells kubectl what this is; the fields that name parts of a container host say that there is none.
+// nodeInfo tells kubectl what this is; the fields that name parts of a container host say that there is none. The version
+// is that of Kubernetes which the program was linked with.
 func nodeInfo() corev1.NodeSystemInfo {
 	return corev1.NodeSystemInfo{
 		OperatingSystem:         runtime.GOOS,
 		Architecture:            runtime.GOARCH,
 		OSImage:                 "host processes without isolation",
 		ContainerRuntimeVersion: "hostprocess://1",
-		KubeletVersion:          "v1.36.3-hostprocess",
+		KubeletVersion:          version.Get().GitVersion + "-hostprocess",
 	}
 }
 

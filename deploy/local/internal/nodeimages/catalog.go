@@ -7,19 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 
+	e2eimage "k8s.io/kubernetes/test/utils/image"
+
 	"jobpolicy.dev/deploy/local/internal/containernode"
 	"jobpolicy.dev/deploy/local/internal/perlpi"
 )
 
 // busybox is where its package puts it.
 const busybox = "/bin/busybox"
-
-// Images of Kubernetes' own end-to-end specs of Jobs and CronJobs, by the names that version v1.36.3 of them asks for.
-// They need a shell, expr, cat, touch and sleep of the one, and of the other that it ends when it is told to.
-const (
-	specsBusybox = "registry.k8s.io/e2e-test-images/busybox:1.37.0-1"
-	specsPause   = "registry.k8s.io/pause:3.10.2"
-)
 
 // Write writes every image into dir, a file for each. pause is the file of the
 // program that holds a pod's namespaces.
@@ -36,7 +31,9 @@ func Write(dir, pause string) error {
 	return nil
 }
 
-// catalog returns the images by the names of their files.
+// catalog returns the images by the names of their files. Two of them have the names that Kubernetes' own end-to-end specs
+// of Jobs and CronJobs ask for, too: these need a shell, expr, cat, touch and sleep of the one, and of the other that it
+// ends when it is told to.
 func catalog(pause string) (map[string]Image, error) {
 	program, err := os.ReadFile(pause)
 	if err != nil {
@@ -48,12 +45,12 @@ func catalog(pause string) (map[string]Image, error) {
 	}
 	return map[string]Image{
 		"pause": {
-			Names:      []string{containernode.PauseImage, specsPause},
+			Names:      []string{containernode.PauseImage, e2eimage.GetE2EImage(e2eimage.Pause)},
 			Files:      map[string]File{"/pause": {Content: program, Mode: 0o755}},
 			Entrypoint: []string{"/pause"},
 		},
 		"busybox": {
-			Names:    []string{"busybox:latest", specsBusybox},
+			Names:    []string{"busybox:latest", e2eimage.GetE2EImage(e2eimage.BusyBox)},
 			Packages: []string{"busybox-static"},
 			Files:    applets,
 			Command:  []string{"sh"},
