@@ -15,9 +15,8 @@ import (
 
 // Files in the directory of the documents.
 const (
-	pageFile   = "performance.md"        // written by hand, but for one table
-	tablesFile = "performance-tables.md" // written by the benchmark
-	dataFile   = "performance.json"
+	pageFile = "performance.md" // written by hand, but for what is measured
+	dataFile = "performance.json"
 )
 
 // The benchmark writes the text between these two lines of the page. All the
@@ -46,8 +45,8 @@ type Measurement struct {
 	Results []Result `json:"results"`
 }
 
-// WriteDocs writes results into the documents in dir: the data, the plots, the
-// tables, and the table of the page. A new result replaces the old one of the same
+// WriteDocs writes results into the documents in dir: the data, the plots, and what
+// the page says of them. A new result replaces the old one of the same
 // scenario and contender. It also drops all results of another size, except huge
 // ones.
 func WriteDocs(dir string, m Measurement) error {
@@ -80,7 +79,7 @@ func documents(dir string, m Measurement) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := map[string]string{pageFile: page, tablesFile: tables(m)}
+	files := map[string]string{pageFile: page}
 	for _, p := range plotted {
 		plot, err := Plot(p.Figure, m.Results)
 		if err != nil {
@@ -121,7 +120,7 @@ func merge(old, fresh []Result) []Result {
 	return all
 }
 
-// page returns the page with the newest table between its marks.
+// page returns the page with what was measured between its marks.
 func page(dir string, m Measurement) (string, error) {
 	text, err := os.ReadFile(filepath.Join(dir, pageFile))
 	if err != nil {
@@ -132,20 +131,17 @@ func page(dir string, m Measurement) (string, error) {
 	if !hasBegin || !hasEnd {
 		return "", fmt.Errorf("%s: the lines %q and %q are missing", pageFile, pageBegin, pageEnd)
 	}
-	return before + pageBegin + "\n\n" + Glance(m.Results) + eventsNote(m.Results) + "\n" + pageEnd + after, nil
+	return before + pageBegin + "\n\n" + measured(m) + "\n" + pageEnd + after, nil
 }
 
-// tables returns the file of tables and plots.
-func tables(m Measurement) string {
+// measured is what the benchmark says on the page: the ratios at a glance, what the
+// scenarios are, which builds were measured, and the plots.
+func measured(m Measurement) string {
 	var out strings.Builder
-	out.WriteString("<!-- make bench-full DOCS=1 writes this file. -->\n\n# Performance: tables and plots\n\n")
-	out.WriteString("[performance.md](performance.md) explains these figures, and says how to measure them again. Machine: " + m.Machine + ".\n")
-	out.WriteString("\n## Scenarios\n\n" + ScenarioList(m.Results))
-	out.WriteString("\n## Builds\n\nThe commit at which each result was measured. `+` marks a build with changes that were not committed.\n\n")
-	out.WriteString(BuildsTable(m.Results) + eventsNote(m.Results))
-	out.WriteString("\n## Figures\n\n÷ is the ratio to the built-in controller; (a) says whether the target is met.\n\n" + Table(m.Results))
-	out.WriteString("\n## API calls a pod\n\n" + CallsTable(m.Results))
-	out.WriteString("\n## Plots\n\nEach scenario has a scale of its own.\n\n")
+	out.WriteString(Glance(m.Results) + eventsNote(m.Results))
+	out.WriteString("\nMachine: " + m.Machine + ". The scenarios:\n\n" + ScenarioList(m.Results))
+	out.WriteString("\nThe commit at which each result was measured; `+` marks a build with changes that were not committed:\n\n")
+	out.WriteString(BuildsTable(m.Results) + "\n")
 	for _, p := range plotted {
 		fmt.Fprintf(&out, "![%s](%s)\n", textOf(p.Figure).title, p.file)
 	}
