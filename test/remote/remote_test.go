@@ -30,12 +30,10 @@ import (
 	"jobpolicy.dev/test/guide"
 )
 
-// address is the engine's on the page, kitAddress the one at which the kit is an engine,
-// and traceID the trace of the engine's callers.
+// address is the engine's on the page, and traceID the trace of the engine's callers.
 const (
-	address    = "localhost:8443"
-	kitAddress = "localhost:8444"
-	traceID    = "4bf92f3577b34da6a3ce929d0e0e4736"
+	address = "localhost:8443"
+	traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
 )
 
 // needs are the programs that the commands below a heading take.
@@ -46,7 +44,6 @@ var needs = map[string][]string{
 	"Node":                           {"buf", "node"},
 	"Other languages":                {"protoc"},
 	"Another engine":                 {},
-	"Another caller":                 {},
 }
 
 // watchesHealth are the languages whose clients, as the page says, watch the engine's
@@ -77,7 +74,7 @@ func TestPage(t *testing.T) {
 			if missing := p.missing(step.Heading, programs); missing != "" {
 				t.Skipf("NOT RUN: %s is missing (make clients installs it)", missing)
 			}
-			step.Command = strings.NewReplacer(address, p.address, kitAddress, p.kitAddress).Replace(step.Command)
+			step.Command = strings.ReplaceAll(step.Command, address, p.address)
 			before := p.seen(t)
 			if _, err := p.shell.Run(t.Context(), step); err != nil {
 				t.Fatalf("docs/remote.md:%d: %v", step.Line, err)
@@ -175,7 +172,6 @@ type page struct {
 	file, root, dir string
 	shell           guide.Shell
 	address         string
-	kitAddress      string
 	metrics         string
 	engine          *exec.Cmd
 	output          string
@@ -186,7 +182,7 @@ func newPage(t *testing.T) *page {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &page{file: filepath.Join(root, "docs/remote.md"), root: root, dir: t.TempDir(), address: freeAddress(t), kitAddress: freeAddress(t), metrics: freeAddress(t)}
+	p := &page{file: filepath.Join(root, "docs/remote.md"), root: root, dir: t.TempDir(), address: freeAddress(t), metrics: freeAddress(t)}
 	p.output = filepath.Join(p.dir, "engine.log")
 	path := os.Getenv("PATH") + ":" + filepath.Join(root, ".bin")
 	t.Setenv("PATH", path)

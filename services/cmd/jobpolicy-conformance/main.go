@@ -1,14 +1,9 @@
-// Jobpolicy-conformance checks an engine of the contract jobpolicy.v1, or a caller of an
-// engine.
+// Jobpolicy-conformance checks an engine of the contract jobpolicy.v1.
 //
-//	jobpolicy-conformance engine --address dns:///localhost:8443 [TLS flags] [--junit FILE]
-//	jobpolicy-conformance caller --listen localhost:8443 --jobs 4 [TLS flags] [--junit FILE]
+//	jobpolicy-conformance --address dns:///localhost:8443 [TLS flags] [--junit FILE]
 //
-// It asks an engine every question of proto/conformance. For a caller it is the engine: it
-// answers, injects faults on purpose, and compares each snapshot with what the caller
-// was told to do. With --kubeconfig it is also a proxy between the caller and its API
-// server: it sees each write, and drops some answers. It prints a table, and ends with status 1 if
-// something is wrong.
+// It asks the engine every question of proto/conformance, prints a table, and ends with
+// status 1 if an answer is wrong.
 package main
 
 import (
@@ -35,17 +30,8 @@ func main() { os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stder
 
 // options are the command line.
 type options struct {
-	what    string // engine or caller
 	address string
 	tls     tlsfiles.Client
-	listen  string
-	server  tlsfiles.Server
-	// The API server that the caller writes to. "": it is not watched.
-	kubeconfig, apiListen string
-	opaqueStatus          bool
-
-	jobs    int
-	silence time.Duration
 	timeout time.Duration
 	junit   string
 	version bool
@@ -54,9 +40,6 @@ type options struct {
 // run runs the program and returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o := options{}
-	if len(args) > 0 {
-		o.what = args[0]
-	}
 	flags := o.flags(stderr)
 	switch err := flags.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
@@ -72,11 +55,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "%s: %v\n", name, err)
 		return program.ExitUsage
 	}
-	check := o.engine
-	if o.what == "caller" {
-		check = o.caller
-	}
-	passed, err := check(ctx, stdout)
+	passed, err := o.engine(ctx, stdout)
 	if err != nil {
 		fmt.Fprintf(stderr, "%s: %v\n", name, err)
 	}
@@ -86,26 +65,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return program.ExitOK
 }
 
-// flags are the flags of the commands engine and caller.
 func (o *options) flags(stderr io.Writer) *pflag.FlagSet {
 	flags := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() {
-		fmt.Fprintf(stderr, "usage: %[1]s engine --address ADDRESS [flags]\n       %[1]s caller --listen ADDRESS [flags]\n\n%[2]s", name, flags.FlagUsages())
+		fmt.Fprintf(stderr, "usage: %s --address ADDRESS [flags]\n\n%s", name, flags.FlagUsages())
 	}
 	flags.StringVar(&o.junit, "junit", "", "`File` to write the results to as JUnit XML.")
 	flags.BoolVar(&o.version, "version", false, "Print the version and end.")
-	if o.what == "caller" {
-		flags.StringVar(&o.listen, "listen", "localhost:8443", "`Address` to serve the engine on.")
-		flags.IntVar(&o.jobs, "jobs", 1, "How many Jobs the caller brings to their end.")
-		flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long the caller may take for all of them.")
-		flags.DurationVar(&o.silence, "silence", 2*time.Second, "For how long the caller asks about no Job when it is done: only then the checks end.")
-		flags.StringVar(&o.kubeconfig, "kubeconfig", "", "`File` that leads to the caller's API server. If set, the kit passes the caller's requests on to it, and checks them.")
-		flags.StringVar(&o.apiListen, "api-listen", "localhost:8001", "With --kubeconfig: local `address` at which the caller reaches the API server, without a certificate.")
-		flags.BoolVar(&o.opaqueStatus, "opaque-status", false, "With --kubeconfig: the caller's statuses have a shape of their own. The checks that must see a status being written are left out.")
-		o.server.AddFlags(flags)
-		return flags
-	}
 	flags.StringVar(&o.address, "address", "", "gRPC `target` of the engine, such as dns:///localhost:8443.")
 	flags.DurationVar(&o.timeout, "timeout", 10*time.Second, "How long the engine may take for one answer.")
 	o.tls.AddFlags(flags)
@@ -114,23 +81,12 @@ func (o *options) flags(stderr io.Writer) *pflag.FlagSet {
 
 func (o *options) validate(args []string) error {
 	switch {
-	case len(args) != 1 || args[0] != "engine" && args[0] != "caller":
-		return fmt.Errorf(`what to check must be "engine" or "caller", is %q`, args)
-	case args[0] != o.what:
-		return fmt.Errorf("%q must come before the flags", args[0])
-	case o.opaqueStatus && o.kubeconfig == "":
-		return errors.New("--opaque-status needs --kubeconfig: without it no write is seen")
-	case o.what == "caller" && o.jobs < 1:
-		return fmt.Errorf("--jobs must be 1 or more, is %d", o.jobs)
-	case o.what == "engine" && o.address == "":
+	case len(args) > 0:
+		return fmt.Errorf("there are only flags, got %q", args)
+	case o.address == "":
 		return errors.New("--address is required")
-	case o.what == "caller" && (o.silence < 0 || o.silence >= o.timeout):
-		return fmt.Errorf("--silence must be 0 or more and less than --timeout, is %s", o.silence)
 	case o.timeout <= 0:
 		return fmt.Errorf("--timeout must be above 0, is %s", o.timeout)
-	}
-	if o.what == "caller" {
-		return o.server.Validate()
 	}
 	return o.tls.Validate()
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"jobpolicy.dev/test/conformancekit"
+	"jobpolicy.dev/test/certificates"
 	"jobpolicy.dev/test/executables"
 	"jobpolicy.dev/test/freeport"
 )
@@ -113,24 +113,12 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// The kit finds nothing wrong with this caller.
-func TestConformance(t *testing.T) {
-	kit := conformancekit.Start(t, 1, "")
-	w := &workshop{engine: kit.Address, certificates: kit.Certificates}
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "job.json"), `{"command": ["true"], "spec": {"parallelism": 2, "completions": 12}}`)
-	if out, err := w.program(t, dir).CombinedOutput(); err != nil || !strings.HasSuffix(string(out), "the Job is Complete\n") {
-		t.Fatalf("%v, printed:\n%s", err, out)
-	}
-	kit.Check(t)
-}
-
 // A workshop has an engine, and certificates for its callers.
 type workshop struct{ engine, certificates string }
 
 func newWorkshop(t *testing.T) *workshop {
 	t.Helper()
-	dir := conformancekit.Certificates(t)
+	dir := certificates.Folder(t)
 	port, err := freeport.Take()
 	if err != nil {
 		t.Fatal(err)

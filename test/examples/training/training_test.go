@@ -24,7 +24,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"jobpolicy.dev/deploy/local/cluster"
-	"jobpolicy.dev/test/conformancekit"
 	"jobpolicy.dev/test/executables"
 )
 
@@ -247,22 +246,6 @@ func TestATrainingThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// The kit finds nothing wrong with this caller.
-func TestConformance(t *testing.T) {
-	deleteAll(t) // The kit ends when two Jobs are at rest, whichever they are.
-	kit := conformancekit.Start(t, 2, plane.Kubeconfig())
-	startWith(t, kit.Kubeconfig, kit.Address, kit.Certificates)
-	dir := t.TempDir()
-	create(t, "watched", "  groups:\n"+group("leader", 6, once, "sleep 0.$JOB_COMPLETION_INDEX")+
-		group("workers", 2, "backoffLimit: 1", "test $JOB_COMPLETION_INDEX = 0 || test -e "+dir+"/again || { touch "+dir+"/again; exit 1; }"))
-	// The kit's engine stops when both Jobs are at rest, so that nobody judges the Training any more.
-	await(t, "watched", "two groups at rest", func(got *Training) bool {
-		leader, workers := got.Status.Groups["leader"], got.Status.Groups["workers"]
-		return leader.CompletionTime != nil && workers.CompletionTime != nil
-	})
-	kit.Check(t)
-}
-
 // start starts the program, and stops it when the test ends.
 func start(t *testing.T) *exec.Cmd {
 	t.Helper()
@@ -273,13 +256,7 @@ func start(t *testing.T) *exec.Cmd {
 			t.Fatal(err)
 		}
 	}
-	return startWith(t, plane.Kubeconfig(), plane.EngineAddress(), dir)
-}
-
-// startWith starts it with another way to the API server, and another engine.
-func startWith(t *testing.T, kubeconfig, engine, certificates string) *exec.Cmd {
-	t.Helper()
-	cmd := exec.Command(os.Args[0], "--kubeconfig="+kubeconfig, "--engine=dns:///"+engine, "--certificates="+certificates, "--retry-delay=1s")
+	cmd := exec.Command(os.Args[0], "--kubeconfig="+plane.Kubeconfig(), "--engine=dns:///"+plane.EngineAddress(), "--certificates="+dir, "--retry-delay=1s")
 	cmd.Env, cmd.Stderr = append(os.Environ(), "TRAINING_MAIN=1"), t.Output()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
