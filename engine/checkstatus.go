@@ -5,14 +5,20 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// CheckJobStatus says whether an API server accepts an update of a Job's status, and
-// which rules the update breaks. The rules are those of package jobstatus, which
+// maxItems is how many statuses or Jobs one request may ask about, where the proto file says so.
+const maxItems = 1000
+
+// CheckJobStatus says whether an API server accepts updates of Jobs' statuses, and
+// which rules each update breaks. The rules are those of package jobstatus, which
 // callers in the same process can also use directly.
 //
 // Errors are those of DecideJob: *InvalidRequestError and *UnsupportedError. A status
 // that the API server refuses is not an error.
 func CheckJobStatus(req *jobpolicyv1.CheckJobStatusRequest) (*jobpolicyv1.CheckJobStatusResponse, error) {
-	if err := check(req, func(c *checker) { c.checkJobStatus(req) }); err != nil {
+	if err := check(req, func(c *checker) {
+		c.apiServer(req)
+		each(c, "updates", maxItems, req.GetUpdates(), c.statusUpdate)
+	}); err != nil {
 		return nil, err
 	}
 	server := jobstatus.Default(req.GetKubernetesMinor())
@@ -20,23 +26,25 @@ func CheckJobStatus(req *jobpolicyv1.CheckJobStatusRequest) (*jobpolicyv1.CheckJ
 		server.JobManagedBy = req.GetJobManagedByGate()
 	}
 	resp := &jobpolicyv1.CheckJobStatusResponse{}
-	transition := jobstatus.Transition{Spec: req.GetSpec(), Before: req.GetBefore(), After: req.GetAfter()}
-	for _, v := range server.Check(transition) {
-		resp.Violations = append(resp.Violations,
-			&jobpolicyv1.StatusViolation{Rule: v.Rule, Field: v.Field, Description: v.Description})
+	for _, u := range req.GetUpdates() {
+		answer := &jobpolicyv1.JobStatusCheck{}
+		for _, v := range server.Check(jobstatus.Transition{Spec: u.GetSpec(), Before: u.GetBefore(), After: u.GetAfter()}) {
+			answer.Violations = append(answer.Violations,
+				&jobpolicyv1.StatusViolation{Rule: v.Rule, Field: v.Field, Description: v.Description})
+		}
+		resp.Checks = append(resp.Checks, answer)
 	}
 	return resp, nil
 }
 
-// checkJobStatus refuses only what the API cannot express, and what would make the
+// statusUpdate refuses only what the API cannot express, and what would make the
 // answer meaningless. An invalid status is not refused: the answer lists the rules that
 // it breaks.
-func (c *checker) checkJobStatus(req *jobpolicyv1.CheckJobStatusRequest) {
-	c.apiServer(req)
-	c.checkedSpec(req.GetSpec())
-	c.checkedStatus("before", req.GetBefore())
-	c.require(req.GetAfter() != nil, "after", "is required")
-	c.checkedStatus("after", req.GetAfter())
+func (c *checker) statusUpdate(u *jobpolicyv1.JobStatusUpdate) {
+	c.checkedSpec(u.GetSpec())
+	c.checkedStatus("before", u.GetBefore())
+	c.require(u.GetAfter() != nil, "after", "is required")
+	c.checkedStatus("after", u.GetAfter())
 }
 
 func (c *checker) apiServer(req *jobpolicyv1.CheckJobStatusRequest) {

@@ -39,24 +39,30 @@ func (m policyMatch) message() *jobpolicyv1.PodFailureMatch {
 	return &jobpolicyv1.PodFailureMatch{Action: m.action, RuleIndex: proto.Int32(int32(m.rule)), Message: m.cause}
 }
 
-// MatchSuccessPolicy says whether indexes that succeeded meet a success policy,
+// MatchSuccessPolicy says whether indexes that succeeded meet success policies,
 // as DecideJob does. Errors are those of DecideJob.
 func MatchSuccessPolicy(req *jobpolicyv1.MatchSuccessPolicyRequest) (*jobpolicyv1.MatchSuccessPolicyResponse, error) {
-	if err := check(req, func(c *checker) {
-		c.within("policy")
-		c.successPolicy(req.GetPolicy())
-		c.leave()
-		c.notNegative("completions", int64(req.GetCompletions()))
-		c.indexSet("succeeded_indexes", req.GetSucceededIndexes())
-	}); err != nil {
+	if err := check(req, func(c *checker) { each(c, "jobs", maxItems, req.GetJobs(), c.successPolicyProgress) }); err != nil {
 		return nil, err
 	}
-	succeeded := readSet(req.GetSucceededIndexes()).Below(req.GetCompletions())
-	i, met := metSuccessRule(req.GetPolicy(), succeeded, req.GetCompletions())
-	if !met {
-		return &jobpolicyv1.MatchSuccessPolicyResponse{}, nil
+	resp := &jobpolicyv1.MatchSuccessPolicyResponse{}
+	for _, job := range req.GetJobs() {
+		match := &jobpolicyv1.SuccessPolicyMatch{}
+		succeeded := readSet(job.GetSucceededIndexes()).Below(job.GetCompletions())
+		if i, met := metSuccessRule(job.GetPolicy(), succeeded, job.GetCompletions()); met {
+			match.RuleIndex, match.Message = proto.Int32(int32(i)), metRuleText(i)
+		}
+		resp.Matches = append(resp.Matches, match)
 	}
-	return &jobpolicyv1.MatchSuccessPolicyResponse{RuleIndex: proto.Int32(int32(i)), Message: metRuleText(i)}, nil
+	return resp, nil
+}
+
+func (c *checker) successPolicyProgress(job *jobpolicyv1.SuccessPolicyProgress) {
+	c.within("policy")
+	c.successPolicy(job.GetPolicy())
+	c.leave()
+	c.notNegative("completions", int64(job.GetCompletions()))
+	c.indexSet("succeeded_indexes", job.GetSucceededIndexes())
 }
 
 // ComputePodBackoff says when the next pod may be created after others failed,
@@ -92,56 +98,73 @@ func ComputePodBackoff(req *jobpolicyv1.ComputePodBackoffRequest) (*jobpolicyv1.
 // ChoosePodsToDelete says which pods to delete first, as DecideJob does. Errors
 // are those of DecideJob.
 func ChoosePodsToDelete(req *jobpolicyv1.ChoosePodsToDeleteRequest) (*jobpolicyv1.ChoosePodsToDeleteResponse, error) {
-	if err := check(req, func(c *checker) {
-		c.notNegative("excess", int64(req.GetExcess()))
-		c.notNegative("completions", int64(req.GetCompletions()))
-		seen := newUIDs(min(len(req.GetPods()), maxRows))
-		each(c, "pods", maxRows, req.GetPods(), func(pod *jobpolicyv1.ActivePod) { c.activePod(pod, seen) })
-	}); err != nil {
+	if err := check(req, func(c *checker) { each(c, "jobs", maxItems, req.GetJobs(), c.scaleDown) }); err != nil {
 		return nil, err
 	}
 	resp := &jobpolicyv1.ChoosePodsToDeleteResponse{}
-	for _, r := range choosePodsToDelete(req.GetPods(), int(req.GetExcess()), req.Completions) {
-		resp.Delete = append(resp.Delete, r.message(true))
+	for _, job := range req.GetJobs() {
+		choice := &jobpolicyv1.PodsToDelete{}
+		for _, r := range choosePodsToDelete(job.GetPods(), int(job.GetExcess()), job.Completions) {
+			choice.Delete = append(choice.Delete, r.message(true))
+		}
+		resp.Choices = append(resp.Choices, choice)
 	}
 	return resp, nil
+}
+
+func (c *checker) scaleDown(job *jobpolicyv1.ScaleDown) {
+	if !c.require(job != nil, "", "is required") {
+		return
+	}
+	c.notNegative("excess", int64(job.GetExcess()))
+	c.notNegative("completions", int64(job.GetCompletions()))
+	seen := newUIDs(min(len(job.GetPods()), maxRows))
+	each(c, "pods", maxRows, job.GetPods(), func(pod *jobpolicyv1.ActivePod) { c.activePod(pod, seen) })
 }
 
 // ComputeIndexes says which indexes are completed, failed and missing, as
 // DecideJob does. Errors are those of DecideJob.
 func ComputeIndexes(req *jobpolicyv1.ComputeIndexesRequest) (*jobpolicyv1.ComputeIndexesResponse, error) {
-	if err := check(req, func(c *checker) { c.indexes(req) }); err != nil {
+	if err := check(req, func(c *checker) { each(c, "jobs", maxItems, req.GetJobs(), c.indexes) }); err != nil {
 		return nil, err
 	}
-	completions := req.GetCompletions()
+	resp := &jobpolicyv1.ComputeIndexesResponse{}
+	for _, job := range req.GetJobs() {
+		resp.Progress = append(resp.Progress, computeIndexes(job))
+	}
+	return resp, nil
+}
+
+func computeIndexes(job *jobpolicyv1.JobIndexes) *jobpolicyv1.IndexProgress {
+	completions := job.GetCompletions()
 	read := func(m *jobpolicyv1.IndexSet) indexset.Set { return readSet(m).Below(completions) }
-	progress := indexProgress{read(req.GetCompletedIndexes()), read(req.GetFailedIndexes())}.
-		and(read(req.GetNewlySucceeded()), read(req.GetNewlyFailed()))
-	busy, limit := read(req.GetBusyIndexes()), completions
-	if n := req.GetMaxMissing(); n > 0 {
+	progress := indexProgress{read(job.GetCompletedIndexes()), read(job.GetFailedIndexes())}.
+		and(read(job.GetNewlySucceeded()), read(job.GetNewlyFailed()))
+	busy, limit := read(job.GetBusyIndexes()), completions
+	if n := job.GetMaxMissing(); n > 0 {
 		limit = n
 	}
-	return &jobpolicyv1.ComputeIndexesResponse{
+	return &jobpolicyv1.IndexProgress{
 		CompletedIndexes: writeSet(progress.succeededIndexes),
 		FailedIndexes:    writeSet(progress.failedIndexes),
 		MissingIndexes:   writeSet(progress.missing(busy, limit, completions)),
 		MissingCount:     clamp32(int64(completions) - progress.taken(busy).Len()),
-	}, nil
+	}
 }
 
-func (c *checker) indexes(req *jobpolicyv1.ComputeIndexesRequest) {
-	c.notNegative("completions", int64(req.GetCompletions()))
-	c.notNegative("max_missing", int64(req.GetMaxMissing()))
+func (c *checker) indexes(job *jobpolicyv1.JobIndexes) {
+	c.notNegative("completions", int64(job.GetCompletions()))
+	c.notNegative("max_missing", int64(job.GetMaxMissing()))
 	ranges := 0
 	for _, set := range []struct {
 		field string
 		set   *jobpolicyv1.IndexSet
 	}{
-		{"completed_indexes", req.GetCompletedIndexes()},
-		{"failed_indexes", req.GetFailedIndexes()},
-		{"newly_succeeded", req.GetNewlySucceeded()},
-		{"newly_failed", req.GetNewlyFailed()},
-		{"busy_indexes", req.GetBusyIndexes()},
+		{"completed_indexes", job.GetCompletedIndexes()},
+		{"failed_indexes", job.GetFailedIndexes()},
+		{"newly_succeeded", job.GetNewlySucceeded()},
+		{"newly_failed", job.GetNewlyFailed()},
+		{"busy_indexes", job.GetBusyIndexes()},
 	} {
 		ranges += len(set.set.GetRanges())
 		if !c.require(ranges <= maxRanges, set.field, "must have at most %d ranges together with the sets before it, has %d", maxRanges, ranges) {

@@ -25,16 +25,17 @@ func TestChoosePodsToDeleteIsWhatDecisionsDo(t *testing.T) {
 		if wanted == nil || wanted.WantedActive == nil || len(resp.GetDelete()) == 0 {
 			return false
 		}
-		question := &jobpolicyv1.ChoosePodsToDeleteRequest{
+		question := &jobpolicyv1.ScaleDown{
 			Pods: req.GetActivePods().GetPods(), Excess: max(0, req.GetPods().GetActive()-wanted.GetWantedActive()),
 		}
 		if req.GetSpec().GetCompletionMode() == jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED {
 			question.Completions = req.GetSpec().Completions
 		}
-		answer, err := engine.ChoosePodsToDelete(question)
+		answers, err := engine.ChoosePodsToDelete(&jobpolicyv1.ChoosePodsToDeleteRequest{Jobs: []*jobpolicyv1.ScaleDown{question}})
 		if err != nil {
 			t.Fatal(err)
 		}
+		answer := answers.GetChoices()[0]
 		want := answer.GetDelete()[:min(len(answer.GetDelete()), atMost(req.GetSettings().GetMaxPodChanges()))]
 		if diff := cmp.Diff(want, resp.GetDelete(), protocmp.Transform()); diff != "" {
 			t.Fatalf("deleted pods (-answer +decision):\n%s", diff)
@@ -71,7 +72,7 @@ func TestComputeIndexesIsWhatDecisionsDo(t *testing.T) {
 		if spec.GetCompletionMode() != jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED || spec.GetPodFailurePolicy() != nil || resp.GetStatus() == nil {
 			return false
 		}
-		question := &jobpolicyv1.ComputeIndexesRequest{
+		question := &jobpolicyv1.JobIndexes{
 			Completions: spec.GetCompletions(), CompletedIndexes: req.GetStatus().GetCompletedIndexes(),
 			FailedIndexes: req.GetStatus().GetFailedIndexes(), MaxMissing: resp.GetCreate().GetCount(),
 		}
@@ -87,10 +88,11 @@ func TestComputeIndexesIsWhatDecisionsDo(t *testing.T) {
 			}
 		}
 		question.NewlySucceeded, question.NewlyFailed = indexMessage(indexset.Of(succeeded...)), indexMessage(indexset.Of(exhausted...))
-		answer, err := engine.ComputeIndexes(question)
+		answers, err := engine.ComputeIndexes(&jobpolicyv1.ComputeIndexesRequest{Jobs: []*jobpolicyv1.JobIndexes{question}})
 		if err != nil {
 			t.Fatal(err)
 		}
+		answer := answers.GetProgress()[0]
 		status := resp.GetStatus()
 		if a, b := indexes(answer.GetCompletedIndexes()), indexes(status.GetCompletedIndexes()); !slices.Equal(a.Ranges(), b.Ranges()) {
 			t.Fatalf("the decision completes %v, by the answer these are %v", b, a)

@@ -147,13 +147,14 @@ func TestMatchSuccessPolicyIsWhatDecisionsDo(t *testing.T) {
 		if verdict == nil || req.GetSpec().GetSuccessPolicy() == nil || req.GetUnlistedPods() != nil || resp.GetStatus() == nil {
 			return false
 		}
-		answer, err := engine.MatchSuccessPolicy(&jobpolicyv1.MatchSuccessPolicyRequest{
+		answers, err := engine.MatchSuccessPolicy(&jobpolicyv1.MatchSuccessPolicyRequest{Jobs: []*jobpolicyv1.SuccessPolicyProgress{{
 			Policy: req.GetSpec().GetSuccessPolicy(), Completions: req.GetSpec().GetCompletions(),
 			SucceededIndexes: resp.GetStatus().GetCompletedIndexes(),
-		})
+		}}})
 		if err != nil {
 			t.Fatal(err)
 		}
+		answer := answers.GetMatches()[0]
 		if verdict.GetDecided() != (answer.RuleIndex != nil) {
 			t.Fatalf("the decision says %v, the answer %v", verdict, answer)
 		}

@@ -82,14 +82,14 @@ func validPolicyQuestion() *jobpolicyv1.MatchPodFailurePolicyRequest {
 }
 
 func validSuccessQuestion() *jobpolicyv1.MatchSuccessPolicyRequest {
-	return &jobpolicyv1.MatchSuccessPolicyRequest{
+	return &jobpolicyv1.MatchSuccessPolicyRequest{Jobs: []*jobpolicyv1.SuccessPolicyProgress{{
 		Policy: &jobpolicyv1.SuccessPolicy{Rules: []*jobpolicyv1.SuccessPolicyRule{
 			{SucceededIndexes: ranges(0, 1)},
 			{SucceededIndexes: ranges(4, 9), SucceededCount: proto.Int32(2)},
 			{SucceededCount: proto.Int32(5)},
 		}},
 		Completions: 6, SucceededIndexes: ranges(4, 5),
-	}
+	}, {}}}
 }
 
 func validBackoffQuestion() *jobpolicyv1.ComputePodBackoffRequest {
@@ -116,20 +116,20 @@ func validDeletionQuestion() *jobpolicyv1.ChoosePodsToDeleteRequest {
 		return &jobpolicyv1.ActivePod{Uid: uid(name), Index: proto.Int32(index), Phase: phase, Scheduled: true, Tracked: tracked}
 	}
 	running, pending := jobpolicyv1.PodPhase_POD_PHASE_RUNNING, jobpolicyv1.PodPhase_POD_PHASE_PENDING
-	return &jobpolicyv1.ChoosePodsToDeleteRequest{
+	return &jobpolicyv1.ChoosePodsToDeleteRequest{Jobs: []*jobpolicyv1.ScaleDown{{}, {
 		Pods: []*jobpolicyv1.ActivePod{
 			pod("a", 0, running, true), pod("b", 0, pending, true), pod("c", 1, running, true), pod("d", 2, pending, false), pod("e", 3, running, true),
 		},
 		Excess: 3, Completions: proto.Int32(3),
-	}
+	}}}
 }
 
 func validIndexQuestion() *jobpolicyv1.ComputeIndexesRequest {
-	return &jobpolicyv1.ComputeIndexesRequest{
+	return &jobpolicyv1.ComputeIndexesRequest{Jobs: []*jobpolicyv1.JobIndexes{{
 		Completions: 10, CompletedIndexes: ranges(0, 2),
 		FailedIndexes:  ranges(2, 2, 4, 4),
 		NewlySucceeded: ranges(3, 5), NewlyFailed: ranges(5, 6), BusyIndexes: ranges(8, 12), MaxMissing: 1,
-	}
+	}}}
 }
 
 func validDeadlineQuestion() *jobpolicyv1.ComputeDeadlinesRequest {
@@ -183,7 +183,9 @@ func TestQuestionsAreAnswered(t *testing.T) {
 			},
 			{Action: count},
 		}},
-		"MatchSuccessPolicy": &jobpolicyv1.MatchSuccessPolicyResponse{RuleIndex: proto.Int32(1), Message: "Matched rules at index 1"},
+		"MatchSuccessPolicy": &jobpolicyv1.MatchSuccessPolicyResponse{Matches: []*jobpolicyv1.SuccessPolicyMatch{
+			{RuleIndex: proto.Int32(1), Message: "Matched rules at index 1"}, {},
+		}},
 		"ComputePodBackoff": &jobpolicyv1.ComputePodBackoffResponse{Backoffs: []*jobpolicyv1.PodBackoff{
 			{},
 			delayed(2, 16*time.Second, at(111*time.Second)),
@@ -193,16 +195,16 @@ func TestQuestionsAreAnswered(t *testing.T) {
 			delayed(1, 8*time.Second, at(101*time.Second)),
 			delayed(1, 8*time.Second, nil),
 		}},
-		"ChoosePodsToDelete": &jobpolicyv1.ChoosePodsToDeleteResponse{Delete: []*jobpolicyv1.DeletePod{
+		"ChoosePodsToDelete": &jobpolicyv1.ChoosePodsToDeleteResponse{Choices: []*jobpolicyv1.PodsToDelete{{}, {Delete: []*jobpolicyv1.DeletePod{
 			{Uid: uid("b"), ReleaseFirst: true, Reason: jobpolicyv1.DeleteReason_DELETE_REASON_BAD_INDEX},
 			{Uid: uid("e"), ReleaseFirst: true, Reason: jobpolicyv1.DeleteReason_DELETE_REASON_BAD_INDEX},
 			{Uid: uid("d"), Reason: jobpolicyv1.DeleteReason_DELETE_REASON_TOO_MANY},
-		}},
-		"ComputeIndexes": &jobpolicyv1.ComputeIndexesResponse{
+		}}}},
+		"ComputeIndexes": &jobpolicyv1.ComputeIndexesResponse{Progress: []*jobpolicyv1.IndexProgress{{
 			CompletedIndexes: ranges(0, 3, 5, 5),
 			FailedIndexes:    ranges(4, 4, 6, 6),
 			MissingIndexes:   ranges(7, 7), MissingCount: 1,
-		},
+		}}},
 		"ComputeDeadlines": &jobpolicyv1.ComputeDeadlinesResponse{Deadlines: []*jobpolicyv1.JobDeadlines{
 			{},
 			{ActiveDeadline: at(110 * time.Second)},
@@ -260,26 +262,27 @@ func badTime() *timestamppb.Timestamp { return &timestamppb.Timestamp{Seconds: 1
 func TestBadChoicesOfPodsToDeleteAreRefusedByField(t *testing.T) {
 	type question = jobpolicyv1.ChoosePodsToDeleteRequest
 	refusesByField(t, engine.ChoosePodsToDelete, validDeletionQuestion, map[string]mistake[*question]{
-		"fewer than no pods too many": {spoil: func(r *question) { r.Excess = -1 }, field: "excess"},
-		"fewer than no completions":   {spoil: func(r *question) { r.Completions = proto.Int32(-1) }, field: "completions"},
-		"a pod twice":                 {spoil: func(r *question) { r.Pods[1].Uid = r.Pods[0].Uid }, field: "pods[1].uid"},
-		"a pod that is none":          {spoil: func(r *question) { r.Pods[2] = nil }, field: "pods[2]"},
-		"a pod that ended":            {spoil: func(r *question) { r.Pods[2].Phase = 4 }, field: "pods[2].phase"},
-		"100001 pods":                 {spoil: func(r *question) { r.Pods = make([]*jobpolicyv1.ActivePod, 100_001) }, field: "pods"},
+		"fewer than no pods too many": {spoil: func(r *question) { r.Jobs[1].Excess = -1 }, field: "jobs[1].excess"},
+		"fewer than no completions":   {spoil: func(r *question) { r.Jobs[1].Completions = proto.Int32(-1) }, field: "jobs[1].completions"},
+		"a pod twice":                 {spoil: func(r *question) { r.Jobs[1].Pods[1].Uid = r.Jobs[1].Pods[0].Uid }, field: "jobs[1].pods[1].uid"},
+		"a pod that is none":          {spoil: func(r *question) { r.Jobs[1].Pods[2] = nil }, field: "jobs[1].pods[2]"},
+		"a pod that ended":            {spoil: func(r *question) { r.Jobs[1].Pods[2].Phase = 4 }, field: "jobs[1].pods[2].phase"},
+		"100001 pods":                 {spoil: func(r *question) { r.Jobs[1].Pods = make([]*jobpolicyv1.ActivePod, 100_001) }, field: "jobs[1].pods"},
 	})
 }
 
 func TestBadQuestionsAboutIndexesAreRefusedByField(t *testing.T) {
 	type question = jobpolicyv1.ComputeIndexesRequest
 	refusesByField(t, engine.ComputeIndexes, validIndexQuestion, map[string]mistake[*question]{
-		"fewer than no indexes":           {spoil: func(r *question) { r.Completions = -1 }, field: "completions"},
-		"fewer than no indexes to list":   {spoil: func(r *question) { r.MaxMissing = -1 }, field: "max_missing"},
-		"busy indexes in the wrong order": {spoil: func(r *question) { r.BusyIndexes = ranges(3, 2) }, field: "busy_indexes.ranges"},
+		"fewer than no indexes":           {spoil: func(r *question) { r.Jobs[0].Completions = -1 }, field: "jobs[0].completions"},
+		"fewer than no indexes to list":   {spoil: func(r *question) { r.Jobs[0].MaxMissing = -1 }, field: "jobs[0].max_missing"},
+		"busy indexes in the wrong order": {spoil: func(r *question) { r.Jobs[0].BusyIndexes = ranges(3, 2) }, field: "jobs[0].busy_indexes.ranges"},
+		"1001 Jobs":                       {spoil: func(r *question) { r.Jobs = make([]*jobpolicyv1.JobIndexes, 1001) }, field: "jobs"},
 		"200001 ranges": {
 			spoil: func(r *question) {
-				r.NewlyFailed = &jobpolicyv1.IndexSet{Ranges: make([]*jobpolicyv1.IndexRange, 199_998)}
+				r.Jobs[0].NewlyFailed = &jobpolicyv1.IndexSet{Ranges: make([]*jobpolicyv1.IndexRange, 199_998)}
 			},
-			field: "newly_failed",
+			field: "jobs[0].newly_failed",
 		},
 	})
 }
@@ -323,12 +326,12 @@ func TestBadPodFailurePolicyQuestionsAreRefusedByField(t *testing.T) {
 func TestBadSuccessPolicyQuestionsAreRefusedByField(t *testing.T) {
 	type question = jobpolicyv1.MatchSuccessPolicyRequest
 	refusesByField(t, engine.MatchSuccessPolicy, validSuccessQuestion, map[string]mistake[*question]{
-		"negative completions": {spoil: func(r *question) { r.Completions = -1 }, field: "completions"},
+		"negative completions": {spoil: func(r *question) { r.Jobs[0].Completions = -1 }, field: "jobs[0].completions"},
 		"a success rule of nothing": {
-			spoil: func(r *question) { r.Policy.Rules[2].SucceededCount = nil },
-			field: "policy.rules[2].succeeded_indexes",
+			spoil: func(r *question) { r.Jobs[0].Policy.Rules[2].SucceededCount = nil },
+			field: "jobs[0].policy.rules[2].succeeded_indexes",
 		},
-		"indexes in the wrong order": {spoil: func(r *question) { r.SucceededIndexes = ranges(3, 2) }, field: "succeeded_indexes.ranges"},
+		"indexes in the wrong order": {spoil: func(r *question) { r.Jobs[0].SucceededIndexes = ranges(3, 2) }, field: "jobs[0].succeeded_indexes.ranges"},
 	})
 }
 

@@ -22,7 +22,10 @@ func TestConformanceCases(t *testing.T) {
 	for _, minor := range []int32{jobstatus.OldestMinor, 31, jobstatus.NewestMinor} {
 		for _, name := range slices.Sorted(maps.Keys(cases)) {
 			tr := cases[name].transition()
-			req := &jobpolicyv1.CheckJobStatusRequest{Spec: tr.Spec, Before: tr.Before, After: tr.After, KubernetesMinor: minor}
+			req := &jobpolicyv1.CheckJobStatusRequest{
+				KubernetesMinor: minor,
+				Updates:         []*jobpolicyv1.JobStatusUpdate{{Spec: tr.Spec, Before: tr.Before, After: tr.After}},
+			}
 			resp, err := engine.CheckJobStatus(req)
 			if err != nil {
 				continue // The RPC wants more of a request than the rules do.

@@ -13,10 +13,6 @@
 // compared, because an engine may word them as it likes: see Comparable. Of an error,
 // the field is one of those that google.rpc.BadRequest must name.
 //
-// The methods for batches (DecideJobs, DecideCronJobs, CheckJobStatuses, and those whose
-// names begin with Batch) have no folder. All requests of a file, sent in one batch, must
-// get the answers of single calls.
-//
 // The files with names are written by hand, without the answers; all others follow from
 // the engine's tests. make cases writes the answers and the other files, and the tests
 // fail when they are out of date.
@@ -94,8 +90,10 @@ func Comparable(response proto.Message) proto.Message {
 	case *jobpolicyv1.DecideCronJobResponse:
 		r.Explanation = nil
 	case *jobpolicyv1.CheckJobStatusResponse:
-		for _, v := range r.GetViolations() {
-			v.Description = ""
+		for _, check := range r.GetChecks() {
+			for _, v := range check.GetViolations() {
+				v.Description = ""
+			}
 		}
 	case *jobpolicyv1.ListScheduledRunsResponse:
 		for _, runs := range r.GetRuns() {

@@ -21,40 +21,20 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// CheckJobStatusRequest is an update of a Job's status, as a controller means
-// to write it.
+// CheckJobStatusRequest has updates of Jobs' statuses, as a controller means to write
+// them, for one API server.
 type CheckJobStatusRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Set by the caller; required. The spec that the API server holds when the status
-	// is written. The engine reads completion_mode, parallelism, completions,
-	// backoff_limit_per_index and suspend, and whether success_policy is set. Every
-	// other field may be left out.
-	Spec *JobSpec `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
-	// Set by the caller; the status that the API server holds. It is not checked
-	// itself. The new status is compared with it, because most rules are about changes.
-	// Absent: no status was written yet.
-	Before *JobStatus `protobuf:"bytes,2,opt,name=before,proto3" json:"before,omitempty"`
-	// Set by the caller; required. The status to be checked. It may hold values that
-	// are invalid in every other request: negative counts, UIDs of any length, several
-	// conditions of one type, and index sets in any order. The rules say what is wrong
-	// with them. The limits on the lengths of lists apply.
-	//
-	// For the API server an index set is a text. Here, each range stands for one
-	// interval of that text, in the same order: "0,1,7-9" is (0,0) (1,1) (7,9). The
-	// same set written in another way counts as changed, so before and after must have
-	// exactly the intervals of their texts. A text that ranges cannot express, such as
-	// "1-", is refused by every API server that has the rule.
-	//
-	// Times are compared in whole seconds, as the API keeps them.
-	After *JobStatus `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
+	// Set by the caller; at most 1000.
+	Updates []*JobStatusUpdate `protobuf:"bytes,1,rep,name=updates,proto3" json:"updates,omitempty"`
 	// Set by the caller; required. The minor version of the API server: 36 for
 	// v1.36. 29 to 36, each as of its newest patch release.
-	KubernetesMinor int32 `protobuf:"varint,4,opt,name=kubernetes_minor,json=kubernetesMinor,proto3" json:"kubernetes_minor,omitempty"`
+	KubernetesMinor int32 `protobuf:"varint,2,opt,name=kubernetes_minor,json=kubernetesMinor,proto3" json:"kubernetes_minor,omitempty"`
 	// Set by the caller if the API server's feature gate JobManagedBy is not at its
 	// default. The gate turns on most of the rules, for every Job. Absent: off up to
 	// v1.31, on from v1.32. Must not be true before v1.30, where the gate does not
 	// exist, and must not be false from v1.35 on, where it is locked.
-	JobManagedByGate *bool `protobuf:"varint,5,opt,name=job_managed_by_gate,json=jobManagedByGate,proto3,oneof" json:"job_managed_by_gate,omitempty"`
+	JobManagedByGate *bool `protobuf:"varint,3,opt,name=job_managed_by_gate,json=jobManagedByGate,proto3,oneof" json:"job_managed_by_gate,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -89,23 +69,9 @@ func (*CheckJobStatusRequest) Descriptor() ([]byte, []int) {
 	return file_jobpolicy_v1_check_job_status_proto_rawDescGZIP(), []int{0}
 }
 
-func (x *CheckJobStatusRequest) GetSpec() *JobSpec {
+func (x *CheckJobStatusRequest) GetUpdates() []*JobStatusUpdate {
 	if x != nil {
-		return x.Spec
-	}
-	return nil
-}
-
-func (x *CheckJobStatusRequest) GetBefore() *JobStatus {
-	if x != nil {
-		return x.Before
-	}
-	return nil
-}
-
-func (x *CheckJobStatusRequest) GetAfter() *JobStatus {
-	if x != nil {
-		return x.After
+		return x.Updates
 	}
 	return nil
 }
@@ -124,20 +90,98 @@ func (x *CheckJobStatusRequest) GetJobManagedByGate() bool {
 	return false
 }
 
+// JobStatusUpdate is an update of one Job's status.
+type JobStatusUpdate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Set by the caller; required. The spec that the API server holds when the status
+	// is written. The engine reads completion_mode, parallelism, completions,
+	// backoff_limit_per_index and suspend, and whether success_policy is set. Every
+	// other field may be left out.
+	Spec *JobSpec `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
+	// Set by the caller; the status that the API server holds. It is not checked
+	// itself. The new status is compared with it, because most rules are about changes.
+	// Absent: no status was written yet.
+	Before *JobStatus `protobuf:"bytes,2,opt,name=before,proto3" json:"before,omitempty"`
+	// Set by the caller; required. The status to be checked. It may hold values that
+	// are invalid in every other request: negative counts, UIDs of any length, several
+	// conditions of one type, and index sets in any order. The rules say what is wrong
+	// with them. The limits on the lengths of lists apply.
+	//
+	// For the API server an index set is a text. Here, each range stands for one
+	// interval of that text, in the same order: "0,1,7-9" is (0,0) (1,1) (7,9). The
+	// same set written in another way counts as changed, so before and after must have
+	// exactly the intervals of their texts. A text that ranges cannot express, such as
+	// "1-", is refused by every API server that has the rule.
+	//
+	// Times are compared in whole seconds, as the API keeps them.
+	After         *JobStatus `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JobStatusUpdate) Reset() {
+	*x = JobStatusUpdate{}
+	mi := &file_jobpolicy_v1_check_job_status_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobStatusUpdate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobStatusUpdate) ProtoMessage() {}
+
+func (x *JobStatusUpdate) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_check_job_status_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobStatusUpdate.ProtoReflect.Descriptor instead.
+func (*JobStatusUpdate) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_check_job_status_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *JobStatusUpdate) GetSpec() *JobSpec {
+	if x != nil {
+		return x.Spec
+	}
+	return nil
+}
+
+func (x *JobStatusUpdate) GetBefore() *JobStatus {
+	if x != nil {
+		return x.Before
+	}
+	return nil
+}
+
+func (x *JobStatusUpdate) GetAfter() *JobStatus {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
 // CheckJobStatusResponse says what the API server would answer.
 type CheckJobStatusResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The rules that are broken; at most 100. Empty: the API server accepts the
-	// status. It may still refuse the write for other reasons than its content: a
-	// conflict, a webhook, missing permission.
-	Violations    []*StatusViolation `protobuf:"bytes,1,rep,name=violations,proto3" json:"violations,omitempty"`
+	// As many as there were updates.
+	Checks        []*JobStatusCheck `protobuf:"bytes,1,rep,name=checks,proto3" json:"checks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CheckJobStatusResponse) Reset() {
 	*x = CheckJobStatusResponse{}
-	mi := &file_jobpolicy_v1_check_job_status_proto_msgTypes[1]
+	mi := &file_jobpolicy_v1_check_job_status_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -149,7 +193,7 @@ func (x *CheckJobStatusResponse) String() string {
 func (*CheckJobStatusResponse) ProtoMessage() {}
 
 func (x *CheckJobStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_check_job_status_proto_msgTypes[1]
+	mi := &file_jobpolicy_v1_check_job_status_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -162,10 +206,58 @@ func (x *CheckJobStatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckJobStatusResponse.ProtoReflect.Descriptor instead.
 func (*CheckJobStatusResponse) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_check_job_status_proto_rawDescGZIP(), []int{1}
+	return file_jobpolicy_v1_check_job_status_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *CheckJobStatusResponse) GetViolations() []*StatusViolation {
+func (x *CheckJobStatusResponse) GetChecks() []*JobStatusCheck {
+	if x != nil {
+		return x.Checks
+	}
+	return nil
+}
+
+// JobStatusCheck says what the API server would answer to one update.
+type JobStatusCheck struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The rules that are broken; at most 100. Empty: the API server accepts the
+	// status. It may still refuse the write for other reasons than its content: a
+	// conflict, a webhook, missing permission.
+	Violations    []*StatusViolation `protobuf:"bytes,1,rep,name=violations,proto3" json:"violations,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JobStatusCheck) Reset() {
+	*x = JobStatusCheck{}
+	mi := &file_jobpolicy_v1_check_job_status_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobStatusCheck) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobStatusCheck) ProtoMessage() {}
+
+func (x *JobStatusCheck) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_check_job_status_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobStatusCheck.ProtoReflect.Descriptor instead.
+func (*JobStatusCheck) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_check_job_status_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *JobStatusCheck) GetViolations() []*StatusViolation {
 	if x != nil {
 		return x.Violations
 	}
@@ -191,7 +283,7 @@ type StatusViolation struct {
 
 func (x *StatusViolation) Reset() {
 	*x = StatusViolation{}
-	mi := &file_jobpolicy_v1_check_job_status_proto_msgTypes[2]
+	mi := &file_jobpolicy_v1_check_job_status_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -203,7 +295,7 @@ func (x *StatusViolation) String() string {
 func (*StatusViolation) ProtoMessage() {}
 
 func (x *StatusViolation) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_check_job_status_proto_msgTypes[2]
+	mi := &file_jobpolicy_v1_check_job_status_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -216,7 +308,7 @@ func (x *StatusViolation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusViolation.ProtoReflect.Descriptor instead.
 func (*StatusViolation) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_check_job_status_proto_rawDescGZIP(), []int{2}
+	return file_jobpolicy_v1_check_job_status_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *StatusViolation) GetRule() string {
@@ -244,15 +336,19 @@ var File_jobpolicy_v1_check_job_status_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_check_job_status_proto_rawDesc = "" +
 	"\n" +
-	"#jobpolicy/v1/check_job_status.proto\x12\fjobpolicy.v1\x1a\x16jobpolicy/v1/job.proto\"\x99\x02\n" +
-	"\x15CheckJobStatusRequest\x12)\n" +
+	"#jobpolicy/v1/check_job_status.proto\x12\fjobpolicy.v1\x1a\x16jobpolicy/v1/job.proto\"\xc7\x01\n" +
+	"\x15CheckJobStatusRequest\x127\n" +
+	"\aupdates\x18\x01 \x03(\v2\x1d.jobpolicy.v1.JobStatusUpdateR\aupdates\x12)\n" +
+	"\x10kubernetes_minor\x18\x02 \x01(\x05R\x0fkubernetesMinor\x122\n" +
+	"\x13job_managed_by_gate\x18\x03 \x01(\bH\x00R\x10jobManagedByGate\x88\x01\x01B\x16\n" +
+	"\x14_job_managed_by_gate\"\x9c\x01\n" +
+	"\x0fJobStatusUpdate\x12)\n" +
 	"\x04spec\x18\x01 \x01(\v2\x15.jobpolicy.v1.JobSpecR\x04spec\x12/\n" +
 	"\x06before\x18\x02 \x01(\v2\x17.jobpolicy.v1.JobStatusR\x06before\x12-\n" +
-	"\x05after\x18\x03 \x01(\v2\x17.jobpolicy.v1.JobStatusR\x05after\x12)\n" +
-	"\x10kubernetes_minor\x18\x04 \x01(\x05R\x0fkubernetesMinor\x122\n" +
-	"\x13job_managed_by_gate\x18\x05 \x01(\bH\x00R\x10jobManagedByGate\x88\x01\x01B\x16\n" +
-	"\x14_job_managed_by_gate\"W\n" +
-	"\x16CheckJobStatusResponse\x12=\n" +
+	"\x05after\x18\x03 \x01(\v2\x17.jobpolicy.v1.JobStatusR\x05after\"N\n" +
+	"\x16CheckJobStatusResponse\x124\n" +
+	"\x06checks\x18\x01 \x03(\v2\x1c.jobpolicy.v1.JobStatusCheckR\x06checks\"O\n" +
+	"\x0eJobStatusCheck\x12=\n" +
 	"\n" +
 	"violations\x18\x01 \x03(\v2\x1d.jobpolicy.v1.StatusViolationR\n" +
 	"violations\"]\n" +
@@ -273,24 +369,28 @@ func file_jobpolicy_v1_check_job_status_proto_rawDescGZIP() []byte {
 	return file_jobpolicy_v1_check_job_status_proto_rawDescData
 }
 
-var file_jobpolicy_v1_check_job_status_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_jobpolicy_v1_check_job_status_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_jobpolicy_v1_check_job_status_proto_goTypes = []any{
 	(*CheckJobStatusRequest)(nil),  // 0: jobpolicy.v1.CheckJobStatusRequest
-	(*CheckJobStatusResponse)(nil), // 1: jobpolicy.v1.CheckJobStatusResponse
-	(*StatusViolation)(nil),        // 2: jobpolicy.v1.StatusViolation
-	(*JobSpec)(nil),                // 3: jobpolicy.v1.JobSpec
-	(*JobStatus)(nil),              // 4: jobpolicy.v1.JobStatus
+	(*JobStatusUpdate)(nil),        // 1: jobpolicy.v1.JobStatusUpdate
+	(*CheckJobStatusResponse)(nil), // 2: jobpolicy.v1.CheckJobStatusResponse
+	(*JobStatusCheck)(nil),         // 3: jobpolicy.v1.JobStatusCheck
+	(*StatusViolation)(nil),        // 4: jobpolicy.v1.StatusViolation
+	(*JobSpec)(nil),                // 5: jobpolicy.v1.JobSpec
+	(*JobStatus)(nil),              // 6: jobpolicy.v1.JobStatus
 }
 var file_jobpolicy_v1_check_job_status_proto_depIdxs = []int32{
-	3, // 0: jobpolicy.v1.CheckJobStatusRequest.spec:type_name -> jobpolicy.v1.JobSpec
-	4, // 1: jobpolicy.v1.CheckJobStatusRequest.before:type_name -> jobpolicy.v1.JobStatus
-	4, // 2: jobpolicy.v1.CheckJobStatusRequest.after:type_name -> jobpolicy.v1.JobStatus
-	2, // 3: jobpolicy.v1.CheckJobStatusResponse.violations:type_name -> jobpolicy.v1.StatusViolation
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	1, // 0: jobpolicy.v1.CheckJobStatusRequest.updates:type_name -> jobpolicy.v1.JobStatusUpdate
+	5, // 1: jobpolicy.v1.JobStatusUpdate.spec:type_name -> jobpolicy.v1.JobSpec
+	6, // 2: jobpolicy.v1.JobStatusUpdate.before:type_name -> jobpolicy.v1.JobStatus
+	6, // 3: jobpolicy.v1.JobStatusUpdate.after:type_name -> jobpolicy.v1.JobStatus
+	3, // 4: jobpolicy.v1.CheckJobStatusResponse.checks:type_name -> jobpolicy.v1.JobStatusCheck
+	4, // 5: jobpolicy.v1.JobStatusCheck.violations:type_name -> jobpolicy.v1.StatusViolation
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_check_job_status_proto_init() }
@@ -306,7 +406,7 @@ func file_jobpolicy_v1_check_job_status_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_check_job_status_proto_rawDesc), len(file_jobpolicy_v1_check_job_status_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -25,17 +25,8 @@ const (
 // are too many. It is for controllers that scale their pods down.
 type ChoosePodsToDeleteRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Set by the caller; the active pods to choose among, in any order. At most
-	// 100000.
-	Pods []*ActivePod `protobuf:"bytes,1,rep,name=pods,proto3" json:"pods,omitempty"`
-	// Set by the caller; how many pods to delete. 0 or more. If it is the number of
-	// pods or more, the answer lists all of them, in order.
-	Excess int32 `protobuf:"varint,2,opt,name=excess,proto3" json:"excess,omitempty"`
-	// Set by the caller; spec.completions of an INDEXED Job, 0 or more: pods without an
-	// index below it are deleted first, and of the pods that share an index all but the
-	// last in the order of deletion. These are deleted even if they are more than
-	// excess. Absent: indexes do not matter.
-	Completions   *int32 `protobuf:"varint,3,opt,name=completions,proto3,oneof" json:"completions,omitempty"`
+	// Set by the caller; at most 1000.
+	Jobs          []*ScaleDown `protobuf:"bytes,1,rep,name=jobs,proto3" json:"jobs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -70,41 +61,94 @@ func (*ChoosePodsToDeleteRequest) Descriptor() ([]byte, []int) {
 	return file_jobpolicy_v1_choose_pods_to_delete_proto_rawDescGZIP(), []int{0}
 }
 
-func (x *ChoosePodsToDeleteRequest) GetPods() []*ActivePod {
+func (x *ChoosePodsToDeleteRequest) GetJobs() []*ScaleDown {
+	if x != nil {
+		return x.Jobs
+	}
+	return nil
+}
+
+// ScaleDown is a group of pods that are too many.
+type ScaleDown struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Set by the caller; the active pods to choose among, in any order. At most
+	// 100000.
+	Pods []*ActivePod `protobuf:"bytes,1,rep,name=pods,proto3" json:"pods,omitempty"`
+	// Set by the caller; how many pods to delete. 0 or more. If it is the number of
+	// pods or more, the answer lists all of them, in order.
+	Excess int32 `protobuf:"varint,2,opt,name=excess,proto3" json:"excess,omitempty"`
+	// Set by the caller; spec.completions of an INDEXED Job, 0 or more: pods without an
+	// index below it are deleted first, and of the pods that share an index all but the
+	// last in the order of deletion. These are deleted even if they are more than
+	// excess. Absent: indexes do not matter.
+	Completions   *int32 `protobuf:"varint,3,opt,name=completions,proto3,oneof" json:"completions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScaleDown) Reset() {
+	*x = ScaleDown{}
+	mi := &file_jobpolicy_v1_choose_pods_to_delete_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScaleDown) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScaleDown) ProtoMessage() {}
+
+func (x *ScaleDown) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_choose_pods_to_delete_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScaleDown.ProtoReflect.Descriptor instead.
+func (*ScaleDown) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_choose_pods_to_delete_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ScaleDown) GetPods() []*ActivePod {
 	if x != nil {
 		return x.Pods
 	}
 	return nil
 }
 
-func (x *ChoosePodsToDeleteRequest) GetExcess() int32 {
+func (x *ScaleDown) GetExcess() int32 {
 	if x != nil {
 		return x.Excess
 	}
 	return 0
 }
 
-func (x *ChoosePodsToDeleteRequest) GetCompletions() int32 {
+func (x *ScaleDown) GetCompletions() int32 {
 	if x != nil && x.Completions != nil {
 		return *x.Completions
 	}
 	return 0
 }
 
-// ChoosePodsToDeleteResponse names the pods to delete.
+// ChoosePodsToDeleteResponse says which pods to delete.
 type ChoosePodsToDeleteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// In the order in which to delete. Pods with a bad index come first. Then come
-	// those that lose the least work: unassigned, pending, not ready, ready for a
-	// shorter time, restarted more often, newer, with a lower index.
-	Delete        []*DeletePod `protobuf:"bytes,1,rep,name=delete,proto3" json:"delete,omitempty"`
+	// As many as there were jobs.
+	Choices       []*PodsToDelete `protobuf:"bytes,1,rep,name=choices,proto3" json:"choices,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ChoosePodsToDeleteResponse) Reset() {
 	*x = ChoosePodsToDeleteResponse{}
-	mi := &file_jobpolicy_v1_choose_pods_to_delete_proto_msgTypes[1]
+	mi := &file_jobpolicy_v1_choose_pods_to_delete_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -116,7 +160,7 @@ func (x *ChoosePodsToDeleteResponse) String() string {
 func (*ChoosePodsToDeleteResponse) ProtoMessage() {}
 
 func (x *ChoosePodsToDeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_choose_pods_to_delete_proto_msgTypes[1]
+	mi := &file_jobpolicy_v1_choose_pods_to_delete_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -129,10 +173,58 @@ func (x *ChoosePodsToDeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChoosePodsToDeleteResponse.ProtoReflect.Descriptor instead.
 func (*ChoosePodsToDeleteResponse) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_choose_pods_to_delete_proto_rawDescGZIP(), []int{1}
+	return file_jobpolicy_v1_choose_pods_to_delete_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *ChoosePodsToDeleteResponse) GetDelete() []*DeletePod {
+func (x *ChoosePodsToDeleteResponse) GetChoices() []*PodsToDelete {
+	if x != nil {
+		return x.Choices
+	}
+	return nil
+}
+
+// PodsToDelete names the pods to delete.
+type PodsToDelete struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order in which to delete. Pods with a bad index come first. Then come
+	// those that lose the least work: unassigned, pending, not ready, ready for a
+	// shorter time, restarted more often, newer, with a lower index.
+	Delete        []*DeletePod `protobuf:"bytes,1,rep,name=delete,proto3" json:"delete,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PodsToDelete) Reset() {
+	*x = PodsToDelete{}
+	mi := &file_jobpolicy_v1_choose_pods_to_delete_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PodsToDelete) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PodsToDelete) ProtoMessage() {}
+
+func (x *PodsToDelete) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_choose_pods_to_delete_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PodsToDelete.ProtoReflect.Descriptor instead.
+func (*PodsToDelete) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_choose_pods_to_delete_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *PodsToDelete) GetDelete() []*DeletePod {
 	if x != nil {
 		return x.Delete
 	}
@@ -143,13 +235,17 @@ var File_jobpolicy_v1_choose_pods_to_delete_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_choose_pods_to_delete_proto_rawDesc = "" +
 	"\n" +
-	"(jobpolicy/v1/choose_pods_to_delete.proto\x12\fjobpolicy.v1\x1a\x1djobpolicy/v1/decide_job.proto\x1a\x16jobpolicy/v1/pod.proto\"\x97\x01\n" +
+	"(jobpolicy/v1/choose_pods_to_delete.proto\x12\fjobpolicy.v1\x1a\x1djobpolicy/v1/decide_job.proto\x1a\x16jobpolicy/v1/pod.proto\"H\n" +
 	"\x19ChoosePodsToDeleteRequest\x12+\n" +
+	"\x04jobs\x18\x01 \x03(\v2\x17.jobpolicy.v1.ScaleDownR\x04jobs\"\x87\x01\n" +
+	"\tScaleDown\x12+\n" +
 	"\x04pods\x18\x01 \x03(\v2\x17.jobpolicy.v1.ActivePodR\x04pods\x12\x16\n" +
 	"\x06excess\x18\x02 \x01(\x05R\x06excess\x12%\n" +
 	"\vcompletions\x18\x03 \x01(\x05H\x00R\vcompletions\x88\x01\x01B\x0e\n" +
-	"\f_completions\"M\n" +
-	"\x1aChoosePodsToDeleteResponse\x12/\n" +
+	"\f_completions\"R\n" +
+	"\x1aChoosePodsToDeleteResponse\x124\n" +
+	"\achoices\x18\x01 \x03(\v2\x1a.jobpolicy.v1.PodsToDeleteR\achoices\"?\n" +
+	"\fPodsToDelete\x12/\n" +
 	"\x06delete\x18\x01 \x03(\v2\x17.jobpolicy.v1.DeletePodR\x06deleteB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (
@@ -164,21 +260,25 @@ func file_jobpolicy_v1_choose_pods_to_delete_proto_rawDescGZIP() []byte {
 	return file_jobpolicy_v1_choose_pods_to_delete_proto_rawDescData
 }
 
-var file_jobpolicy_v1_choose_pods_to_delete_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_jobpolicy_v1_choose_pods_to_delete_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_jobpolicy_v1_choose_pods_to_delete_proto_goTypes = []any{
 	(*ChoosePodsToDeleteRequest)(nil),  // 0: jobpolicy.v1.ChoosePodsToDeleteRequest
-	(*ChoosePodsToDeleteResponse)(nil), // 1: jobpolicy.v1.ChoosePodsToDeleteResponse
-	(*ActivePod)(nil),                  // 2: jobpolicy.v1.ActivePod
-	(*DeletePod)(nil),                  // 3: jobpolicy.v1.DeletePod
+	(*ScaleDown)(nil),                  // 1: jobpolicy.v1.ScaleDown
+	(*ChoosePodsToDeleteResponse)(nil), // 2: jobpolicy.v1.ChoosePodsToDeleteResponse
+	(*PodsToDelete)(nil),               // 3: jobpolicy.v1.PodsToDelete
+	(*ActivePod)(nil),                  // 4: jobpolicy.v1.ActivePod
+	(*DeletePod)(nil),                  // 5: jobpolicy.v1.DeletePod
 }
 var file_jobpolicy_v1_choose_pods_to_delete_proto_depIdxs = []int32{
-	2, // 0: jobpolicy.v1.ChoosePodsToDeleteRequest.pods:type_name -> jobpolicy.v1.ActivePod
-	3, // 1: jobpolicy.v1.ChoosePodsToDeleteResponse.delete:type_name -> jobpolicy.v1.DeletePod
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	1, // 0: jobpolicy.v1.ChoosePodsToDeleteRequest.jobs:type_name -> jobpolicy.v1.ScaleDown
+	4, // 1: jobpolicy.v1.ScaleDown.pods:type_name -> jobpolicy.v1.ActivePod
+	3, // 2: jobpolicy.v1.ChoosePodsToDeleteResponse.choices:type_name -> jobpolicy.v1.PodsToDelete
+	5, // 3: jobpolicy.v1.PodsToDelete.delete:type_name -> jobpolicy.v1.DeletePod
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_choose_pods_to_delete_proto_init() }
@@ -188,14 +288,14 @@ func file_jobpolicy_v1_choose_pods_to_delete_proto_init() {
 	}
 	file_jobpolicy_v1_decide_job_proto_init()
 	file_jobpolicy_v1_pod_proto_init()
-	file_jobpolicy_v1_choose_pods_to_delete_proto_msgTypes[0].OneofWrappers = []any{}
+	file_jobpolicy_v1_choose_pods_to_delete_proto_msgTypes[1].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_choose_pods_to_delete_proto_rawDesc), len(file_jobpolicy_v1_choose_pods_to_delete_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   2,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -26,22 +26,8 @@ const (
 // completions are ignored. All sets together may have at most 200000 ranges.
 type ComputeIndexesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Set by the caller; spec.completions, 0 or more.
-	Completions int32 `protobuf:"varint,1,opt,name=completions,proto3" json:"completions,omitempty"`
-	// Set by the caller; the indexes that are recorded as completed.
-	CompletedIndexes *IndexSet `protobuf:"bytes,2,opt,name=completed_indexes,json=completedIndexes,proto3" json:"completed_indexes,omitempty"`
-	// Set by the caller; the indexes that are recorded as failed for good.
-	FailedIndexes *IndexSet `protobuf:"bytes,3,opt,name=failed_indexes,json=failedIndexes,proto3" json:"failed_indexes,omitempty"`
-	// Set by the caller; the indexes that have succeeded since then.
-	NewlySucceeded *IndexSet `protobuf:"bytes,4,opt,name=newly_succeeded,json=newlySucceeded,proto3" json:"newly_succeeded,omitempty"`
-	// Set by the caller; the indexes that have failed for good since then.
-	NewlyFailed *IndexSet `protobuf:"bytes,5,opt,name=newly_failed,json=newlyFailed,proto3" json:"newly_failed,omitempty"`
-	// Set by the caller; the indexes that must not get another pod now: they have
-	// an active one, or one that is being created, or one that is being deleted and
-	// may not be replaced before it has ended.
-	BusyIndexes *IndexSet `protobuf:"bytes,6,opt,name=busy_indexes,json=busyIndexes,proto3" json:"busy_indexes,omitempty"`
-	// Set by the caller; how many missing indexes to list. Absent or 0: all.
-	MaxMissing    int32 `protobuf:"varint,7,opt,name=max_missing,json=maxMissing,proto3" json:"max_missing,omitempty"`
+	// Set by the caller; at most 1000.
+	Jobs          []*JobIndexes `protobuf:"bytes,1,rep,name=jobs,proto3" json:"jobs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -76,49 +62,109 @@ func (*ComputeIndexesRequest) Descriptor() ([]byte, []int) {
 	return file_jobpolicy_v1_compute_indexes_proto_rawDescGZIP(), []int{0}
 }
 
-func (x *ComputeIndexesRequest) GetCompletions() int32 {
+func (x *ComputeIndexesRequest) GetJobs() []*JobIndexes {
+	if x != nil {
+		return x.Jobs
+	}
+	return nil
+}
+
+// JobIndexes is what is known of the indexes of one Job.
+type JobIndexes struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Set by the caller; spec.completions, 0 or more.
+	Completions int32 `protobuf:"varint,1,opt,name=completions,proto3" json:"completions,omitempty"`
+	// Set by the caller; the indexes that are recorded as completed.
+	CompletedIndexes *IndexSet `protobuf:"bytes,2,opt,name=completed_indexes,json=completedIndexes,proto3" json:"completed_indexes,omitempty"`
+	// Set by the caller; the indexes that are recorded as failed for good.
+	FailedIndexes *IndexSet `protobuf:"bytes,3,opt,name=failed_indexes,json=failedIndexes,proto3" json:"failed_indexes,omitempty"`
+	// Set by the caller; the indexes that have succeeded since then.
+	NewlySucceeded *IndexSet `protobuf:"bytes,4,opt,name=newly_succeeded,json=newlySucceeded,proto3" json:"newly_succeeded,omitempty"`
+	// Set by the caller; the indexes that have failed for good since then.
+	NewlyFailed *IndexSet `protobuf:"bytes,5,opt,name=newly_failed,json=newlyFailed,proto3" json:"newly_failed,omitempty"`
+	// Set by the caller; the indexes that must not get another pod now: they have
+	// an active one, or one that is being created, or one that is being deleted and
+	// may not be replaced before it has ended.
+	BusyIndexes *IndexSet `protobuf:"bytes,6,opt,name=busy_indexes,json=busyIndexes,proto3" json:"busy_indexes,omitempty"`
+	// Set by the caller; how many missing indexes to list. Absent or 0: all.
+	MaxMissing    int32 `protobuf:"varint,7,opt,name=max_missing,json=maxMissing,proto3" json:"max_missing,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JobIndexes) Reset() {
+	*x = JobIndexes{}
+	mi := &file_jobpolicy_v1_compute_indexes_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobIndexes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobIndexes) ProtoMessage() {}
+
+func (x *JobIndexes) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_compute_indexes_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobIndexes.ProtoReflect.Descriptor instead.
+func (*JobIndexes) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_compute_indexes_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *JobIndexes) GetCompletions() int32 {
 	if x != nil {
 		return x.Completions
 	}
 	return 0
 }
 
-func (x *ComputeIndexesRequest) GetCompletedIndexes() *IndexSet {
+func (x *JobIndexes) GetCompletedIndexes() *IndexSet {
 	if x != nil {
 		return x.CompletedIndexes
 	}
 	return nil
 }
 
-func (x *ComputeIndexesRequest) GetFailedIndexes() *IndexSet {
+func (x *JobIndexes) GetFailedIndexes() *IndexSet {
 	if x != nil {
 		return x.FailedIndexes
 	}
 	return nil
 }
 
-func (x *ComputeIndexesRequest) GetNewlySucceeded() *IndexSet {
+func (x *JobIndexes) GetNewlySucceeded() *IndexSet {
 	if x != nil {
 		return x.NewlySucceeded
 	}
 	return nil
 }
 
-func (x *ComputeIndexesRequest) GetNewlyFailed() *IndexSet {
+func (x *JobIndexes) GetNewlyFailed() *IndexSet {
 	if x != nil {
 		return x.NewlyFailed
 	}
 	return nil
 }
 
-func (x *ComputeIndexesRequest) GetBusyIndexes() *IndexSet {
+func (x *JobIndexes) GetBusyIndexes() *IndexSet {
 	if x != nil {
 		return x.BusyIndexes
 	}
 	return nil
 }
 
-func (x *ComputeIndexesRequest) GetMaxMissing() int32 {
+func (x *JobIndexes) GetMaxMissing() int32 {
 	if x != nil {
 		return x.MaxMissing
 	}
@@ -129,6 +175,52 @@ func (x *ComputeIndexesRequest) GetMaxMissing() int32 {
 // is both completed and failed: a recorded result stays, and if an index is recorded
 // as both, or is both newly succeeded and newly failed, success wins.
 type ComputeIndexesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As many as there were jobs.
+	Progress      []*IndexProgress `protobuf:"bytes,1,rep,name=progress,proto3" json:"progress,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ComputeIndexesResponse) Reset() {
+	*x = ComputeIndexesResponse{}
+	mi := &file_jobpolicy_v1_compute_indexes_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ComputeIndexesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ComputeIndexesResponse) ProtoMessage() {}
+
+func (x *ComputeIndexesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_compute_indexes_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ComputeIndexesResponse.ProtoReflect.Descriptor instead.
+func (*ComputeIndexesResponse) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_compute_indexes_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ComputeIndexesResponse) GetProgress() []*IndexProgress {
+	if x != nil {
+		return x.Progress
+	}
+	return nil
+}
+
+// IndexProgress is how far the indexes of one Job are.
+type IndexProgress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The recorded completed indexes and the new ones.
 	CompletedIndexes *IndexSet `protobuf:"bytes,1,opt,name=completed_indexes,json=completedIndexes,proto3" json:"completed_indexes,omitempty"`
@@ -143,21 +235,21 @@ type ComputeIndexesResponse struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ComputeIndexesResponse) Reset() {
-	*x = ComputeIndexesResponse{}
-	mi := &file_jobpolicy_v1_compute_indexes_proto_msgTypes[1]
+func (x *IndexProgress) Reset() {
+	*x = IndexProgress{}
+	mi := &file_jobpolicy_v1_compute_indexes_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ComputeIndexesResponse) String() string {
+func (x *IndexProgress) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ComputeIndexesResponse) ProtoMessage() {}
+func (*IndexProgress) ProtoMessage() {}
 
-func (x *ComputeIndexesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_compute_indexes_proto_msgTypes[1]
+func (x *IndexProgress) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_compute_indexes_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -168,33 +260,33 @@ func (x *ComputeIndexesResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ComputeIndexesResponse.ProtoReflect.Descriptor instead.
-func (*ComputeIndexesResponse) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_compute_indexes_proto_rawDescGZIP(), []int{1}
+// Deprecated: Use IndexProgress.ProtoReflect.Descriptor instead.
+func (*IndexProgress) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_compute_indexes_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *ComputeIndexesResponse) GetCompletedIndexes() *IndexSet {
+func (x *IndexProgress) GetCompletedIndexes() *IndexSet {
 	if x != nil {
 		return x.CompletedIndexes
 	}
 	return nil
 }
 
-func (x *ComputeIndexesResponse) GetFailedIndexes() *IndexSet {
+func (x *IndexProgress) GetFailedIndexes() *IndexSet {
 	if x != nil {
 		return x.FailedIndexes
 	}
 	return nil
 }
 
-func (x *ComputeIndexesResponse) GetMissingIndexes() *IndexSet {
+func (x *IndexProgress) GetMissingIndexes() *IndexSet {
 	if x != nil {
 		return x.MissingIndexes
 	}
 	return nil
 }
 
-func (x *ComputeIndexesResponse) GetMissingCount() int32 {
+func (x *IndexProgress) GetMissingCount() int32 {
 	if x != nil {
 		return x.MissingCount
 	}
@@ -205,8 +297,11 @@ var File_jobpolicy_v1_compute_indexes_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_compute_indexes_proto_rawDesc = "" +
 	"\n" +
-	"\"jobpolicy/v1/compute_indexes.proto\x12\fjobpolicy.v1\x1a\x1cjobpolicy/v1/index_set.proto\"\x95\x03\n" +
-	"\x15ComputeIndexesRequest\x12 \n" +
+	"\"jobpolicy/v1/compute_indexes.proto\x12\fjobpolicy.v1\x1a\x1cjobpolicy/v1/index_set.proto\"E\n" +
+	"\x15ComputeIndexesRequest\x12,\n" +
+	"\x04jobs\x18\x01 \x03(\v2\x18.jobpolicy.v1.JobIndexesR\x04jobs\"\x8a\x03\n" +
+	"\n" +
+	"JobIndexes\x12 \n" +
 	"\vcompletions\x18\x01 \x01(\x05R\vcompletions\x12C\n" +
 	"\x11completed_indexes\x18\x02 \x01(\v2\x16.jobpolicy.v1.IndexSetR\x10completedIndexes\x12=\n" +
 	"\x0efailed_indexes\x18\x03 \x01(\v2\x16.jobpolicy.v1.IndexSetR\rfailedIndexes\x12?\n" +
@@ -214,8 +309,10 @@ const file_jobpolicy_v1_compute_indexes_proto_rawDesc = "" +
 	"\fnewly_failed\x18\x05 \x01(\v2\x16.jobpolicy.v1.IndexSetR\vnewlyFailed\x129\n" +
 	"\fbusy_indexes\x18\x06 \x01(\v2\x16.jobpolicy.v1.IndexSetR\vbusyIndexes\x12\x1f\n" +
 	"\vmax_missing\x18\a \x01(\x05R\n" +
-	"maxMissing\"\x82\x02\n" +
-	"\x16ComputeIndexesResponse\x12C\n" +
+	"maxMissing\"Q\n" +
+	"\x16ComputeIndexesResponse\x127\n" +
+	"\bprogress\x18\x01 \x03(\v2\x1b.jobpolicy.v1.IndexProgressR\bprogress\"\xf9\x01\n" +
+	"\rIndexProgress\x12C\n" +
 	"\x11completed_indexes\x18\x01 \x01(\v2\x16.jobpolicy.v1.IndexSetR\x10completedIndexes\x12=\n" +
 	"\x0efailed_indexes\x18\x02 \x01(\v2\x16.jobpolicy.v1.IndexSetR\rfailedIndexes\x12?\n" +
 	"\x0fmissing_indexes\x18\x03 \x01(\v2\x16.jobpolicy.v1.IndexSetR\x0emissingIndexes\x12#\n" +
@@ -233,26 +330,30 @@ func file_jobpolicy_v1_compute_indexes_proto_rawDescGZIP() []byte {
 	return file_jobpolicy_v1_compute_indexes_proto_rawDescData
 }
 
-var file_jobpolicy_v1_compute_indexes_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_jobpolicy_v1_compute_indexes_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_jobpolicy_v1_compute_indexes_proto_goTypes = []any{
 	(*ComputeIndexesRequest)(nil),  // 0: jobpolicy.v1.ComputeIndexesRequest
-	(*ComputeIndexesResponse)(nil), // 1: jobpolicy.v1.ComputeIndexesResponse
-	(*IndexSet)(nil),               // 2: jobpolicy.v1.IndexSet
+	(*JobIndexes)(nil),             // 1: jobpolicy.v1.JobIndexes
+	(*ComputeIndexesResponse)(nil), // 2: jobpolicy.v1.ComputeIndexesResponse
+	(*IndexProgress)(nil),          // 3: jobpolicy.v1.IndexProgress
+	(*IndexSet)(nil),               // 4: jobpolicy.v1.IndexSet
 }
 var file_jobpolicy_v1_compute_indexes_proto_depIdxs = []int32{
-	2, // 0: jobpolicy.v1.ComputeIndexesRequest.completed_indexes:type_name -> jobpolicy.v1.IndexSet
-	2, // 1: jobpolicy.v1.ComputeIndexesRequest.failed_indexes:type_name -> jobpolicy.v1.IndexSet
-	2, // 2: jobpolicy.v1.ComputeIndexesRequest.newly_succeeded:type_name -> jobpolicy.v1.IndexSet
-	2, // 3: jobpolicy.v1.ComputeIndexesRequest.newly_failed:type_name -> jobpolicy.v1.IndexSet
-	2, // 4: jobpolicy.v1.ComputeIndexesRequest.busy_indexes:type_name -> jobpolicy.v1.IndexSet
-	2, // 5: jobpolicy.v1.ComputeIndexesResponse.completed_indexes:type_name -> jobpolicy.v1.IndexSet
-	2, // 6: jobpolicy.v1.ComputeIndexesResponse.failed_indexes:type_name -> jobpolicy.v1.IndexSet
-	2, // 7: jobpolicy.v1.ComputeIndexesResponse.missing_indexes:type_name -> jobpolicy.v1.IndexSet
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	1,  // 0: jobpolicy.v1.ComputeIndexesRequest.jobs:type_name -> jobpolicy.v1.JobIndexes
+	4,  // 1: jobpolicy.v1.JobIndexes.completed_indexes:type_name -> jobpolicy.v1.IndexSet
+	4,  // 2: jobpolicy.v1.JobIndexes.failed_indexes:type_name -> jobpolicy.v1.IndexSet
+	4,  // 3: jobpolicy.v1.JobIndexes.newly_succeeded:type_name -> jobpolicy.v1.IndexSet
+	4,  // 4: jobpolicy.v1.JobIndexes.newly_failed:type_name -> jobpolicy.v1.IndexSet
+	4,  // 5: jobpolicy.v1.JobIndexes.busy_indexes:type_name -> jobpolicy.v1.IndexSet
+	3,  // 6: jobpolicy.v1.ComputeIndexesResponse.progress:type_name -> jobpolicy.v1.IndexProgress
+	4,  // 7: jobpolicy.v1.IndexProgress.completed_indexes:type_name -> jobpolicy.v1.IndexSet
+	4,  // 8: jobpolicy.v1.IndexProgress.failed_indexes:type_name -> jobpolicy.v1.IndexSet
+	4,  // 9: jobpolicy.v1.IndexProgress.missing_indexes:type_name -> jobpolicy.v1.IndexSet
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_compute_indexes_proto_init() }
@@ -267,7 +368,7 @@ func file_jobpolicy_v1_compute_indexes_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_compute_indexes_proto_rawDesc), len(file_jobpolicy_v1_compute_indexes_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   2,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -7,7 +7,6 @@
 package jobpolicyv1
 
 import (
-	status "google.golang.org/genproto/googleapis/rpc/status"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
@@ -1450,190 +1449,11 @@ func (x *PodFailureActionCount) GetCount() int32 {
 	return 0
 }
 
-// DecideJobsRequest asks for many Jobs at once.
-type DecideJobsRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most 1000. Each is decided on by itself.
-	Requests      []*DecideJobRequest `protobuf:"bytes,1,rep,name=requests,proto3" json:"requests,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DecideJobsRequest) Reset() {
-	*x = DecideJobsRequest{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[11]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DecideJobsRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DecideJobsRequest) ProtoMessage() {}
-
-func (x *DecideJobsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[11]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DecideJobsRequest.ProtoReflect.Descriptor instead.
-func (*DecideJobsRequest) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{11}
-}
-
-func (x *DecideJobsRequest) GetRequests() []*DecideJobRequest {
-	if x != nil {
-		return x.Requests
-	}
-	return nil
-}
-
-// DecideJobsResponse answers in the order of the requests.
-type DecideJobsResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// As many as there were requests.
-	Results       []*DecideJobsResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DecideJobsResponse) Reset() {
-	*x = DecideJobsResponse{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[12]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DecideJobsResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DecideJobsResponse) ProtoMessage() {}
-
-func (x *DecideJobsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[12]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DecideJobsResponse.ProtoReflect.Descriptor instead.
-func (*DecideJobsResponse) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{12}
-}
-
-func (x *DecideJobsResponse) GetResults() []*DecideJobsResult {
-	if x != nil {
-		return x.Results
-	}
-	return nil
-}
-
-// DecideJobsResult is one decision, or why there is none.
-type DecideJobsResult struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Exactly one is set.
-	//
-	// Types that are valid to be assigned to Result:
-	//
-	//	*DecideJobsResult_Decision
-	//	*DecideJobsResult_Error
-	Result        isDecideJobsResult_Result `protobuf_oneof:"result"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DecideJobsResult) Reset() {
-	*x = DecideJobsResult{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[13]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DecideJobsResult) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DecideJobsResult) ProtoMessage() {}
-
-func (x *DecideJobsResult) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[13]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DecideJobsResult.ProtoReflect.Descriptor instead.
-func (*DecideJobsResult) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{13}
-}
-
-func (x *DecideJobsResult) GetResult() isDecideJobsResult_Result {
-	if x != nil {
-		return x.Result
-	}
-	return nil
-}
-
-func (x *DecideJobsResult) GetDecision() *DecideJobResponse {
-	if x != nil {
-		if x, ok := x.Result.(*DecideJobsResult_Decision); ok {
-			return x.Decision
-		}
-	}
-	return nil
-}
-
-func (x *DecideJobsResult) GetError() *status.Status {
-	if x != nil {
-		if x, ok := x.Result.(*DecideJobsResult_Error); ok {
-			return x.Error
-		}
-	}
-	return nil
-}
-
-type isDecideJobsResult_Result interface {
-	isDecideJobsResult_Result()
-}
-
-type DecideJobsResult_Decision struct {
-	// What DecideJob would have returned.
-	Decision *DecideJobResponse `protobuf:"bytes,1,opt,name=decision,proto3,oneof"`
-}
-
-type DecideJobsResult_Error struct {
-	// The status that DecideJob would have returned.
-	Error *status.Status `protobuf:"bytes,2,opt,name=error,proto3,oneof"`
-}
-
-func (*DecideJobsResult_Decision) isDecideJobsResult_Result() {}
-
-func (*DecideJobsResult_Error) isDecideJobsResult_Result() {}
-
 var File_jobpolicy_v1_decide_job_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\n" +
-	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x16jobpolicy/v1/pod.proto\x1a\x17jobpolicy/v1/rule.proto\"\xf4\a\n" +
+	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x16jobpolicy/v1/pod.proto\x1a\x17jobpolicy/v1/rule.proto\"\xf4\a\n" +
 	"\x10DecideJobRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12,\n" +
@@ -1721,15 +1541,7 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\amessage\x18\x03 \x01(\tR\amessage\"k\n" +
 	"\x15PodFailureActionCount\x12<\n" +
 	"\x06action\x18\x01 \x01(\x0e2$.jobpolicy.v1.PodFailurePolicyActionR\x06action\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x05R\x05count\"O\n" +
-	"\x11DecideJobsRequest\x12:\n" +
-	"\brequests\x18\x01 \x03(\v2\x1e.jobpolicy.v1.DecideJobRequestR\brequests\"N\n" +
-	"\x12DecideJobsResponse\x128\n" +
-	"\aresults\x18\x01 \x03(\v2\x1e.jobpolicy.v1.DecideJobsResultR\aresults\"\x87\x01\n" +
-	"\x10DecideJobsResult\x12=\n" +
-	"\bdecision\x18\x01 \x01(\v2\x1f.jobpolicy.v1.DecideJobResponseH\x00R\bdecision\x12*\n" +
-	"\x05error\x18\x02 \x01(\v2\x12.google.rpc.StatusH\x00R\x05errorB\b\n" +
-	"\x06result*\x8e\x01\n" +
+	"\x05count\x18\x02 \x01(\x05R\x05count*\x8e\x01\n" +
 	"\vDisposition\x12\x1b\n" +
 	"\x17DISPOSITION_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11DISPOSITION_APPLY\x10\x01\x12\x17\n" +
@@ -1773,7 +1585,7 @@ func file_jobpolicy_v1_decide_job_proto_rawDescGZIP() []byte {
 }
 
 var file_jobpolicy_v1_decide_job_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_jobpolicy_v1_decide_job_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_jobpolicy_v1_decide_job_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_jobpolicy_v1_decide_job_proto_goTypes = []any{
 	(Disposition)(0),              // 0: jobpolicy.v1.Disposition
 	(Requirement)(0),              // 1: jobpolicy.v1.Requirement
@@ -1792,76 +1604,68 @@ var file_jobpolicy_v1_decide_job_proto_goTypes = []any{
 	(*DeleteJob)(nil),             // 14: jobpolicy.v1.DeleteJob
 	(*JobEvent)(nil),              // 15: jobpolicy.v1.JobEvent
 	(*PodFailureActionCount)(nil), // 16: jobpolicy.v1.PodFailureActionCount
-	(*DecideJobsRequest)(nil),     // 17: jobpolicy.v1.DecideJobsRequest
-	(*DecideJobsResponse)(nil),    // 18: jobpolicy.v1.DecideJobsResponse
-	(*DecideJobsResult)(nil),      // 19: jobpolicy.v1.DecideJobsResult
-	nil,                           // 20: jobpolicy.v1.DecideJobRequest.NamespaceAnnotationsEntry
-	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
-	(*JobRef)(nil),                // 22: jobpolicy.v1.JobRef
-	(*JobSpec)(nil),               // 23: jobpolicy.v1.JobSpec
-	(*JobStatus)(nil),             // 24: jobpolicy.v1.JobStatus
-	(*PodSummary)(nil),            // 25: jobpolicy.v1.PodSummary
-	(*UnaccountedPod)(nil),        // 26: jobpolicy.v1.UnaccountedPod
-	(*UnlistedPods)(nil),          // 27: jobpolicy.v1.UnlistedPods
-	(*ActivePods)(nil),            // 28: jobpolicy.v1.ActivePods
-	(*InFlight)(nil),              // 29: jobpolicy.v1.InFlight
-	(*RetryFacts)(nil),            // 30: jobpolicy.v1.RetryFacts
-	(*Deferral)(nil),              // 31: jobpolicy.v1.Deferral
-	(*durationpb.Duration)(nil),   // 32: google.protobuf.Duration
-	(Explain)(0),                  // 33: jobpolicy.v1.Explain
-	(*Explanation)(nil),           // 34: jobpolicy.v1.Explanation
-	(Rule)(0),                     // 35: jobpolicy.v1.Rule
-	(*IndexSet)(nil),              // 36: jobpolicy.v1.IndexSet
-	(PodFailurePolicyAction)(0),   // 37: jobpolicy.v1.PodFailurePolicyAction
-	(*status.Status)(nil),         // 38: google.rpc.Status
+	nil,                           // 17: jobpolicy.v1.DecideJobRequest.NamespaceAnnotationsEntry
+	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
+	(*JobRef)(nil),                // 19: jobpolicy.v1.JobRef
+	(*JobSpec)(nil),               // 20: jobpolicy.v1.JobSpec
+	(*JobStatus)(nil),             // 21: jobpolicy.v1.JobStatus
+	(*PodSummary)(nil),            // 22: jobpolicy.v1.PodSummary
+	(*UnaccountedPod)(nil),        // 23: jobpolicy.v1.UnaccountedPod
+	(*UnlistedPods)(nil),          // 24: jobpolicy.v1.UnlistedPods
+	(*ActivePods)(nil),            // 25: jobpolicy.v1.ActivePods
+	(*InFlight)(nil),              // 26: jobpolicy.v1.InFlight
+	(*RetryFacts)(nil),            // 27: jobpolicy.v1.RetryFacts
+	(*Deferral)(nil),              // 28: jobpolicy.v1.Deferral
+	(*durationpb.Duration)(nil),   // 29: google.protobuf.Duration
+	(Explain)(0),                  // 30: jobpolicy.v1.Explain
+	(*Explanation)(nil),           // 31: jobpolicy.v1.Explanation
+	(Rule)(0),                     // 32: jobpolicy.v1.Rule
+	(*IndexSet)(nil),              // 33: jobpolicy.v1.IndexSet
+	(PodFailurePolicyAction)(0),   // 34: jobpolicy.v1.PodFailurePolicyAction
 }
 var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
-	21, // 0: jobpolicy.v1.DecideJobRequest.now:type_name -> google.protobuf.Timestamp
-	22, // 1: jobpolicy.v1.DecideJobRequest.job:type_name -> jobpolicy.v1.JobRef
-	23, // 2: jobpolicy.v1.DecideJobRequest.spec:type_name -> jobpolicy.v1.JobSpec
-	24, // 3: jobpolicy.v1.DecideJobRequest.status:type_name -> jobpolicy.v1.JobStatus
-	25, // 4: jobpolicy.v1.DecideJobRequest.pods:type_name -> jobpolicy.v1.PodSummary
-	26, // 5: jobpolicy.v1.DecideJobRequest.unaccounted_pods:type_name -> jobpolicy.v1.UnaccountedPod
-	27, // 6: jobpolicy.v1.DecideJobRequest.unlisted_pods:type_name -> jobpolicy.v1.UnlistedPods
-	28, // 7: jobpolicy.v1.DecideJobRequest.active_pods:type_name -> jobpolicy.v1.ActivePods
-	29, // 8: jobpolicy.v1.DecideJobRequest.in_flight:type_name -> jobpolicy.v1.InFlight
-	30, // 9: jobpolicy.v1.DecideJobRequest.retry:type_name -> jobpolicy.v1.RetryFacts
+	18, // 0: jobpolicy.v1.DecideJobRequest.now:type_name -> google.protobuf.Timestamp
+	19, // 1: jobpolicy.v1.DecideJobRequest.job:type_name -> jobpolicy.v1.JobRef
+	20, // 2: jobpolicy.v1.DecideJobRequest.spec:type_name -> jobpolicy.v1.JobSpec
+	21, // 3: jobpolicy.v1.DecideJobRequest.status:type_name -> jobpolicy.v1.JobStatus
+	22, // 4: jobpolicy.v1.DecideJobRequest.pods:type_name -> jobpolicy.v1.PodSummary
+	23, // 5: jobpolicy.v1.DecideJobRequest.unaccounted_pods:type_name -> jobpolicy.v1.UnaccountedPod
+	24, // 6: jobpolicy.v1.DecideJobRequest.unlisted_pods:type_name -> jobpolicy.v1.UnlistedPods
+	25, // 7: jobpolicy.v1.DecideJobRequest.active_pods:type_name -> jobpolicy.v1.ActivePods
+	26, // 8: jobpolicy.v1.DecideJobRequest.in_flight:type_name -> jobpolicy.v1.InFlight
+	27, // 9: jobpolicy.v1.DecideJobRequest.retry:type_name -> jobpolicy.v1.RetryFacts
 	7,  // 10: jobpolicy.v1.DecideJobRequest.settings:type_name -> jobpolicy.v1.Settings
-	31, // 11: jobpolicy.v1.DecideJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
-	20, // 12: jobpolicy.v1.DecideJobRequest.namespace_annotations:type_name -> jobpolicy.v1.DecideJobRequest.NamespaceAnnotationsEntry
-	32, // 13: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
-	32, // 14: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
-	33, // 15: jobpolicy.v1.Settings.explain:type_name -> jobpolicy.v1.Explain
+	28, // 11: jobpolicy.v1.DecideJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
+	17, // 12: jobpolicy.v1.DecideJobRequest.namespace_annotations:type_name -> jobpolicy.v1.DecideJobRequest.NamespaceAnnotationsEntry
+	29, // 13: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
+	29, // 14: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
+	30, // 15: jobpolicy.v1.Settings.explain:type_name -> jobpolicy.v1.Explain
 	0,  // 16: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
 	11, // 17: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
 	13, // 18: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
-	24, // 19: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
-	21, // 20: jobpolicy.v1.DecideJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
+	21, // 19: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
+	18, // 20: jobpolicy.v1.DecideJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
 	15, // 21: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
 	1,  // 22: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
-	34, // 23: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
+	31, // 23: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
 	16, // 24: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
 	10, // 25: jobpolicy.v1.DecideJobResponse.gang:type_name -> jobpolicy.v1.Gang
 	14, // 26: jobpolicy.v1.DecideJobResponse.delete_job:type_name -> jobpolicy.v1.DeleteJob
 	2,  // 27: jobpolicy.v1.DecideJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
 	9,  // 28: jobpolicy.v1.DecideJobResponse.verdict:type_name -> jobpolicy.v1.Verdict
-	35, // 29: jobpolicy.v1.Verdict.rule:type_name -> jobpolicy.v1.Rule
-	36, // 30: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
+	32, // 29: jobpolicy.v1.Verdict.rule:type_name -> jobpolicy.v1.Rule
+	33, // 30: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
 	12, // 31: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
 	3,  // 32: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
 	4,  // 33: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
-	21, // 34: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
+	18, // 34: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
 	5,  // 35: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
-	37, // 36: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
-	6,  // 37: jobpolicy.v1.DecideJobsRequest.requests:type_name -> jobpolicy.v1.DecideJobRequest
-	19, // 38: jobpolicy.v1.DecideJobsResponse.results:type_name -> jobpolicy.v1.DecideJobsResult
-	8,  // 39: jobpolicy.v1.DecideJobsResult.decision:type_name -> jobpolicy.v1.DecideJobResponse
-	38, // 40: jobpolicy.v1.DecideJobsResult.error:type_name -> google.rpc.Status
-	41, // [41:41] is the sub-list for method output_type
-	41, // [41:41] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	34, // 36: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_decide_job_proto_init() }
@@ -1876,17 +1680,13 @@ func file_jobpolicy_v1_decide_job_proto_init() {
 	file_jobpolicy_v1_pod_proto_init()
 	file_jobpolicy_v1_rule_proto_init()
 	file_jobpolicy_v1_decide_job_proto_msgTypes[3].OneofWrappers = []any{}
-	file_jobpolicy_v1_decide_job_proto_msgTypes[13].OneofWrappers = []any{
-		(*DecideJobsResult_Decision)(nil),
-		(*DecideJobsResult_Error)(nil),
-	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_decide_job_proto_rawDesc), len(file_jobpolicy_v1_decide_job_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   15,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -21,20 +21,14 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// MatchSuccessPolicyRequest asks whether indexes that succeeded meet a success
-// policy. It is for controllers whose indexes need not be pods of one Job.
+// MatchSuccessPolicyRequest asks whether indexes that succeeded meet success
+// policies. It is for controllers whose indexes need not be pods of one Job.
 type MatchSuccessPolicyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Set by the caller; spec.successPolicy. Absent: no rule is met.
-	Policy *SuccessPolicy `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
-	// Set by the caller; spec.completions, 0 or more. Only indexes below it count, both
-	// in the policy and in succeeded_indexes.
-	Completions int32 `protobuf:"varint,2,opt,name=completions,proto3" json:"completions,omitempty"`
-	// Set by the caller; the indexes that succeeded. While there are none, no rule
-	// is met.
-	SucceededIndexes *IndexSet `protobuf:"bytes,3,opt,name=succeeded_indexes,json=succeededIndexes,proto3" json:"succeeded_indexes,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Set by the caller; at most 1000.
+	Jobs          []*SuccessPolicyProgress `protobuf:"bytes,1,rep,name=jobs,proto3" json:"jobs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *MatchSuccessPolicyRequest) Reset() {
@@ -67,43 +61,91 @@ func (*MatchSuccessPolicyRequest) Descriptor() ([]byte, []int) {
 	return file_jobpolicy_v1_match_success_policy_proto_rawDescGZIP(), []int{0}
 }
 
-func (x *MatchSuccessPolicyRequest) GetPolicy() *SuccessPolicy {
+func (x *MatchSuccessPolicyRequest) GetJobs() []*SuccessPolicyProgress {
+	if x != nil {
+		return x.Jobs
+	}
+	return nil
+}
+
+// SuccessPolicyProgress is a success policy, and how far its indexes are.
+type SuccessPolicyProgress struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Set by the caller; spec.successPolicy. Absent: no rule is met.
+	Policy *SuccessPolicy `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
+	// Set by the caller; spec.completions, 0 or more. Only indexes below it count, both
+	// in the policy and in succeeded_indexes.
+	Completions int32 `protobuf:"varint,2,opt,name=completions,proto3" json:"completions,omitempty"`
+	// Set by the caller; the indexes that succeeded. While there are none, no rule
+	// is met.
+	SucceededIndexes *IndexSet `protobuf:"bytes,3,opt,name=succeeded_indexes,json=succeededIndexes,proto3" json:"succeeded_indexes,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *SuccessPolicyProgress) Reset() {
+	*x = SuccessPolicyProgress{}
+	mi := &file_jobpolicy_v1_match_success_policy_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SuccessPolicyProgress) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SuccessPolicyProgress) ProtoMessage() {}
+
+func (x *SuccessPolicyProgress) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_match_success_policy_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SuccessPolicyProgress.ProtoReflect.Descriptor instead.
+func (*SuccessPolicyProgress) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_match_success_policy_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *SuccessPolicyProgress) GetPolicy() *SuccessPolicy {
 	if x != nil {
 		return x.Policy
 	}
 	return nil
 }
 
-func (x *MatchSuccessPolicyRequest) GetCompletions() int32 {
+func (x *SuccessPolicyProgress) GetCompletions() int32 {
 	if x != nil {
 		return x.Completions
 	}
 	return 0
 }
 
-func (x *MatchSuccessPolicyRequest) GetSucceededIndexes() *IndexSet {
+func (x *SuccessPolicyProgress) GetSucceededIndexes() *IndexSet {
 	if x != nil {
 		return x.SucceededIndexes
 	}
 	return nil
 }
 
-// MatchSuccessPolicyResponse says which rule is met.
+// MatchSuccessPolicyResponse says which policies are met.
 type MatchSuccessPolicyResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The position in policy.rules of the first rule that is met, from 0. Absent:
-	// none is.
-	RuleIndex *int32 `protobuf:"varint,1,opt,name=rule_index,json=ruleIndex,proto3,oneof" json:"rule_index,omitempty"`
-	// The message of the Job's condition, in the words of the built-in controller.
-	// Empty: no rule is met.
-	Message       string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	// As many as there were jobs.
+	Matches       []*SuccessPolicyMatch `protobuf:"bytes,1,rep,name=matches,proto3" json:"matches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *MatchSuccessPolicyResponse) Reset() {
 	*x = MatchSuccessPolicyResponse{}
-	mi := &file_jobpolicy_v1_match_success_policy_proto_msgTypes[1]
+	mi := &file_jobpolicy_v1_match_success_policy_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -115,7 +157,7 @@ func (x *MatchSuccessPolicyResponse) String() string {
 func (*MatchSuccessPolicyResponse) ProtoMessage() {}
 
 func (x *MatchSuccessPolicyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_match_success_policy_proto_msgTypes[1]
+	mi := &file_jobpolicy_v1_match_success_policy_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -128,17 +170,67 @@ func (x *MatchSuccessPolicyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatchSuccessPolicyResponse.ProtoReflect.Descriptor instead.
 func (*MatchSuccessPolicyResponse) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_match_success_policy_proto_rawDescGZIP(), []int{1}
+	return file_jobpolicy_v1_match_success_policy_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *MatchSuccessPolicyResponse) GetRuleIndex() int32 {
+func (x *MatchSuccessPolicyResponse) GetMatches() []*SuccessPolicyMatch {
+	if x != nil {
+		return x.Matches
+	}
+	return nil
+}
+
+// SuccessPolicyMatch says which rule is met.
+type SuccessPolicyMatch struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The position in policy.rules of the first rule that is met, from 0. Absent:
+	// none is.
+	RuleIndex *int32 `protobuf:"varint,1,opt,name=rule_index,json=ruleIndex,proto3,oneof" json:"rule_index,omitempty"`
+	// The message of the Job's condition, in the words of the built-in controller.
+	// Empty: no rule is met.
+	Message       string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SuccessPolicyMatch) Reset() {
+	*x = SuccessPolicyMatch{}
+	mi := &file_jobpolicy_v1_match_success_policy_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SuccessPolicyMatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SuccessPolicyMatch) ProtoMessage() {}
+
+func (x *SuccessPolicyMatch) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_match_success_policy_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SuccessPolicyMatch.ProtoReflect.Descriptor instead.
+func (*SuccessPolicyMatch) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_match_success_policy_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *SuccessPolicyMatch) GetRuleIndex() int32 {
 	if x != nil && x.RuleIndex != nil {
 		return *x.RuleIndex
 	}
 	return 0
 }
 
-func (x *MatchSuccessPolicyResponse) GetMessage() string {
+func (x *SuccessPolicyMatch) GetMessage() string {
 	if x != nil {
 		return x.Message
 	}
@@ -149,12 +241,16 @@ var File_jobpolicy_v1_match_success_policy_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_match_success_policy_proto_rawDesc = "" +
 	"\n" +
-	"'jobpolicy/v1/match_success_policy.proto\x12\fjobpolicy.v1\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\"\xb7\x01\n" +
-	"\x19MatchSuccessPolicyRequest\x123\n" +
+	"'jobpolicy/v1/match_success_policy.proto\x12\fjobpolicy.v1\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\"T\n" +
+	"\x19MatchSuccessPolicyRequest\x127\n" +
+	"\x04jobs\x18\x01 \x03(\v2#.jobpolicy.v1.SuccessPolicyProgressR\x04jobs\"\xb3\x01\n" +
+	"\x15SuccessPolicyProgress\x123\n" +
 	"\x06policy\x18\x01 \x01(\v2\x1b.jobpolicy.v1.SuccessPolicyR\x06policy\x12 \n" +
 	"\vcompletions\x18\x02 \x01(\x05R\vcompletions\x12C\n" +
-	"\x11succeeded_indexes\x18\x03 \x01(\v2\x16.jobpolicy.v1.IndexSetR\x10succeededIndexes\"i\n" +
-	"\x1aMatchSuccessPolicyResponse\x12\"\n" +
+	"\x11succeeded_indexes\x18\x03 \x01(\v2\x16.jobpolicy.v1.IndexSetR\x10succeededIndexes\"X\n" +
+	"\x1aMatchSuccessPolicyResponse\x12:\n" +
+	"\amatches\x18\x01 \x03(\v2 .jobpolicy.v1.SuccessPolicyMatchR\amatches\"a\n" +
+	"\x12SuccessPolicyMatch\x12\"\n" +
 	"\n" +
 	"rule_index\x18\x01 \x01(\x05H\x00R\truleIndex\x88\x01\x01\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessageB\r\n" +
@@ -172,21 +268,25 @@ func file_jobpolicy_v1_match_success_policy_proto_rawDescGZIP() []byte {
 	return file_jobpolicy_v1_match_success_policy_proto_rawDescData
 }
 
-var file_jobpolicy_v1_match_success_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_jobpolicy_v1_match_success_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_jobpolicy_v1_match_success_policy_proto_goTypes = []any{
 	(*MatchSuccessPolicyRequest)(nil),  // 0: jobpolicy.v1.MatchSuccessPolicyRequest
-	(*MatchSuccessPolicyResponse)(nil), // 1: jobpolicy.v1.MatchSuccessPolicyResponse
-	(*SuccessPolicy)(nil),              // 2: jobpolicy.v1.SuccessPolicy
-	(*IndexSet)(nil),                   // 3: jobpolicy.v1.IndexSet
+	(*SuccessPolicyProgress)(nil),      // 1: jobpolicy.v1.SuccessPolicyProgress
+	(*MatchSuccessPolicyResponse)(nil), // 2: jobpolicy.v1.MatchSuccessPolicyResponse
+	(*SuccessPolicyMatch)(nil),         // 3: jobpolicy.v1.SuccessPolicyMatch
+	(*SuccessPolicy)(nil),              // 4: jobpolicy.v1.SuccessPolicy
+	(*IndexSet)(nil),                   // 5: jobpolicy.v1.IndexSet
 }
 var file_jobpolicy_v1_match_success_policy_proto_depIdxs = []int32{
-	2, // 0: jobpolicy.v1.MatchSuccessPolicyRequest.policy:type_name -> jobpolicy.v1.SuccessPolicy
-	3, // 1: jobpolicy.v1.MatchSuccessPolicyRequest.succeeded_indexes:type_name -> jobpolicy.v1.IndexSet
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	1, // 0: jobpolicy.v1.MatchSuccessPolicyRequest.jobs:type_name -> jobpolicy.v1.SuccessPolicyProgress
+	4, // 1: jobpolicy.v1.SuccessPolicyProgress.policy:type_name -> jobpolicy.v1.SuccessPolicy
+	5, // 2: jobpolicy.v1.SuccessPolicyProgress.succeeded_indexes:type_name -> jobpolicy.v1.IndexSet
+	3, // 3: jobpolicy.v1.MatchSuccessPolicyResponse.matches:type_name -> jobpolicy.v1.SuccessPolicyMatch
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_match_success_policy_proto_init() }
@@ -196,14 +296,14 @@ func file_jobpolicy_v1_match_success_policy_proto_init() {
 	}
 	file_jobpolicy_v1_index_set_proto_init()
 	file_jobpolicy_v1_job_proto_init()
-	file_jobpolicy_v1_match_success_policy_proto_msgTypes[1].OneofWrappers = []any{}
+	file_jobpolicy_v1_match_success_policy_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_match_success_policy_proto_rawDesc), len(file_jobpolicy_v1_match_success_policy_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   2,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -46,8 +46,7 @@ const (
 	Capability_CAPABILITY_CRON_JOB        Capability = 13
 	// CheckJobStatus is served.
 	Capability_CAPABILITY_CHECK_JOB_STATUS Capability = 14
-	// The partial questions of PolicyService are answered, and every batch is served.
-	// Servers without it have only the batch DecideJobs.
+	// The partial questions of PolicyService are answered.
 	Capability_CAPABILITY_PARTIAL_QUESTIONS Capability = 15
 )
 

@@ -62,9 +62,6 @@ func check(ctx context.Context, engine grpc.ClientConnInterface, timeout time.Du
 		for _, c := range cases {
 			results = append(results, timed(suite, c.name, func() error { return c.ask(ctx, engine, timeout) }))
 		}
-		if batch := batches[cases[0].method]; batch != "" {
-			results = append(results, timed(suite, "all at once with "+batch, func() error { return askAll(ctx, engine, batch, cases, timeout) }))
-		}
 	}
 	return results, nil
 }

@@ -87,14 +87,14 @@ func dial(t *testing.T, address string, cfg *tls.Config) *grpc.ClientConn {
 	return conn
 }
 
-// handled is how many calls of the batch method have ended, by metrics.
+// handled is how many calls of the method with large answers have ended, by metrics.
 func (e *attacker) handled() (int, error) {
 	_, metrics, err := testprocess.Get("http://" + e.HTTP + "/metrics")
 	if err != nil {
 		return 0, err
 	}
 	total := 0
-	for _, match := range regexp.MustCompile(`grpc_server_handled_total\{[^}]*grpc_method="DecideJobs"[^}]*\} (\d+)`).FindAllStringSubmatch(metrics, -1) {
+	for _, match := range regexp.MustCompile(`grpc_server_handled_total\{[^}]*grpc_method="ChoosePodsToDelete"[^}]*\} (\d+)`).FindAllStringSubmatch(metrics, -1) {
 		n, err := strconv.Atoi(match[1])
 		if err != nil {
 			return 0, err

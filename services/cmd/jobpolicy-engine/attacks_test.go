@@ -37,7 +37,7 @@ const maxMessage = 16 << 20
 type attack func(t *testing.T, e *attacker)
 
 var quickAttacks = map[string]attack{
-	"a batch of 16 MiB": func(t *testing.T, e *attacker) { batches(t, e, 1) },
+	"a request of 8 MiB": func(t *testing.T, e *attacker) { largeRequests(t, e, 1) },
 	"60 unfinished calls": func(t *testing.T, e *attacker) {
 		unfinishedCalls(t, e, jobpolicyv1grpc.PolicyService_DecideJob_FullMethodName)
 	},
@@ -50,7 +50,7 @@ var quickAttacks = map[string]attack{
 }
 
 var slowAttacks = map[string]attack{
-	"four batches of 16 MiB":                      func(t *testing.T, e *attacker) { batches(t, e, 4) },
+	"four requests of 8 MiB":                      func(t *testing.T, e *attacker) { largeRequests(t, e, 4) },
 	"a slow reader with 400 answers":              unreadAnswers,
 	"1,000 connections":                           manyConnections,
 	"1,000 connections without a word":            silentConnections,
@@ -59,17 +59,15 @@ var slowAttacks = map[string]attack{
 	"1,000 readers of /metrics that read nothing": unreadMetrics,
 }
 
-// largeBatch is a valid request of nearly 16 MiB.
-var largeBatch = sync.OnceValues(func() ([]byte, error) {
-	item := testenv.FailedSnapshot()
-	for i := 0; proto.Size(item) < maxMessage/1000-500; i++ {
-		row := proto.CloneOf(item.UnaccountedPods[0])
-		row.Uid = binary.BigEndian.AppendUint64(make([]byte, 8), uint64(i+1000))
-		row.Failure = &jobpolicyv1.PodFailure{PodName: strings.Repeat("x", 200)}
-		item.UnaccountedPods = append(item.UnaccountedPods, row)
+// largeRequest is a valid request of 8 MiB, which takes about all memory that one caller may have for decoded requests.
+var largeRequest = sync.OnceValues(func() ([]byte, error) {
+	group := &jobpolicyv1.ScaleDown{Excess: 1}
+	for i := 0; proto.Size(group) < maxMessage/2000; i++ {
+		group.Pods = append(group.Pods, &jobpolicyv1.ActivePod{
+			Uid: binary.BigEndian.AppendUint64(make([]byte, 16), uint64(i)), Phase: jobpolicyv1.PodPhase_POD_PHASE_RUNNING,
+		})
 	}
-	item.Spec.BackoffLimit = 1 << 20
-	return proto.Marshal(&jobpolicyv1.DecideJobsRequest{Requests: slices.Repeat([]*jobpolicyv1.DecideJobRequest{item}, 1000)})
+	return proto.Marshal(&jobpolicyv1.ChoosePodsToDeleteRequest{Jobs: slices.Repeat([]*jobpolicyv1.ScaleDown{group}, 1000)})
 })
 
 // send sends bytes as they are.
@@ -77,8 +75,8 @@ func send(ctx context.Context, conn *grpc.ClientConn, method string, message []b
 	return conn.Invoke(ctx, method, message, new([]byte), grpc.ForceCodecV2(testenv.BytesCodec{}))
 }
 
-func batches(t *testing.T, e *attacker, n int) {
-	message, err := largeBatch()
+func largeRequests(t *testing.T, e *attacker, n int) {
+	message, err := largeRequest()
 	if err != nil {
 		t.Error(err)
 		return
@@ -88,17 +86,17 @@ func batches(t *testing.T, e *attacker, n int) {
 	var answered atomic.Int32
 	for range n {
 		wait.Go(func() {
-			err := send(e.ctx, conn, jobpolicyv1grpc.PolicyService_DecideJobs_FullMethodName, message)
+			err := send(e.ctx, conn, jobpolicyv1grpc.PolicyService_ChoosePodsToDelete_FullMethodName, message)
 			if err == nil {
 				answered.Add(1)
 			} else {
-				t.Logf("a batch: %v", err)
+				t.Logf("a large request: %v", err)
 			}
 		})
 	}
 	wait.Wait()
 	if answered.Load() == 0 && e.ctx.Err() == nil {
-		t.Errorf("none of %d batches of %d bytes is answered", n, len(message))
+		t.Errorf("none of %d requests of %d bytes is answered", n, len(message))
 	}
 }
 
@@ -149,9 +147,12 @@ func unreadAnswers(t *testing.T, e *attacker) {
 		t.Error(err)
 		return
 	}
-	message, err := proto.Marshal(&jobpolicyv1.DecideJobsRequest{
-		Requests: slices.Repeat([]*jobpolicyv1.DecideJobRequest{testenv.FailedSnapshot()}, 1000),
-	})
+	// The answer to 1,000 groups names 20 pods of each.
+	group := &jobpolicyv1.ScaleDown{Excess: 20}
+	for i := range 20 {
+		group.Pods = append(group.Pods, &jobpolicyv1.ActivePod{Uid: testenv.UID(byte(i)), Phase: jobpolicyv1.PodPhase_POD_PHASE_RUNNING})
+	}
+	message, err := proto.Marshal(&jobpolicyv1.ChoosePodsToDeleteRequest{Jobs: slices.Repeat([]*jobpolicyv1.ScaleDown{group}, 1000)})
 	if err != nil {
 		t.Error(err)
 		return
@@ -160,7 +161,7 @@ func unreadAnswers(t *testing.T, e *attacker) {
 	for range 4 {
 		conn := e.dial(t)
 		for range 100 {
-			stream, err := conn.NewStream(e.ctx, desc, jobpolicyv1grpc.PolicyService_DecideJobs_FullMethodName, grpc.ForceCodecV2(testenv.BytesCodec{}))
+			stream, err := conn.NewStream(e.ctx, desc, jobpolicyv1grpc.PolicyService_ChoosePodsToDelete_FullMethodName, grpc.ForceCodecV2(testenv.BytesCodec{}))
 			if err == nil && stream.SendMsg(message) == nil {
 				_ = stream.CloseSend()
 			}

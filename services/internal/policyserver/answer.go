@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc/mem"
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -14,15 +13,12 @@ import (
 	"jobpolicy.dev/services/internal/refusal"
 )
 
-// chunkBytes is the least size of every piece of a batch's answer after the first.
-const chunkBytes = 64 << 10
+// leastBytes is the least size of an answer's buffer. The transport copies smaller ones, and
+// does not report when it has written them.
+const leastBytes = 1<<10 + 1
 
-// pieceBytes is the least size of a piece. The transport copies smaller buffers, and does not
-// report when it has written them.
-const pieceBytes = 1<<10 + 1
-
-// An answer is the memory of one piece of an encoded answer. To the transport it is the
-// buffer pool of that piece, so the transport calls Put when it has written the piece.
+// An answer is the memory of an encoded answer. To the transport it is the pool of the answer's
+// buffer, so the transport calls Put when it has written it.
 type answer struct {
 	call  *call
 	bytes int64
@@ -69,72 +65,30 @@ func (a *answer) expire(after time.Duration) {
 
 // An encoded message is an answer on its way to the transport.
 type encoded struct {
-	buffers mem.BufferSlice
-	answers []*answer
-	open    *[]byte // the last piece, while it has room
-	bytes   int64
+	buffer  mem.Buffer // nil: there is none yet
+	answer  *answer
 	call    *call
 	timeout time.Duration
 }
 
-// addWhole encodes the message.
-func (e *encoded) addWhole(m proto.Message) error { return e.add(nil, m, proto.Size(m)) }
-
-// add appends the prefix and the encoded message, whose size proto.Size has just returned.
-func (e *encoded) add(prefix []byte, m proto.Message, size int) error {
-	size += len(prefix)
-	if e.bytes += int64(size); e.bytes > jobpolicyv1grpc.MaxMessageBytes {
-		return refusal.TooLarge(jobpolicyv1.ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE, "the answer takes", e.bytes, jobpolicyv1grpc.MaxMessageBytes)
+// encode encodes the message, and counts its memory.
+func (e *encoded) encode(m proto.Message) error {
+	size := proto.Size(m)
+	if size > jobpolicyv1grpc.MaxMessageBytes {
+		return refusal.TooLarge(jobpolicyv1.ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE, "the answer takes", int64(size), jobpolicyv1grpc.MaxMessageBytes)
 	}
-	b, err := e.room(size)
-	if err != nil {
+	room := max(size, leastBytes)
+	// The transport keeps the call with its metadata until the answer is written.
+	if err := e.count(int64(room) + maxHeaderBytes); err != nil {
 		return err
 	}
 	// Equal decisions have equal bytes: the entries of maps are in order.
-	out, err := proto.MarshalOptions{Deterministic: true, UseCachedSize: true}.MarshalAppend(append(*b, prefix...), m)
+	b, err := proto.MarshalOptions{Deterministic: true, UseCachedSize: true}.MarshalAppend(make([]byte, 0, room), m)
+	e.buffer = mem.NewBuffer(&b, e.answer)
 	if err != nil {
 		return refusal.ErrInternal
 	}
-	*b = out
 	return nil
-}
-
-// addItem encodes the message as an entry of a list.
-func (e *encoded) addItem(list protowire.Number, m proto.Message) error {
-	size := proto.Size(m)
-	prefix := protowire.AppendTag(nil, list, protowire.BytesType)
-	return e.add(protowire.AppendVarint(prefix, uint64(size)), m, size)
-}
-
-// room returns a piece with room for n more bytes.
-func (e *encoded) room(n int) (*[]byte, error) {
-	if e.open != nil && cap(*e.open)-len(*e.open) >= n {
-		return e.open, nil
-	}
-	e.seal()
-	n = max(n, pieceBytes)
-	if e.buffers != nil {
-		n = max(n, chunkBytes)
-	}
-	size := int64(n)
-	if len(e.answers) == 0 {
-		size += maxHeaderBytes // The transport keeps the call with its metadata until the answer is written.
-	}
-	if err := e.count(size); err != nil {
-		return nil, err
-	}
-	b := make([]byte, 0, n)
-	e.open = &b
-	return e.open, nil
-}
-
-// mustCount makes a piece if there is none: an answer without a byte keeps its call, too.
-func (e *encoded) mustCount() error {
-	if len(e.answers) > 0 {
-		return nil
-	}
-	_, err := e.room(0)
-	return err
 }
 
 // count reserves n bytes of the memory for answers. It fails if the connection is
@@ -149,30 +103,19 @@ func (e *encoded) count(n int64) error {
 		a.finish()
 		return refusal.FromContext(context.Canceled)
 	}
-	e.answers = append(e.answers, a)
+	e.answer = a
 	return nil
 }
 
-// seal makes the last piece a buffer of the transport.
-func (e *encoded) seal() {
-	if e.open == nil {
-		return
-	}
-	e.buffers = append(e.buffers, mem.NewBuffer(e.open, e.answers[len(e.answers)-1]))
-	e.open = nil
-}
-
-// send hands the buffers over to the transport.
+// send hands the buffer over to the transport.
 func (e *encoded) send() mem.BufferSlice {
-	e.seal()
-	for _, a := range e.answers {
-		a.expire(e.timeout)
-	}
-	return e.buffers
+	e.answer.expire(e.timeout)
+	return mem.BufferSlice{e.buffer}
 }
 
 // free releases an answer that will not be sent.
 func (e *encoded) free() {
-	e.seal()
-	e.buffers.Free()
+	if e.buffer != nil {
+		e.buffer.Free()
+	}
 }

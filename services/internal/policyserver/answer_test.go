@@ -27,9 +27,11 @@ func connected(t *testing.T) (conn *connection, other net.Conn) {
 	return conn, other
 }
 
+const largeBytes = 64 << 10
+
 // large is an answer whose memory is counted.
 func large() *jobpolicyv1.DecideJobResponse {
-	return &jobpolicyv1.DecideJobResponse{RequestId: strings.Repeat("x", chunkBytes)}
+	return &jobpolicyv1.DecideJobResponse{RequestId: strings.Repeat("x", largeBytes)}
 }
 
 // A handler may still answer when its connection is closed already. The transport never
@@ -37,12 +39,12 @@ func large() *jobpolicyv1.DecideJobResponse {
 func TestAnAnswerForAClosedConnectionKeepsNoMemory(t *testing.T) {
 	conn, _ := connected(t)
 	before := &encoded{call: &call{conn: conn}}
-	if err := before.addWhole(large()); err != nil {
+	if err := before.encode(large()); err != nil {
 		t.Fatal(err)
 	}
 	held := func() int64 { return conn.callers.pools.answers.held.Load() }
-	if held() < chunkBytes {
-		t.Fatalf("an answer holds %d bytes, want %d or more", held(), chunkBytes)
+	if held() < largeBytes {
+		t.Fatalf("an answer holds %d bytes, want %d or more", held(), largeBytes)
 	}
 	if err := conn.Close(); err != nil {
 		t.Fatal(err)
@@ -51,7 +53,7 @@ func TestAnAnswerForAClosedConnectionKeepsNoMemory(t *testing.T) {
 		t.Errorf("an answer of before the end of its connection holds %d bytes", held())
 	}
 	after := &encoded{call: &call{conn: conn}}
-	if err := after.addWhole(large()); status.Code(err) != codes.Canceled {
+	if err := after.encode(large()); status.Code(err) != codes.Canceled {
 		t.Errorf("error %v, want CANCELED", err)
 	}
 	if held() != 0 {
@@ -74,7 +76,7 @@ func TestAnAnswerThatTheTransportDroppedCostsNoConnection(t *testing.T) {
 			c.ended.Store(tc.ended)
 			c.trailed.Store(tc.trailed)
 			sent := &encoded{call: c, timeout: time.Nanosecond}
-			if err := sent.addWhole(large()); err != nil {
+			if err := sent.encode(large()); err != nil {
 				t.Fatal(err)
 			}
 			sent.send()

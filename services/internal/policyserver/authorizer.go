@@ -27,7 +27,7 @@ import (
 //	  - identity: cn:jobpolicy-executor
 //	    methods: ["*"]
 //	  - identity: spiffe://cluster.local/ns/queueing/sa/controller
-//	    methods: [DecideJob, DecideJobs]
+//	    methods: [DecideJob, DecideCronJob]
 //
 // The package google.golang.org/grpc/authz has the same purpose. It is not used:
 // it decides only after a message was received, refuses without saying why, takes

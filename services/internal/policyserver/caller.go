@@ -167,10 +167,11 @@ func (c *caller) noRoom(err error, kind string) error {
 // readsAnswers returns nil if there is room for one more answer. Without it no decision
 // is made, because its answer could not be sent.
 func (c *caller) readsAnswers() error {
-	if err := c.answers.tryAcquireFair(chunkBytes); err != nil {
+	const usual = 64 << 10 // Few answers are larger.
+	if err := c.answers.tryAcquireFair(usual); err != nil {
 		return c.noAnswer(err)
 	}
-	c.answers.release(chunkBytes)
+	c.answers.release(usual)
 	return nil
 }
 

@@ -349,7 +349,7 @@ func TestACallerGetsNoSecondShareByConnectingAnew(t *testing.T) {
 	testenv.Eventually(t, func() error { return decide(patient(t), again) })
 }
 
-// A caller that sends more calls than can be traced, one by one and in batches, does not push
+// A caller that sends more calls than can be traced does not push
 // the spans of others out of the exporter's queue.
 func TestNobodyFillsTheQueueOfSpans(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
@@ -358,13 +358,8 @@ func TestNobodyFillsTheQueueOfSpans(t *testing.T) {
 	s := newSecured(t, testengine.Config{TracerProvider: provider}, "")
 	noisy, good := jobpolicyv1grpc.NewPolicyServiceClient(s.as(t, "noisy")), s.as(t, "good")
 	began := time.Now()
-	batch := &jobpolicyv1.DecideJobsRequest{}
-	for range 1000 {
-		batch.Requests = append(batch.Requests, testenv.Snapshot())
-	}
-	const batches = 4
-	for range batches {
-		if _, err := noisy.DecideJobs(patient(t), batch); err != nil {
+	for range 4000 {
+		if _, err := noisy.DecideJob(patient(t), testenv.Snapshot()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,12 +12,11 @@ import (
 
 // check asks for a status that two rules refuse.
 func check() *jobpolicyv1.CheckJobStatusRequest {
-	return &jobpolicyv1.CheckJobStatusRequest{
-		Spec:            &jobpolicyv1.JobSpec{Parallelism: 1},
-		Before:          &jobpolicyv1.JobStatus{Failed: 2},
-		After:           &jobpolicyv1.JobStatus{Failed: 1, Ready: proto.Int32(1)},
-		KubernetesMinor: 36,
-	}
+	return &jobpolicyv1.CheckJobStatusRequest{KubernetesMinor: 36, Updates: []*jobpolicyv1.JobStatusUpdate{{
+		Spec:   &jobpolicyv1.JobSpec{Parallelism: 1},
+		Before: &jobpolicyv1.JobStatus{Failed: 2},
+		After:  &jobpolicyv1.JobStatus{Failed: 1, Ready: proto.Int32(1)},
+	}}}
 }
 
 func TestBadChecksAreRefusedByField(t *testing.T) {
@@ -25,8 +24,8 @@ func TestBadChecksAreRefusedByField(t *testing.T) {
 		spoil func(*jobpolicyv1.CheckJobStatusRequest)
 		want  string
 	}{
-		"no spec":   {spoil: func(r *jobpolicyv1.CheckJobStatusRequest) { r.Spec = nil }, want: "spec"},
-		"no status": {spoil: func(r *jobpolicyv1.CheckJobStatusRequest) { r.After = nil }, want: "after"},
+		"no spec":   {spoil: func(r *jobpolicyv1.CheckJobStatusRequest) { r.Updates[0].Spec = nil }, want: "updates[0].spec"},
+		"no status": {spoil: func(r *jobpolicyv1.CheckJobStatusRequest) { r.Updates[0].After = nil }, want: "updates[0].after"},
 		"a version that is absent": {
 			spoil: func(r *jobpolicyv1.CheckJobStatusRequest) { r.KubernetesMinor = 0 },
 			want:  "kubernetes_minor",
@@ -41,9 +40,9 @@ func TestBadChecksAreRefusedByField(t *testing.T) {
 		},
 		"a list above the limit of every list": {
 			spoil: func(r *jobpolicyv1.CheckJobStatusRequest) {
-				r.After.Uncounted = &jobpolicyv1.UncountedTerminatedPods{Failed: make([][]byte, 200_001)}
+				r.Updates[0].After.Uncounted = &jobpolicyv1.UncountedTerminatedPods{Failed: make([][]byte, 200_001)}
 			},
-			want: "after.uncounted.failed",
+			want: "updates.after.uncounted.failed",
 		},
 	}
 	client := jobpolicyv1grpc.NewPolicyServiceClient(testengine.Start(t, testengine.Config{}).Dial(t))
@@ -60,6 +59,6 @@ func TestBadChecksAreRefusedByField(t *testing.T) {
 func TestBytesThatAreNoCheck(t *testing.T) {
 	conn := testengine.Start(t, testengine.Config{}).Dial(t)
 	method := jobpolicyv1grpc.PolicyService_CheckJobStatus_FullMethodName
-	assertInvalid(t, sendRaw(patient(t), conn, method, []byte("\x1a\x7f")), "")
+	assertInvalid(t, sendRaw(patient(t), conn, method, []byte("\x0a\x7f")), "")
 	assertInvalid(t, sendRaw(patient(t), conn, method, nil), "kubernetes_minor")
 }

@@ -84,15 +84,7 @@ func (g *guard) handler(m method, next grpc.MethodHandler) grpc.MethodHandler {
 				answer.free()
 			}
 		}()
-		if one := batches[m.name]; one != nil {
-			err = srv.(*service).answerBatch(ctx, c, one, request.body, answer)
-		} else {
-			err = g.one(srv, ctx, c, request.body, next, answer)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if err := answer.mustCount(); err != nil {
+		if err := g.one(srv, ctx, c, request.body, next, answer); err != nil {
 			return nil, err
 		}
 		sent = true
@@ -125,7 +117,7 @@ func refusing(desc *grpc.ServiceDesc) *grpc.ServiceDesc {
 	return &quick
 }
 
-// one answers a request that is decided on as a whole.
+// one answers a request.
 func (g *guard) one(srv any, ctx context.Context, c *call, body []byte, next grpc.MethodHandler, answer *encoded) error {
 	t := &turn{call: c}
 	defer t.end()
@@ -134,7 +126,7 @@ func (g *guard) one(srv any, ctx context.Context, c *call, body []byte, next grp
 	if err != nil {
 		return err
 	}
-	return answer.addWhole(resp.(proto.Message))
+	return answer.encode(resp.(proto.Message))
 }
 
 func decodeMessage(body []byte, m proto.Message, descriptor protoreflect.MessageDescriptor) error {
@@ -178,7 +170,7 @@ func (g *guard) encode(c *call, m any) (*encoded, error) {
 			answer.free()
 		}
 	}()
-	if err := answer.addWhole(m.(proto.Message)); err != nil {
+	if err := answer.encode(m.(proto.Message)); err != nil {
 		return nil, err
 	}
 	sent = true

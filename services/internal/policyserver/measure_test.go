@@ -17,13 +17,16 @@ import (
 
 func TestOverlongListIsFoundBeforeDecoding(t *testing.T) {
 	one := (&jobpolicyv1.DecideJobRequest{}).ProtoReflect().Descriptor()
-	batch := (&jobpolicyv1.DecideJobsRequest{}).ProtoReflect().Descriptor()
+	many := (&jobpolicyv1.ChoosePodsToDeleteRequest{}).ProtoReflect().Descriptor()
 	rows := func(n int) *jobpolicyv1.DecideJobRequest {
 		req := &jobpolicyv1.DecideJobRequest{}
 		for range n {
 			req.UnaccountedPods = append(req.UnaccountedPods, &jobpolicyv1.UnaccountedPod{})
 		}
 		return req
+	}
+	pods := func(n int) *jobpolicyv1.ScaleDown {
+		return &jobpolicyv1.ScaleDown{Pods: slices.Repeat([]*jobpolicyv1.ActivePod{{}}, n)}
 	}
 	long := rows(maxEntries + 1)
 	cases := map[string]struct {
@@ -38,12 +41,12 @@ func TestOverlongListIsFoundBeforeDecoding(t *testing.T) {
 			want: "confirmed_releases",
 		},
 		"a list above the limit further in": {
-			message: &jobpolicyv1.DecideJobsRequest{Requests: []*jobpolicyv1.DecideJobRequest{{}, long}}, as: batch,
-			want: "requests.unaccounted_pods",
+			message: &jobpolicyv1.ChoosePodsToDeleteRequest{Jobs: []*jobpolicyv1.ScaleDown{{}, pods(maxEntries + 1)}}, as: many,
+			want: "jobs.pods",
 		},
 		"two lists that are only together above the limit": {
-			message: &jobpolicyv1.DecideJobsRequest{Requests: []*jobpolicyv1.DecideJobRequest{rows(maxEntries), rows(maxEntries)}},
-			as:      batch,
+			message: &jobpolicyv1.ChoosePodsToDeleteRequest{Jobs: []*jobpolicyv1.ScaleDown{pods(maxEntries), pods(maxEntries)}},
+			as:      many,
 			want:    "",
 		},
 	}
@@ -64,7 +67,7 @@ func FuzzMeasureStandsAnyBytes(f *testing.F) {
 	for _, seed := range []string{"", "\xff", "\x3a\x00", "\x3a\x7f", "\x1a\x02\x0a\x7f", strings.Repeat("\x3b", 1000)} {
 		f.Add([]byte(seed))
 	}
-	m := (&jobpolicyv1.DecideJobsRequest{}).ProtoReflect().Descriptor()
+	m := (&jobpolicyv1.DecideJobRequest{}).ProtoReflect().Descriptor()
 	f.Fuzz(func(t *testing.T, b []byte) {
 		got := measureMessage(b, m, math.MaxInt64)
 		if got.overlong != "" && len(b) < maxEntries {

@@ -64,22 +64,22 @@ func questionCases() map[string]questionCase {
 			&jobpolicyv1.MatchPodFailurePolicyRequest{Policy: &jobpolicyv1.PodFailurePolicy{Rules: []*jobpolicyv1.PodFailurePolicyRule{{}}}},
 			"policy.rules[0].action"),
 		"MatchSuccessPolicy": questionOf(engine.MatchSuccessPolicy, policyClient.MatchSuccessPolicy,
-			&jobpolicyv1.MatchSuccessPolicyRequest{
+			&jobpolicyv1.MatchSuccessPolicyRequest{Jobs: []*jobpolicyv1.SuccessPolicyProgress{{
 				Policy:      &jobpolicyv1.SuccessPolicy{Rules: []*jobpolicyv1.SuccessPolicyRule{{SucceededCount: proto.Int32(1)}}},
 				Completions: 3, SucceededIndexes: ranges(2, 2),
-			},
-			&jobpolicyv1.MatchSuccessPolicyRequest{Completions: -1}, "completions"),
+			}}},
+			&jobpolicyv1.MatchSuccessPolicyRequest{Jobs: []*jobpolicyv1.SuccessPolicyProgress{{Completions: -1}}}, "jobs[0].completions"),
 		"ComputePodBackoff": questionOf(engine.ComputePodBackoff, policyClient.ComputePodBackoff,
 			&jobpolicyv1.ComputePodBackoffRequest{Now: now, Histories: []*jobpolicyv1.FailureHistory{failedNow}},
 			&jobpolicyv1.ComputePodBackoffRequest{}, "now"),
 		"ChoosePodsToDelete": questionOf(engine.ChoosePodsToDelete, policyClient.ChoosePodsToDelete,
-			&jobpolicyv1.ChoosePodsToDeleteRequest{
+			&jobpolicyv1.ChoosePodsToDeleteRequest{Jobs: []*jobpolicyv1.ScaleDown{{
 				Pods: []*jobpolicyv1.ActivePod{{Uid: testenv.UID(2), Phase: jobpolicyv1.PodPhase_POD_PHASE_PENDING}}, Excess: 1,
-			},
-			&jobpolicyv1.ChoosePodsToDeleteRequest{Excess: -1}, "excess"),
+			}}},
+			&jobpolicyv1.ChoosePodsToDeleteRequest{Jobs: []*jobpolicyv1.ScaleDown{{Excess: -1}}}, "jobs[0].excess"),
 		"ComputeIndexes": questionOf(engine.ComputeIndexes, policyClient.ComputeIndexes,
-			&jobpolicyv1.ComputeIndexesRequest{Completions: 5, CompletedIndexes: ranges(1, 2)},
-			&jobpolicyv1.ComputeIndexesRequest{BusyIndexes: ranges(2, 1)}, "busy_indexes.ranges"),
+			&jobpolicyv1.ComputeIndexesRequest{Jobs: []*jobpolicyv1.JobIndexes{{Completions: 5, CompletedIndexes: ranges(1, 2)}}},
+			&jobpolicyv1.ComputeIndexesRequest{Jobs: []*jobpolicyv1.JobIndexes{{BusyIndexes: ranges(2, 1)}}}, "jobs[0].busy_indexes.ranges"),
 		"ComputeDeadlines": questionOf(engine.ComputeDeadlines, policyClient.ComputeDeadlines,
 			&jobpolicyv1.ComputeDeadlinesRequest{
 				Now: now, Jobs: []*jobpolicyv1.JobLifetime{{Spec: &jobpolicyv1.JobSpec{ActiveDeadlineSeconds: proto.Int64(5)}}},

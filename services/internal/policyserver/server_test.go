@@ -41,7 +41,7 @@ func patient(t *testing.T) context.Context {
 	return ctx
 }
 
-func TestPanicOfOneItemSparesTheOthers(t *testing.T) {
+func TestAPanicFailsOnlyItsCall(t *testing.T) {
 	srv := testengine.Start(t, testengine.Config{Decide: func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		if req.GetRequestId() == "bad" {
 			panic("secret of the house")
@@ -49,22 +49,12 @@ func TestPanicOfOneItemSparesTheOthers(t *testing.T) {
 		return &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId()}, nil
 	}})
 	client := jobpolicyv1grpc.NewPolicyServiceClient(srv.Dial(t))
-	resp, err := client.DecideJobs(patient(t), &jobpolicyv1.DecideJobsRequest{
-		Requests: []*jobpolicyv1.DecideJobRequest{{RequestId: "a"}, {RequestId: "bad"}, {RequestId: "b"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, r := range resp.GetResults() {
-		got = append(got, r.GetDecision().GetRequestId()+codes.Code(r.GetError().GetCode()).String())
-	}
-	if diff := cmp.Diff([]string{"aOK", "Internal", "bOK"}, got); diff != "" {
-		t.Errorf("results (-want +got):\n%s", diff)
-	}
-	_, err = client.DecideJob(patient(t), &jobpolicyv1.DecideJobRequest{RequestId: "bad"})
+	_, err := client.DecideJob(patient(t), &jobpolicyv1.DecideJobRequest{RequestId: "bad"})
 	if status.Code(err) != codes.Internal || strings.Contains(err.Error(), "secret") {
 		t.Errorf("error = %v, want INTERNAL without the panic's text", err)
+	}
+	if _, err := client.DecideJob(patient(t), &jobpolicyv1.DecideJobRequest{RequestId: "good"}); err != nil {
+		t.Errorf("another call after the panic: %v", err)
 	}
 	if !strings.Contains(srv.Log.String(), "secret of the house") {
 		t.Errorf("the panic is not logged:\n%s", srv.Log.String())
@@ -86,7 +76,7 @@ func TestServerInfo(t *testing.T) {
 	}
 }
 
-// Decisions, batches and refusals alike have the headers.
+// Decisions, answers to questions and refusals alike have the headers.
 func TestEachAnswerSaysWhichEngineGaveIt(t *testing.T) {
 	client := jobpolicyv1grpc.NewPolicyServiceClient(testengine.Start(t, testengine.Config{}).Dial(t))
 	want := jobpolicyv1grpc.Build{Version: "v0-test", RulesDigest: conformance.Digest()}
@@ -95,8 +85,8 @@ func TestEachAnswerSaysWhichEngineGaveIt(t *testing.T) {
 			_, err := client.DecideJob(patient(t), testenv.Snapshot(), o)
 			return err
 		},
-		"a batch": func(o grpc.CallOption) error {
-			_, err := client.DecideJobs(patient(t), &jobpolicyv1.DecideJobsRequest{}, o)
+		"an answer": func(o grpc.CallOption) error {
+			_, err := client.ComputeIndexes(patient(t), &jobpolicyv1.ComputeIndexesRequest{}, o)
 			return err
 		},
 		"a refusal": func(o grpc.CallOption) error {
@@ -367,9 +357,6 @@ func TestEqualRequestsGetEqualBytes(t *testing.T) {
 	for method, req := range map[string]proto.Message{
 		jobpolicyv1grpc.PolicyService_DecideJob_FullMethodName:     testenv.FailedSnapshot(),
 		jobpolicyv1grpc.PolicyService_DecideCronJob_FullMethodName: asked,
-		jobpolicyv1grpc.PolicyService_DecideCronJobs_FullMethodName: &jobpolicyv1.DecideCronJobsRequest{
-			Requests: []*jobpolicyv1.DecideCronJobRequest{asked, asked},
-		},
 	} {
 		conn := testengine.Start(t, testengine.Config{}).Dial(t)
 		message, err := proto.Marshal(req)

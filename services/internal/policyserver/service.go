@@ -11,9 +11,6 @@ import (
 	"jobpolicy.dev/services/internal/instrumented"
 )
 
-// maxBatch is the contract's limit on the requests of a batch.
-const maxBatch = 1000
-
 // contractVersion is the only contract served.
 const contractVersion = "jobpolicy.v1"
 

@@ -24,7 +24,7 @@ import (
 // Even a small answer keeps its call in memory until it is read. A client that allows no
 // bytes to be sent, and reads all else, loses its connection.
 func TestASmallAnswerThatIsNotReadEndsTheConnection(t *testing.T) {
-	const check, decide, batch = healthv1.Health_Check_FullMethodName, jobpolicyv1grpc.PolicyService_DecideJob_FullMethodName, jobpolicyv1grpc.PolicyService_DecideJobs_FullMethodName
+	const check, decide = healthv1.Health_Check_FullMethodName, jobpolicyv1grpc.PolicyService_DecideJob_FullMethodName
 	gzip := map[string]string{"grpc-encoding": "gzip"} // but the message is not compressed
 	for name, call := range map[string]struct {
 		method   string
@@ -38,8 +38,7 @@ func TestASmallAnswerThatIsNotReadEndsTheConnection(t *testing.T) {
 		"DecideJob":                  {decide, testenv.Snapshot(), nil},
 		"DecideJob, may be gzipped":  {decide, testenv.Snapshot(), gzip},
 		"DecideJob, may be deflated": {decide, testenv.Snapshot(), map[string]string{"grpc-encoding": "deflate"}},
-		"DecideJobs":                 {batch, &jobpolicyv1.DecideJobsRequest{Requests: []*jobpolicyv1.DecideJobRequest{testenv.Snapshot()}}, nil},
-		"DecideJobs without an item": {batch, &jobpolicyv1.DecideJobsRequest{}, nil},
+		"an answer without a byte":   {jobpolicyv1grpc.PolicyService_ComputeIndexes_FullMethodName, &jobpolicyv1.ComputeIndexesRequest{}, nil},
 		"GetServerInfo":              {jobpolicyv1grpc.PolicyService_GetServerInfo_FullMethodName, &jobpolicyv1.GetServerInfoRequest{}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +65,7 @@ func TestASmallAnswerThatIsNotReadEndsTheConnection(t *testing.T) {
 // An answer without a byte is counted, and its memory is given back when it is read.
 func TestAnEmptyAnswerLeavesNoMemory(t *testing.T) {
 	srv := testengine.Start(t, testengine.Config{})
-	if _, err := jobpolicyv1grpc.NewPolicyServiceClient(srv.Dial(t)).DecideJobs(patient(t), &jobpolicyv1.DecideJobsRequest{}); err != nil {
+	if _, err := jobpolicyv1grpc.NewPolicyServiceClient(srv.Dial(t)).ComputeIndexes(patient(t), &jobpolicyv1.ComputeIndexesRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	testenv.Eventually(t, func() error {

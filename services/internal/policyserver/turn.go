@@ -3,7 +3,6 @@ package policyserver
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -26,31 +25,17 @@ const (
 // counted, because the number of processors limits it.
 const largeRequest = 256 << 10
 
-// A batch lets other calls run between its items. After yieldAfter, about eight small items, it
-// yields its thread: otherwise Go lets a goroutine run for 10 ms, and Linux a thread for 3 ms or
-// more, before another one runs. After turnTime it also releases its processor, so that other
-// calls of the same caller run. turnTime is longer, because each release wakes a batch on another
-// thread. With a release after every item, a batch took 40% longer, and with many batches all
-// threads of the engine worked on them and none accepted new calls.
-const (
-	yieldAfter = 150 * time.Microsecond
-	turnTime   = 5 * time.Millisecond
-)
-
-// A turn is a call's right to use a processor, and memory if the request is large. A batch
-// keeps the processor for several items.
+// A turn is a call's right to use a processor, and memory if the request is large.
 type turn struct {
 	call      *call
-	processor func()    // releases the processor; nil: the call has none
-	began     time.Time // when the call got the processor
-	yielded   time.Time // when it last yielded its thread
+	processor func() // releases the processor; nil: the call has none
 	memory    []func()
 }
 
 // decode waits for a processor, and for memory if the message is large, and decodes the
-// message. The memory is kept until the next message or the end.
+// message. The memory is kept until the end.
 func (t *turn) decode(ctx context.Context, body []byte, m proto.Message) error {
-	if err := t.begin(ctx); err != nil {
+	if err := t.takeProcessor(ctx); err != nil { // To measure a message takes processor time, too.
 		return err
 	}
 	descriptor, most := m.ProtoReflect().Descriptor(), t.call.conn.caller.decoded.pool.most
@@ -71,36 +56,12 @@ func (t *turn) decode(ctx context.Context, body []byte, m proto.Message) error {
 	return decodeMessage(body, m, descriptor)
 }
 
-// begin waits for a processor for the next message, unless the call may keep the one that it
-// has. To measure a message takes processor time, too.
-func (t *turn) begin(ctx context.Context) error {
-	t.freeMemory()
-	if t.processor != nil && time.Since(t.yielded) >= yieldAfter {
-		if time.Since(t.began) >= turnTime {
-			t.end()
-		}
-		t.yield()
-	}
-	return t.takeProcessor(ctx)
-}
-
-// yield lets ready goroutines and threads run first.
-func (t *turn) yield() {
-	runtime.Gosched()
-	yieldThread()
-	t.yielded = time.Now()
-}
-
 func (t *turn) takeProcessor(ctx context.Context) error {
-	if t.processor != nil {
-		return nil
-	}
 	release, err := t.take(ctx, t.call.conn.caller.processors, 1, processorTimeout, "processors")
 	if err != nil {
 		return err
 	}
-	t.processor, t.began = release, time.Now()
-	t.yielded = t.began
+	t.processor = release
 	return nil
 }
 

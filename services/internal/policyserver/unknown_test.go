@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
-	statusv1 "google.golang.org/genproto/googleapis/rpc/status"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -16,6 +14,7 @@ import (
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
+	"jobpolicy.dev/services/internal/policyserver"
 	"jobpolicy.dev/services/internal/testengine"
 )
 
@@ -25,16 +24,14 @@ type place struct {
 	path string
 	// plant puts something unknown there.
 	plant func()
-	// item is set for a place in an item of a batch: the error is the item's.
-	item bool
-	enum protoreflect.FullName
+	enum  protoreflect.FullName
 }
 
 // fill sets every field that is a message, and adds the places in m to found.
 // Lists get two elements, of which the second is a place.
-func fill(t *testing.T, m protoreflect.Message, path string, item bool, number protowire.Number, found *[]place) {
+func fill(t *testing.T, m protoreflect.Message, path string, number protowire.Number, found *[]place) {
 	t.Helper()
-	*found = append(*found, place{path: join(path, fmt.Sprint(number)), item: item, plant: func() {
+	*found = append(*found, place{path: join(path, fmt.Sprint(number)), plant: func() {
 		m.SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, number, protowire.VarintType), 1))
 	}})
 	for i := range m.Descriptor().Fields().Len() {
@@ -48,27 +45,26 @@ func fill(t *testing.T, m protoreflect.Message, path string, item bool, number p
 		case field.Message() != nil && field.IsList():
 			list := m.Mutable(field).List()
 			list.AppendMutable()
-			element := list.AppendMutable().Message()
-			if path == "" && isBatch(m) {
-				fill(t, element, "", true, number, found)
-			} else {
-				fill(t, element, at+"[1]", item, number, found)
-			}
+			fill(t, list.AppendMutable().Message(), at+"[1]", number, found)
 		case field.Message() != nil:
-			fill(t, m.Mutable(field).Message(), at, item, number, found)
+			fill(t, m.Mutable(field).Message(), at, number, found)
 		case field.Enum() != nil && field.IsList():
 			t.Fatalf("%s is a list of enums, which this test does not fill", field.FullName())
 		case field.Enum() != nil:
-			*found = append(*found, place{path: at, item: item, enum: field.FullName(), plant: func() {
+			*found = append(*found, place{path: at, enum: field.FullName(), plant: func() {
 				m.Set(field, protoreflect.ValueOfEnum(9999))
 			}})
 		}
 	}
 }
 
-func isBatch(m protoreflect.Message) bool {
-	field := m.Descriptor().Fields().ByName("requests")
-	return field != nil && field.IsList()
+func newMessage(t *testing.T, m protoreflect.MessageDescriptor) proto.Message {
+	t.Helper()
+	known, err := protoregistry.GlobalTypes.FindMessageByName(m.FullName())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return known.New().Interface()
 }
 
 func join(path, field string) string {
@@ -76,23 +72,6 @@ func join(path, field string) string {
 		return field
 	}
 	return path + "." + field
-}
-
-// call calls a method by name, and returns the error of the call or, for a batch,
-// the one of its second item.
-func call(t *testing.T, conn *grpc.ClientConn, method protoreflect.MethodDescriptor, req proto.Message, ofItem bool) error {
-	t.Helper()
-	answer, err := invoke(t, conn, method, req)
-	if err != nil || !ofItem {
-		return err
-	}
-	resp := answer.ProtoReflect()
-	result := resp.Get(resp.Descriptor().Fields().ByName("results")).List().Get(1).Message()
-	failure, ok := result.Get(result.Descriptor().Fields().ByName("error")).Message().Interface().(*statusv1.Status)
-	if !ok {
-		t.Fatalf("result of %s has no google.rpc.Status", method.Name())
-	}
-	return status.FromProto(failure).Err()
 }
 
 // unsupportedField is the field that the error says is not known; empty for any
@@ -119,11 +98,12 @@ func eachPlace(t *testing.T, number protowire.Number, check func(t *testing.T, m
 		t.Run(string(method.Name()), func(t *testing.T) {
 			for at, n := 0, 1; at < n; at++ {
 				var places []place
-				req := newMessage(t, method.Input())
-				fill(t, req.ProtoReflect(), "", false, number, &places)
+				req, answer := newMessage(t, method.Input()), newMessage(t, method.Output())
+				fill(t, req.ProtoReflect(), "", number, &places)
 				n = len(places)
 				places[at].plant()
-				check(t, string(method.Name()), places[at], call(t, conn, method, req, places[at].item))
+				err := conn.Invoke(patient(t), "/"+policyserver.ServiceName+"/"+string(method.Name()), req, answer)
+				check(t, string(method.Name()), places[at], err)
 			}
 		})
 	}

@@ -130,10 +130,10 @@ func (c *controller) judge(ctx context.Context, t *Training) (over bool, err err
 		t.fail(group, failure)
 		return true, c.write(ctx, t)
 	}
-	match, err := c.policy.MatchSuccessPolicy(ctx, &jobpolicyv1.MatchSuccessPolicyRequest{
+	answers, err := c.policy.MatchSuccessPolicy(ctx, &jobpolicyv1.MatchSuccessPolicyRequest{Jobs: []*jobpolicyv1.SuccessPolicyProgress{{
 		Policy: t.successPolicy(), Completions: int32(len(t.Spec.Groups)), SucceededIndexes: answer.Indexes(succeeded...),
-	})
-	if err != nil || match.RuleIndex == nil {
+	}}})
+	if err != nil || answers.GetMatches()[0].RuleIndex == nil {
 		return false, err
 	}
 	t.Status.Phase = "Complete"

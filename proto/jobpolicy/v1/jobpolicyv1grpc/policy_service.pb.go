@@ -25,100 +25,69 @@ var File_jobpolicy_v1_policy_service_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_policy_service_proto_rawDesc = "" +
 	"\n" +
-	"!jobpolicy/v1/policy_service.proto\x12\fjobpolicy.v1\x1a.jobpolicy/v1/batch_choose_pods_to_delete.proto\x1a(jobpolicy/v1/batch_compute_indexes.proto\x1a-jobpolicy/v1/batch_match_success_policy.proto\x1a#jobpolicy/v1/check_job_status.proto\x1a%jobpolicy/v1/check_job_statuses.proto\x1a(jobpolicy/v1/choose_pods_to_delete.proto\x1a$jobpolicy/v1/compute_deadlines.proto\x1a\"jobpolicy/v1/compute_indexes.proto\x1a&jobpolicy/v1/compute_pod_backoff.proto\x1a\"jobpolicy/v1/decide_cron_job.proto\x1a#jobpolicy/v1/decide_cron_jobs.proto\x1a\x1djobpolicy/v1/decide_job.proto\x1a&jobpolicy/v1/list_scheduled_runs.proto\x1a+jobpolicy/v1/match_pod_failure_policy.proto\x1a'jobpolicy/v1/match_success_policy.proto\x1a\x1ejobpolicy/v1/server_info.proto2\xab\r\n" +
+	"!jobpolicy/v1/policy_service.proto\x12\fjobpolicy.v1\x1a#jobpolicy/v1/check_job_status.proto\x1a(jobpolicy/v1/choose_pods_to_delete.proto\x1a$jobpolicy/v1/compute_deadlines.proto\x1a\"jobpolicy/v1/compute_indexes.proto\x1a&jobpolicy/v1/compute_pod_backoff.proto\x1a\"jobpolicy/v1/decide_cron_job.proto\x1a\x1djobpolicy/v1/decide_job.proto\x1a&jobpolicy/v1/list_scheduled_runs.proto\x1a+jobpolicy/v1/match_pod_failure_policy.proto\x1a'jobpolicy/v1/match_success_policy.proto\x1a\x1ejobpolicy/v1/server_info.proto2\xbe\b\n" +
 	"\rPolicyService\x12L\n" +
-	"\tDecideJob\x12\x1e.jobpolicy.v1.DecideJobRequest\x1a\x1f.jobpolicy.v1.DecideJobResponse\x12O\n" +
-	"\n" +
-	"DecideJobs\x12\x1f.jobpolicy.v1.DecideJobsRequest\x1a .jobpolicy.v1.DecideJobsResponse\x12X\n" +
+	"\tDecideJob\x12\x1e.jobpolicy.v1.DecideJobRequest\x1a\x1f.jobpolicy.v1.DecideJobResponse\x12X\n" +
 	"\rDecideCronJob\x12\".jobpolicy.v1.DecideCronJobRequest\x1a#.jobpolicy.v1.DecideCronJobResponse\x12[\n" +
-	"\x0eDecideCronJobs\x12#.jobpolicy.v1.DecideCronJobsRequest\x1a$.jobpolicy.v1.DecideCronJobsResponse\x12[\n" +
-	"\x0eCheckJobStatus\x12#.jobpolicy.v1.CheckJobStatusRequest\x1a$.jobpolicy.v1.CheckJobStatusResponse\x12a\n" +
-	"\x10CheckJobStatuses\x12%.jobpolicy.v1.CheckJobStatusesRequest\x1a&.jobpolicy.v1.CheckJobStatusesResponse\x12p\n" +
+	"\x0eCheckJobStatus\x12#.jobpolicy.v1.CheckJobStatusRequest\x1a$.jobpolicy.v1.CheckJobStatusResponse\x12p\n" +
 	"\x15MatchPodFailurePolicy\x12*.jobpolicy.v1.MatchPodFailurePolicyRequest\x1a+.jobpolicy.v1.MatchPodFailurePolicyResponse\x12g\n" +
-	"\x12MatchSuccessPolicy\x12'.jobpolicy.v1.MatchSuccessPolicyRequest\x1a(.jobpolicy.v1.MatchSuccessPolicyResponse\x12v\n" +
-	"\x17BatchMatchSuccessPolicy\x12,.jobpolicy.v1.BatchMatchSuccessPolicyRequest\x1a-.jobpolicy.v1.BatchMatchSuccessPolicyResponse\x12d\n" +
+	"\x12MatchSuccessPolicy\x12'.jobpolicy.v1.MatchSuccessPolicyRequest\x1a(.jobpolicy.v1.MatchSuccessPolicyResponse\x12d\n" +
 	"\x11ComputePodBackoff\x12&.jobpolicy.v1.ComputePodBackoffRequest\x1a'.jobpolicy.v1.ComputePodBackoffResponse\x12g\n" +
-	"\x12ChoosePodsToDelete\x12'.jobpolicy.v1.ChoosePodsToDeleteRequest\x1a(.jobpolicy.v1.ChoosePodsToDeleteResponse\x12v\n" +
-	"\x17BatchChoosePodsToDelete\x12,.jobpolicy.v1.BatchChoosePodsToDeleteRequest\x1a-.jobpolicy.v1.BatchChoosePodsToDeleteResponse\x12[\n" +
-	"\x0eComputeIndexes\x12#.jobpolicy.v1.ComputeIndexesRequest\x1a$.jobpolicy.v1.ComputeIndexesResponse\x12j\n" +
-	"\x13BatchComputeIndexes\x12(.jobpolicy.v1.BatchComputeIndexesRequest\x1a).jobpolicy.v1.BatchComputeIndexesResponse\x12a\n" +
+	"\x12ChoosePodsToDelete\x12'.jobpolicy.v1.ChoosePodsToDeleteRequest\x1a(.jobpolicy.v1.ChoosePodsToDeleteResponse\x12[\n" +
+	"\x0eComputeIndexes\x12#.jobpolicy.v1.ComputeIndexesRequest\x1a$.jobpolicy.v1.ComputeIndexesResponse\x12a\n" +
 	"\x10ComputeDeadlines\x12%.jobpolicy.v1.ComputeDeadlinesRequest\x1a&.jobpolicy.v1.ComputeDeadlinesResponse\x12d\n" +
 	"\x11ListScheduledRuns\x12&.jobpolicy.v1.ListScheduledRunsRequest\x1a'.jobpolicy.v1.ListScheduledRunsResponse\x12X\n" +
 	"\rGetServerInfo\x12\".jobpolicy.v1.GetServerInfoRequest\x1a#.jobpolicy.v1.GetServerInfoResponseB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var file_jobpolicy_v1_policy_service_proto_goTypes = []any{
-	(*v1.DecideJobRequest)(nil),                // 0: jobpolicy.v1.DecideJobRequest
-	(*v1.DecideJobsRequest)(nil),               // 1: jobpolicy.v1.DecideJobsRequest
-	(*v1.DecideCronJobRequest)(nil),            // 2: jobpolicy.v1.DecideCronJobRequest
-	(*v1.DecideCronJobsRequest)(nil),           // 3: jobpolicy.v1.DecideCronJobsRequest
-	(*v1.CheckJobStatusRequest)(nil),           // 4: jobpolicy.v1.CheckJobStatusRequest
-	(*v1.CheckJobStatusesRequest)(nil),         // 5: jobpolicy.v1.CheckJobStatusesRequest
-	(*v1.MatchPodFailurePolicyRequest)(nil),    // 6: jobpolicy.v1.MatchPodFailurePolicyRequest
-	(*v1.MatchSuccessPolicyRequest)(nil),       // 7: jobpolicy.v1.MatchSuccessPolicyRequest
-	(*v1.BatchMatchSuccessPolicyRequest)(nil),  // 8: jobpolicy.v1.BatchMatchSuccessPolicyRequest
-	(*v1.ComputePodBackoffRequest)(nil),        // 9: jobpolicy.v1.ComputePodBackoffRequest
-	(*v1.ChoosePodsToDeleteRequest)(nil),       // 10: jobpolicy.v1.ChoosePodsToDeleteRequest
-	(*v1.BatchChoosePodsToDeleteRequest)(nil),  // 11: jobpolicy.v1.BatchChoosePodsToDeleteRequest
-	(*v1.ComputeIndexesRequest)(nil),           // 12: jobpolicy.v1.ComputeIndexesRequest
-	(*v1.BatchComputeIndexesRequest)(nil),      // 13: jobpolicy.v1.BatchComputeIndexesRequest
-	(*v1.ComputeDeadlinesRequest)(nil),         // 14: jobpolicy.v1.ComputeDeadlinesRequest
-	(*v1.ListScheduledRunsRequest)(nil),        // 15: jobpolicy.v1.ListScheduledRunsRequest
-	(*v1.GetServerInfoRequest)(nil),            // 16: jobpolicy.v1.GetServerInfoRequest
-	(*v1.DecideJobResponse)(nil),               // 17: jobpolicy.v1.DecideJobResponse
-	(*v1.DecideJobsResponse)(nil),              // 18: jobpolicy.v1.DecideJobsResponse
-	(*v1.DecideCronJobResponse)(nil),           // 19: jobpolicy.v1.DecideCronJobResponse
-	(*v1.DecideCronJobsResponse)(nil),          // 20: jobpolicy.v1.DecideCronJobsResponse
-	(*v1.CheckJobStatusResponse)(nil),          // 21: jobpolicy.v1.CheckJobStatusResponse
-	(*v1.CheckJobStatusesResponse)(nil),        // 22: jobpolicy.v1.CheckJobStatusesResponse
-	(*v1.MatchPodFailurePolicyResponse)(nil),   // 23: jobpolicy.v1.MatchPodFailurePolicyResponse
-	(*v1.MatchSuccessPolicyResponse)(nil),      // 24: jobpolicy.v1.MatchSuccessPolicyResponse
-	(*v1.BatchMatchSuccessPolicyResponse)(nil), // 25: jobpolicy.v1.BatchMatchSuccessPolicyResponse
-	(*v1.ComputePodBackoffResponse)(nil),       // 26: jobpolicy.v1.ComputePodBackoffResponse
-	(*v1.ChoosePodsToDeleteResponse)(nil),      // 27: jobpolicy.v1.ChoosePodsToDeleteResponse
-	(*v1.BatchChoosePodsToDeleteResponse)(nil), // 28: jobpolicy.v1.BatchChoosePodsToDeleteResponse
-	(*v1.ComputeIndexesResponse)(nil),          // 29: jobpolicy.v1.ComputeIndexesResponse
-	(*v1.BatchComputeIndexesResponse)(nil),     // 30: jobpolicy.v1.BatchComputeIndexesResponse
-	(*v1.ComputeDeadlinesResponse)(nil),        // 31: jobpolicy.v1.ComputeDeadlinesResponse
-	(*v1.ListScheduledRunsResponse)(nil),       // 32: jobpolicy.v1.ListScheduledRunsResponse
-	(*v1.GetServerInfoResponse)(nil),           // 33: jobpolicy.v1.GetServerInfoResponse
+	(*v1.DecideJobRequest)(nil),              // 0: jobpolicy.v1.DecideJobRequest
+	(*v1.DecideCronJobRequest)(nil),          // 1: jobpolicy.v1.DecideCronJobRequest
+	(*v1.CheckJobStatusRequest)(nil),         // 2: jobpolicy.v1.CheckJobStatusRequest
+	(*v1.MatchPodFailurePolicyRequest)(nil),  // 3: jobpolicy.v1.MatchPodFailurePolicyRequest
+	(*v1.MatchSuccessPolicyRequest)(nil),     // 4: jobpolicy.v1.MatchSuccessPolicyRequest
+	(*v1.ComputePodBackoffRequest)(nil),      // 5: jobpolicy.v1.ComputePodBackoffRequest
+	(*v1.ChoosePodsToDeleteRequest)(nil),     // 6: jobpolicy.v1.ChoosePodsToDeleteRequest
+	(*v1.ComputeIndexesRequest)(nil),         // 7: jobpolicy.v1.ComputeIndexesRequest
+	(*v1.ComputeDeadlinesRequest)(nil),       // 8: jobpolicy.v1.ComputeDeadlinesRequest
+	(*v1.ListScheduledRunsRequest)(nil),      // 9: jobpolicy.v1.ListScheduledRunsRequest
+	(*v1.GetServerInfoRequest)(nil),          // 10: jobpolicy.v1.GetServerInfoRequest
+	(*v1.DecideJobResponse)(nil),             // 11: jobpolicy.v1.DecideJobResponse
+	(*v1.DecideCronJobResponse)(nil),         // 12: jobpolicy.v1.DecideCronJobResponse
+	(*v1.CheckJobStatusResponse)(nil),        // 13: jobpolicy.v1.CheckJobStatusResponse
+	(*v1.MatchPodFailurePolicyResponse)(nil), // 14: jobpolicy.v1.MatchPodFailurePolicyResponse
+	(*v1.MatchSuccessPolicyResponse)(nil),    // 15: jobpolicy.v1.MatchSuccessPolicyResponse
+	(*v1.ComputePodBackoffResponse)(nil),     // 16: jobpolicy.v1.ComputePodBackoffResponse
+	(*v1.ChoosePodsToDeleteResponse)(nil),    // 17: jobpolicy.v1.ChoosePodsToDeleteResponse
+	(*v1.ComputeIndexesResponse)(nil),        // 18: jobpolicy.v1.ComputeIndexesResponse
+	(*v1.ComputeDeadlinesResponse)(nil),      // 19: jobpolicy.v1.ComputeDeadlinesResponse
+	(*v1.ListScheduledRunsResponse)(nil),     // 20: jobpolicy.v1.ListScheduledRunsResponse
+	(*v1.GetServerInfoResponse)(nil),         // 21: jobpolicy.v1.GetServerInfoResponse
 }
 var file_jobpolicy_v1_policy_service_proto_depIdxs = []int32{
 	0,  // 0: jobpolicy.v1.PolicyService.DecideJob:input_type -> jobpolicy.v1.DecideJobRequest
-	1,  // 1: jobpolicy.v1.PolicyService.DecideJobs:input_type -> jobpolicy.v1.DecideJobsRequest
-	2,  // 2: jobpolicy.v1.PolicyService.DecideCronJob:input_type -> jobpolicy.v1.DecideCronJobRequest
-	3,  // 3: jobpolicy.v1.PolicyService.DecideCronJobs:input_type -> jobpolicy.v1.DecideCronJobsRequest
-	4,  // 4: jobpolicy.v1.PolicyService.CheckJobStatus:input_type -> jobpolicy.v1.CheckJobStatusRequest
-	5,  // 5: jobpolicy.v1.PolicyService.CheckJobStatuses:input_type -> jobpolicy.v1.CheckJobStatusesRequest
-	6,  // 6: jobpolicy.v1.PolicyService.MatchPodFailurePolicy:input_type -> jobpolicy.v1.MatchPodFailurePolicyRequest
-	7,  // 7: jobpolicy.v1.PolicyService.MatchSuccessPolicy:input_type -> jobpolicy.v1.MatchSuccessPolicyRequest
-	8,  // 8: jobpolicy.v1.PolicyService.BatchMatchSuccessPolicy:input_type -> jobpolicy.v1.BatchMatchSuccessPolicyRequest
-	9,  // 9: jobpolicy.v1.PolicyService.ComputePodBackoff:input_type -> jobpolicy.v1.ComputePodBackoffRequest
-	10, // 10: jobpolicy.v1.PolicyService.ChoosePodsToDelete:input_type -> jobpolicy.v1.ChoosePodsToDeleteRequest
-	11, // 11: jobpolicy.v1.PolicyService.BatchChoosePodsToDelete:input_type -> jobpolicy.v1.BatchChoosePodsToDeleteRequest
-	12, // 12: jobpolicy.v1.PolicyService.ComputeIndexes:input_type -> jobpolicy.v1.ComputeIndexesRequest
-	13, // 13: jobpolicy.v1.PolicyService.BatchComputeIndexes:input_type -> jobpolicy.v1.BatchComputeIndexesRequest
-	14, // 14: jobpolicy.v1.PolicyService.ComputeDeadlines:input_type -> jobpolicy.v1.ComputeDeadlinesRequest
-	15, // 15: jobpolicy.v1.PolicyService.ListScheduledRuns:input_type -> jobpolicy.v1.ListScheduledRunsRequest
-	16, // 16: jobpolicy.v1.PolicyService.GetServerInfo:input_type -> jobpolicy.v1.GetServerInfoRequest
-	17, // 17: jobpolicy.v1.PolicyService.DecideJob:output_type -> jobpolicy.v1.DecideJobResponse
-	18, // 18: jobpolicy.v1.PolicyService.DecideJobs:output_type -> jobpolicy.v1.DecideJobsResponse
-	19, // 19: jobpolicy.v1.PolicyService.DecideCronJob:output_type -> jobpolicy.v1.DecideCronJobResponse
-	20, // 20: jobpolicy.v1.PolicyService.DecideCronJobs:output_type -> jobpolicy.v1.DecideCronJobsResponse
-	21, // 21: jobpolicy.v1.PolicyService.CheckJobStatus:output_type -> jobpolicy.v1.CheckJobStatusResponse
-	22, // 22: jobpolicy.v1.PolicyService.CheckJobStatuses:output_type -> jobpolicy.v1.CheckJobStatusesResponse
-	23, // 23: jobpolicy.v1.PolicyService.MatchPodFailurePolicy:output_type -> jobpolicy.v1.MatchPodFailurePolicyResponse
-	24, // 24: jobpolicy.v1.PolicyService.MatchSuccessPolicy:output_type -> jobpolicy.v1.MatchSuccessPolicyResponse
-	25, // 25: jobpolicy.v1.PolicyService.BatchMatchSuccessPolicy:output_type -> jobpolicy.v1.BatchMatchSuccessPolicyResponse
-	26, // 26: jobpolicy.v1.PolicyService.ComputePodBackoff:output_type -> jobpolicy.v1.ComputePodBackoffResponse
-	27, // 27: jobpolicy.v1.PolicyService.ChoosePodsToDelete:output_type -> jobpolicy.v1.ChoosePodsToDeleteResponse
-	28, // 28: jobpolicy.v1.PolicyService.BatchChoosePodsToDelete:output_type -> jobpolicy.v1.BatchChoosePodsToDeleteResponse
-	29, // 29: jobpolicy.v1.PolicyService.ComputeIndexes:output_type -> jobpolicy.v1.ComputeIndexesResponse
-	30, // 30: jobpolicy.v1.PolicyService.BatchComputeIndexes:output_type -> jobpolicy.v1.BatchComputeIndexesResponse
-	31, // 31: jobpolicy.v1.PolicyService.ComputeDeadlines:output_type -> jobpolicy.v1.ComputeDeadlinesResponse
-	32, // 32: jobpolicy.v1.PolicyService.ListScheduledRuns:output_type -> jobpolicy.v1.ListScheduledRunsResponse
-	33, // 33: jobpolicy.v1.PolicyService.GetServerInfo:output_type -> jobpolicy.v1.GetServerInfoResponse
-	17, // [17:34] is the sub-list for method output_type
-	0,  // [0:17] is the sub-list for method input_type
+	1,  // 1: jobpolicy.v1.PolicyService.DecideCronJob:input_type -> jobpolicy.v1.DecideCronJobRequest
+	2,  // 2: jobpolicy.v1.PolicyService.CheckJobStatus:input_type -> jobpolicy.v1.CheckJobStatusRequest
+	3,  // 3: jobpolicy.v1.PolicyService.MatchPodFailurePolicy:input_type -> jobpolicy.v1.MatchPodFailurePolicyRequest
+	4,  // 4: jobpolicy.v1.PolicyService.MatchSuccessPolicy:input_type -> jobpolicy.v1.MatchSuccessPolicyRequest
+	5,  // 5: jobpolicy.v1.PolicyService.ComputePodBackoff:input_type -> jobpolicy.v1.ComputePodBackoffRequest
+	6,  // 6: jobpolicy.v1.PolicyService.ChoosePodsToDelete:input_type -> jobpolicy.v1.ChoosePodsToDeleteRequest
+	7,  // 7: jobpolicy.v1.PolicyService.ComputeIndexes:input_type -> jobpolicy.v1.ComputeIndexesRequest
+	8,  // 8: jobpolicy.v1.PolicyService.ComputeDeadlines:input_type -> jobpolicy.v1.ComputeDeadlinesRequest
+	9,  // 9: jobpolicy.v1.PolicyService.ListScheduledRuns:input_type -> jobpolicy.v1.ListScheduledRunsRequest
+	10, // 10: jobpolicy.v1.PolicyService.GetServerInfo:input_type -> jobpolicy.v1.GetServerInfoRequest
+	11, // 11: jobpolicy.v1.PolicyService.DecideJob:output_type -> jobpolicy.v1.DecideJobResponse
+	12, // 12: jobpolicy.v1.PolicyService.DecideCronJob:output_type -> jobpolicy.v1.DecideCronJobResponse
+	13, // 13: jobpolicy.v1.PolicyService.CheckJobStatus:output_type -> jobpolicy.v1.CheckJobStatusResponse
+	14, // 14: jobpolicy.v1.PolicyService.MatchPodFailurePolicy:output_type -> jobpolicy.v1.MatchPodFailurePolicyResponse
+	15, // 15: jobpolicy.v1.PolicyService.MatchSuccessPolicy:output_type -> jobpolicy.v1.MatchSuccessPolicyResponse
+	16, // 16: jobpolicy.v1.PolicyService.ComputePodBackoff:output_type -> jobpolicy.v1.ComputePodBackoffResponse
+	17, // 17: jobpolicy.v1.PolicyService.ChoosePodsToDelete:output_type -> jobpolicy.v1.ChoosePodsToDeleteResponse
+	18, // 18: jobpolicy.v1.PolicyService.ComputeIndexes:output_type -> jobpolicy.v1.ComputeIndexesResponse
+	19, // 19: jobpolicy.v1.PolicyService.ComputeDeadlines:output_type -> jobpolicy.v1.ComputeDeadlinesResponse
+	20, // 20: jobpolicy.v1.PolicyService.ListScheduledRuns:output_type -> jobpolicy.v1.ListScheduledRunsResponse
+	21, // 21: jobpolicy.v1.PolicyService.GetServerInfo:output_type -> jobpolicy.v1.GetServerInfoResponse
+	11, // [11:22] is the sub-list for method output_type
+	0,  // [0:11] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name

@@ -20,23 +20,17 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	PolicyService_DecideJob_FullMethodName               = "/jobpolicy.v1.PolicyService/DecideJob"
-	PolicyService_DecideJobs_FullMethodName              = "/jobpolicy.v1.PolicyService/DecideJobs"
-	PolicyService_DecideCronJob_FullMethodName           = "/jobpolicy.v1.PolicyService/DecideCronJob"
-	PolicyService_DecideCronJobs_FullMethodName          = "/jobpolicy.v1.PolicyService/DecideCronJobs"
-	PolicyService_CheckJobStatus_FullMethodName          = "/jobpolicy.v1.PolicyService/CheckJobStatus"
-	PolicyService_CheckJobStatuses_FullMethodName        = "/jobpolicy.v1.PolicyService/CheckJobStatuses"
-	PolicyService_MatchPodFailurePolicy_FullMethodName   = "/jobpolicy.v1.PolicyService/MatchPodFailurePolicy"
-	PolicyService_MatchSuccessPolicy_FullMethodName      = "/jobpolicy.v1.PolicyService/MatchSuccessPolicy"
-	PolicyService_BatchMatchSuccessPolicy_FullMethodName = "/jobpolicy.v1.PolicyService/BatchMatchSuccessPolicy"
-	PolicyService_ComputePodBackoff_FullMethodName       = "/jobpolicy.v1.PolicyService/ComputePodBackoff"
-	PolicyService_ChoosePodsToDelete_FullMethodName      = "/jobpolicy.v1.PolicyService/ChoosePodsToDelete"
-	PolicyService_BatchChoosePodsToDelete_FullMethodName = "/jobpolicy.v1.PolicyService/BatchChoosePodsToDelete"
-	PolicyService_ComputeIndexes_FullMethodName          = "/jobpolicy.v1.PolicyService/ComputeIndexes"
-	PolicyService_BatchComputeIndexes_FullMethodName     = "/jobpolicy.v1.PolicyService/BatchComputeIndexes"
-	PolicyService_ComputeDeadlines_FullMethodName        = "/jobpolicy.v1.PolicyService/ComputeDeadlines"
-	PolicyService_ListScheduledRuns_FullMethodName       = "/jobpolicy.v1.PolicyService/ListScheduledRuns"
-	PolicyService_GetServerInfo_FullMethodName           = "/jobpolicy.v1.PolicyService/GetServerInfo"
+	PolicyService_DecideJob_FullMethodName             = "/jobpolicy.v1.PolicyService/DecideJob"
+	PolicyService_DecideCronJob_FullMethodName         = "/jobpolicy.v1.PolicyService/DecideCronJob"
+	PolicyService_CheckJobStatus_FullMethodName        = "/jobpolicy.v1.PolicyService/CheckJobStatus"
+	PolicyService_MatchPodFailurePolicy_FullMethodName = "/jobpolicy.v1.PolicyService/MatchPodFailurePolicy"
+	PolicyService_MatchSuccessPolicy_FullMethodName    = "/jobpolicy.v1.PolicyService/MatchSuccessPolicy"
+	PolicyService_ComputePodBackoff_FullMethodName     = "/jobpolicy.v1.PolicyService/ComputePodBackoff"
+	PolicyService_ChoosePodsToDelete_FullMethodName    = "/jobpolicy.v1.PolicyService/ChoosePodsToDelete"
+	PolicyService_ComputeIndexes_FullMethodName        = "/jobpolicy.v1.PolicyService/ComputeIndexes"
+	PolicyService_ComputeDeadlines_FullMethodName      = "/jobpolicy.v1.PolicyService/ComputeDeadlines"
+	PolicyService_ListScheduledRuns_FullMethodName     = "/jobpolicy.v1.PolicyService/ListScheduledRuns"
+	PolicyService_GetServerInfo_FullMethodName         = "/jobpolicy.v1.PolicyService/GetServerInfo"
 )
 
 // PolicyServiceClient is the client API for PolicyService service.
@@ -52,13 +46,6 @@ const (
 // google.rpc.ErrorInfo (see ErrorReason). Every RPC may return every row, but
 // GetServerInfo never returns UNSUPPORTED_FIELD.
 //
-// The batches are DecideJobs, DecideCronJobs, CheckJobStatuses and the methods whose
-// names begin with Batch. INVALID_REQUEST, UNSUPPORTED_FIELD and INTERNAL concern a
-// single item of a batch: the call succeeds, and the item's result is the error. They
-// concern the whole batch if it has too many items, if its bytes are not a valid
-// message, or if the field is one of the batch itself. Every other row concerns the
-// whole batch.
-//
 //	code                 reason              what the caller does
 //	OK                   -                   act on the answer: carry a decision out
 //	INVALID_ARGUMENT     INVALID_REQUEST     correct the request: the same one will never be accepted
@@ -67,8 +54,8 @@ const (
 //	UNIMPLEMENTED        UNKNOWN_METHOD      do without the method; the server is older
 //	UNIMPLEMENTED        UNKNOWN_VERSION     call a version of the contract that the server has
 //	UNIMPLEMENTED        COMPRESSED_MESSAGE  switch compression off
-//	RESOURCE_EXHAUSTED   REQUEST_TOO_LARGE   send less: cut unaccounted_pods, make batches smaller
-//	RESOURCE_EXHAUSTED   ANSWER_TOO_LARGE    ask for less: make batches smaller
+//	RESOURCE_EXHAUSTED   REQUEST_TOO_LARGE   send less: cut unaccounted_pods, or ask about fewer Jobs
+//	RESOURCE_EXHAUSTED   ANSWER_TOO_LARGE    ask about fewer Jobs in one call
 //	RESOURCE_EXHAUSTED   OVERLOADED          wait as long as RetryInfo says, then with growing delay
 //	RESOURCE_EXHAUSTED   CALLER_OVER_SHARE   the same, and make fewer calls at a time
 //	RESOURCE_EXHAUSTED   UNREAD_ANSWERS      read the answers that are waiting, and wait as long as RetryInfo says
@@ -118,42 +105,22 @@ const (
 type PolicyServiceClient interface {
 	// DecideJob decides on one Job.
 	DecideJob(ctx context.Context, in *v1.DecideJobRequest, opts ...grpc.CallOption) (*v1.DecideJobResponse, error)
-	// DecideJobs decides on many Jobs in one call. A bad request does not affect the
-	// others. It is for callers that need decisions on many Jobs at the same time, so
-	// that one call for each Job costs too much: a controller that starts, or a report
-	// on a whole cluster. Our executor does not use it, because it reconciles each Job
-	// by itself, when that Job changes.
-	DecideJobs(ctx context.Context, in *v1.DecideJobsRequest, opts ...grpc.CallOption) (*v1.DecideJobsResponse, error)
 	// DecideCronJob decides on one CronJob.
 	DecideCronJob(ctx context.Context, in *v1.DecideCronJobRequest, opts ...grpc.CallOption) (*v1.DecideCronJobResponse, error)
-	// DecideCronJobs decides on many CronJobs in one call, as DecideJobs does on Jobs.
-	DecideCronJobs(ctx context.Context, in *v1.DecideCronJobsRequest, opts ...grpc.CallOption) (*v1.DecideCronJobsResponse, error)
-	// CheckJobStatus says whether an API server of a given version accepts an update of
-	// a Job's status, and which of its rules the update breaks. A refused status is a
+	// CheckJobStatus says whether an API server of a given version accepts updates of
+	// Jobs' statuses, and which of its rules each update breaks. A refused status is a
 	// normal answer, not an error.
 	CheckJobStatus(ctx context.Context, in *v1.CheckJobStatusRequest, opts ...grpc.CallOption) (*v1.CheckJobStatusResponse, error)
-	// CheckJobStatuses checks many statuses in one call. A bad request does not affect
-	// the others.
-	CheckJobStatuses(ctx context.Context, in *v1.CheckJobStatusesRequest, opts ...grpc.CallOption) (*v1.CheckJobStatusesResponse, error)
 	// MatchPodFailurePolicy says how a pod failure policy handles failed pods.
 	MatchPodFailurePolicy(ctx context.Context, in *v1.MatchPodFailurePolicyRequest, opts ...grpc.CallOption) (*v1.MatchPodFailurePolicyResponse, error)
 	// MatchSuccessPolicy says whether succeeded indexes meet a success policy.
 	MatchSuccessPolicy(ctx context.Context, in *v1.MatchSuccessPolicyRequest, opts ...grpc.CallOption) (*v1.MatchSuccessPolicyResponse, error)
-	// BatchMatchSuccessPolicy asks about many success policies in one call. A bad request
-	// does not affect the others.
-	BatchMatchSuccessPolicy(ctx context.Context, in *v1.BatchMatchSuccessPolicyRequest, opts ...grpc.CallOption) (*v1.BatchMatchSuccessPolicyResponse, error)
 	// ComputePodBackoff says when the next pod may be created after others failed.
 	ComputePodBackoff(ctx context.Context, in *v1.ComputePodBackoffRequest, opts ...grpc.CallOption) (*v1.ComputePodBackoffResponse, error)
 	// ChoosePodsToDelete says which pods to delete first when there are too many.
 	ChoosePodsToDelete(ctx context.Context, in *v1.ChoosePodsToDeleteRequest, opts ...grpc.CallOption) (*v1.ChoosePodsToDeleteResponse, error)
-	// BatchChoosePodsToDelete asks about many groups of pods in one call. A bad request
-	// does not affect the others.
-	BatchChoosePodsToDelete(ctx context.Context, in *v1.BatchChoosePodsToDeleteRequest, opts ...grpc.CallOption) (*v1.BatchChoosePodsToDeleteResponse, error)
 	// ComputeIndexes says which indexes are completed, failed and missing.
 	ComputeIndexes(ctx context.Context, in *v1.ComputeIndexesRequest, opts ...grpc.CallOption) (*v1.ComputeIndexesResponse, error)
-	// BatchComputeIndexes asks about the indexes of many Jobs in one call. A bad request
-	// does not affect the others.
-	BatchComputeIndexes(ctx context.Context, in *v1.BatchComputeIndexesRequest, opts ...grpc.CallOption) (*v1.BatchComputeIndexesResponse, error)
 	// ComputeDeadlines says until when Jobs may be active, and until when finished
 	// ones are kept.
 	ComputeDeadlines(ctx context.Context, in *v1.ComputeDeadlinesRequest, opts ...grpc.CallOption) (*v1.ComputeDeadlinesResponse, error)
@@ -184,16 +151,6 @@ func (c *policyServiceClient) DecideJob(ctx context.Context, in *v1.DecideJobReq
 	return out, nil
 }
 
-func (c *policyServiceClient) DecideJobs(ctx context.Context, in *v1.DecideJobsRequest, opts ...grpc.CallOption) (*v1.DecideJobsResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(v1.DecideJobsResponse)
-	err := c.cc.Invoke(ctx, PolicyService_DecideJobs_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
 func (c *policyServiceClient) DecideCronJob(ctx context.Context, in *v1.DecideCronJobRequest, opts ...grpc.CallOption) (*v1.DecideCronJobResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(v1.DecideCronJobResponse)
@@ -204,30 +161,10 @@ func (c *policyServiceClient) DecideCronJob(ctx context.Context, in *v1.DecideCr
 	return out, nil
 }
 
-func (c *policyServiceClient) DecideCronJobs(ctx context.Context, in *v1.DecideCronJobsRequest, opts ...grpc.CallOption) (*v1.DecideCronJobsResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(v1.DecideCronJobsResponse)
-	err := c.cc.Invoke(ctx, PolicyService_DecideCronJobs_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
 func (c *policyServiceClient) CheckJobStatus(ctx context.Context, in *v1.CheckJobStatusRequest, opts ...grpc.CallOption) (*v1.CheckJobStatusResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(v1.CheckJobStatusResponse)
 	err := c.cc.Invoke(ctx, PolicyService_CheckJobStatus_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-func (c *policyServiceClient) CheckJobStatuses(ctx context.Context, in *v1.CheckJobStatusesRequest, opts ...grpc.CallOption) (*v1.CheckJobStatusesResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(v1.CheckJobStatusesResponse)
-	err := c.cc.Invoke(ctx, PolicyService_CheckJobStatuses_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -254,16 +191,6 @@ func (c *policyServiceClient) MatchSuccessPolicy(ctx context.Context, in *v1.Mat
 	return out, nil
 }
 
-func (c *policyServiceClient) BatchMatchSuccessPolicy(ctx context.Context, in *v1.BatchMatchSuccessPolicyRequest, opts ...grpc.CallOption) (*v1.BatchMatchSuccessPolicyResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(v1.BatchMatchSuccessPolicyResponse)
-	err := c.cc.Invoke(ctx, PolicyService_BatchMatchSuccessPolicy_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
 func (c *policyServiceClient) ComputePodBackoff(ctx context.Context, in *v1.ComputePodBackoffRequest, opts ...grpc.CallOption) (*v1.ComputePodBackoffResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(v1.ComputePodBackoffResponse)
@@ -284,30 +211,10 @@ func (c *policyServiceClient) ChoosePodsToDelete(ctx context.Context, in *v1.Cho
 	return out, nil
 }
 
-func (c *policyServiceClient) BatchChoosePodsToDelete(ctx context.Context, in *v1.BatchChoosePodsToDeleteRequest, opts ...grpc.CallOption) (*v1.BatchChoosePodsToDeleteResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(v1.BatchChoosePodsToDeleteResponse)
-	err := c.cc.Invoke(ctx, PolicyService_BatchChoosePodsToDelete_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
 func (c *policyServiceClient) ComputeIndexes(ctx context.Context, in *v1.ComputeIndexesRequest, opts ...grpc.CallOption) (*v1.ComputeIndexesResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(v1.ComputeIndexesResponse)
 	err := c.cc.Invoke(ctx, PolicyService_ComputeIndexes_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-func (c *policyServiceClient) BatchComputeIndexes(ctx context.Context, in *v1.BatchComputeIndexesRequest, opts ...grpc.CallOption) (*v1.BatchComputeIndexesResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(v1.BatchComputeIndexesResponse)
-	err := c.cc.Invoke(ctx, PolicyService_BatchComputeIndexes_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -357,13 +264,6 @@ func (c *policyServiceClient) GetServerInfo(ctx context.Context, in *v1.GetServe
 // google.rpc.ErrorInfo (see ErrorReason). Every RPC may return every row, but
 // GetServerInfo never returns UNSUPPORTED_FIELD.
 //
-// The batches are DecideJobs, DecideCronJobs, CheckJobStatuses and the methods whose
-// names begin with Batch. INVALID_REQUEST, UNSUPPORTED_FIELD and INTERNAL concern a
-// single item of a batch: the call succeeds, and the item's result is the error. They
-// concern the whole batch if it has too many items, if its bytes are not a valid
-// message, or if the field is one of the batch itself. Every other row concerns the
-// whole batch.
-//
 //	code                 reason              what the caller does
 //	OK                   -                   act on the answer: carry a decision out
 //	INVALID_ARGUMENT     INVALID_REQUEST     correct the request: the same one will never be accepted
@@ -372,8 +272,8 @@ func (c *policyServiceClient) GetServerInfo(ctx context.Context, in *v1.GetServe
 //	UNIMPLEMENTED        UNKNOWN_METHOD      do without the method; the server is older
 //	UNIMPLEMENTED        UNKNOWN_VERSION     call a version of the contract that the server has
 //	UNIMPLEMENTED        COMPRESSED_MESSAGE  switch compression off
-//	RESOURCE_EXHAUSTED   REQUEST_TOO_LARGE   send less: cut unaccounted_pods, make batches smaller
-//	RESOURCE_EXHAUSTED   ANSWER_TOO_LARGE    ask for less: make batches smaller
+//	RESOURCE_EXHAUSTED   REQUEST_TOO_LARGE   send less: cut unaccounted_pods, or ask about fewer Jobs
+//	RESOURCE_EXHAUSTED   ANSWER_TOO_LARGE    ask about fewer Jobs in one call
 //	RESOURCE_EXHAUSTED   OVERLOADED          wait as long as RetryInfo says, then with growing delay
 //	RESOURCE_EXHAUSTED   CALLER_OVER_SHARE   the same, and make fewer calls at a time
 //	RESOURCE_EXHAUSTED   UNREAD_ANSWERS      read the answers that are waiting, and wait as long as RetryInfo says
@@ -423,42 +323,22 @@ func (c *policyServiceClient) GetServerInfo(ctx context.Context, in *v1.GetServe
 type PolicyServiceServer interface {
 	// DecideJob decides on one Job.
 	DecideJob(context.Context, *v1.DecideJobRequest) (*v1.DecideJobResponse, error)
-	// DecideJobs decides on many Jobs in one call. A bad request does not affect the
-	// others. It is for callers that need decisions on many Jobs at the same time, so
-	// that one call for each Job costs too much: a controller that starts, or a report
-	// on a whole cluster. Our executor does not use it, because it reconciles each Job
-	// by itself, when that Job changes.
-	DecideJobs(context.Context, *v1.DecideJobsRequest) (*v1.DecideJobsResponse, error)
 	// DecideCronJob decides on one CronJob.
 	DecideCronJob(context.Context, *v1.DecideCronJobRequest) (*v1.DecideCronJobResponse, error)
-	// DecideCronJobs decides on many CronJobs in one call, as DecideJobs does on Jobs.
-	DecideCronJobs(context.Context, *v1.DecideCronJobsRequest) (*v1.DecideCronJobsResponse, error)
-	// CheckJobStatus says whether an API server of a given version accepts an update of
-	// a Job's status, and which of its rules the update breaks. A refused status is a
+	// CheckJobStatus says whether an API server of a given version accepts updates of
+	// Jobs' statuses, and which of its rules each update breaks. A refused status is a
 	// normal answer, not an error.
 	CheckJobStatus(context.Context, *v1.CheckJobStatusRequest) (*v1.CheckJobStatusResponse, error)
-	// CheckJobStatuses checks many statuses in one call. A bad request does not affect
-	// the others.
-	CheckJobStatuses(context.Context, *v1.CheckJobStatusesRequest) (*v1.CheckJobStatusesResponse, error)
 	// MatchPodFailurePolicy says how a pod failure policy handles failed pods.
 	MatchPodFailurePolicy(context.Context, *v1.MatchPodFailurePolicyRequest) (*v1.MatchPodFailurePolicyResponse, error)
 	// MatchSuccessPolicy says whether succeeded indexes meet a success policy.
 	MatchSuccessPolicy(context.Context, *v1.MatchSuccessPolicyRequest) (*v1.MatchSuccessPolicyResponse, error)
-	// BatchMatchSuccessPolicy asks about many success policies in one call. A bad request
-	// does not affect the others.
-	BatchMatchSuccessPolicy(context.Context, *v1.BatchMatchSuccessPolicyRequest) (*v1.BatchMatchSuccessPolicyResponse, error)
 	// ComputePodBackoff says when the next pod may be created after others failed.
 	ComputePodBackoff(context.Context, *v1.ComputePodBackoffRequest) (*v1.ComputePodBackoffResponse, error)
 	// ChoosePodsToDelete says which pods to delete first when there are too many.
 	ChoosePodsToDelete(context.Context, *v1.ChoosePodsToDeleteRequest) (*v1.ChoosePodsToDeleteResponse, error)
-	// BatchChoosePodsToDelete asks about many groups of pods in one call. A bad request
-	// does not affect the others.
-	BatchChoosePodsToDelete(context.Context, *v1.BatchChoosePodsToDeleteRequest) (*v1.BatchChoosePodsToDeleteResponse, error)
 	// ComputeIndexes says which indexes are completed, failed and missing.
 	ComputeIndexes(context.Context, *v1.ComputeIndexesRequest) (*v1.ComputeIndexesResponse, error)
-	// BatchComputeIndexes asks about the indexes of many Jobs in one call. A bad request
-	// does not affect the others.
-	BatchComputeIndexes(context.Context, *v1.BatchComputeIndexesRequest) (*v1.BatchComputeIndexesResponse, error)
 	// ComputeDeadlines says until when Jobs may be active, and until when finished
 	// ones are kept.
 	ComputeDeadlines(context.Context, *v1.ComputeDeadlinesRequest) (*v1.ComputeDeadlinesResponse, error)
@@ -482,20 +362,11 @@ type UnimplementedPolicyServiceServer struct{}
 func (UnimplementedPolicyServiceServer) DecideJob(context.Context, *v1.DecideJobRequest) (*v1.DecideJobResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DecideJob not implemented")
 }
-func (UnimplementedPolicyServiceServer) DecideJobs(context.Context, *v1.DecideJobsRequest) (*v1.DecideJobsResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method DecideJobs not implemented")
-}
 func (UnimplementedPolicyServiceServer) DecideCronJob(context.Context, *v1.DecideCronJobRequest) (*v1.DecideCronJobResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DecideCronJob not implemented")
 }
-func (UnimplementedPolicyServiceServer) DecideCronJobs(context.Context, *v1.DecideCronJobsRequest) (*v1.DecideCronJobsResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method DecideCronJobs not implemented")
-}
 func (UnimplementedPolicyServiceServer) CheckJobStatus(context.Context, *v1.CheckJobStatusRequest) (*v1.CheckJobStatusResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CheckJobStatus not implemented")
-}
-func (UnimplementedPolicyServiceServer) CheckJobStatuses(context.Context, *v1.CheckJobStatusesRequest) (*v1.CheckJobStatusesResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method CheckJobStatuses not implemented")
 }
 func (UnimplementedPolicyServiceServer) MatchPodFailurePolicy(context.Context, *v1.MatchPodFailurePolicyRequest) (*v1.MatchPodFailurePolicyResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method MatchPodFailurePolicy not implemented")
@@ -503,23 +374,14 @@ func (UnimplementedPolicyServiceServer) MatchPodFailurePolicy(context.Context, *
 func (UnimplementedPolicyServiceServer) MatchSuccessPolicy(context.Context, *v1.MatchSuccessPolicyRequest) (*v1.MatchSuccessPolicyResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method MatchSuccessPolicy not implemented")
 }
-func (UnimplementedPolicyServiceServer) BatchMatchSuccessPolicy(context.Context, *v1.BatchMatchSuccessPolicyRequest) (*v1.BatchMatchSuccessPolicyResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method BatchMatchSuccessPolicy not implemented")
-}
 func (UnimplementedPolicyServiceServer) ComputePodBackoff(context.Context, *v1.ComputePodBackoffRequest) (*v1.ComputePodBackoffResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ComputePodBackoff not implemented")
 }
 func (UnimplementedPolicyServiceServer) ChoosePodsToDelete(context.Context, *v1.ChoosePodsToDeleteRequest) (*v1.ChoosePodsToDeleteResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ChoosePodsToDelete not implemented")
 }
-func (UnimplementedPolicyServiceServer) BatchChoosePodsToDelete(context.Context, *v1.BatchChoosePodsToDeleteRequest) (*v1.BatchChoosePodsToDeleteResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method BatchChoosePodsToDelete not implemented")
-}
 func (UnimplementedPolicyServiceServer) ComputeIndexes(context.Context, *v1.ComputeIndexesRequest) (*v1.ComputeIndexesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ComputeIndexes not implemented")
-}
-func (UnimplementedPolicyServiceServer) BatchComputeIndexes(context.Context, *v1.BatchComputeIndexesRequest) (*v1.BatchComputeIndexesResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method BatchComputeIndexes not implemented")
 }
 func (UnimplementedPolicyServiceServer) ComputeDeadlines(context.Context, *v1.ComputeDeadlinesRequest) (*v1.ComputeDeadlinesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ComputeDeadlines not implemented")
@@ -569,24 +431,6 @@ func _PolicyService_DecideJob_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
-func _PolicyService_DecideJobs_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(v1.DecideJobsRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(PolicyServiceServer).DecideJobs(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: PolicyService_DecideJobs_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PolicyServiceServer).DecideJobs(ctx, req.(*v1.DecideJobsRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
 func _PolicyService_DecideCronJob_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(v1.DecideCronJobRequest)
 	if err := dec(in); err != nil {
@@ -605,24 +449,6 @@ func _PolicyService_DecideCronJob_Handler(srv interface{}, ctx context.Context, 
 	return interceptor(ctx, in, info, handler)
 }
 
-func _PolicyService_DecideCronJobs_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(v1.DecideCronJobsRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(PolicyServiceServer).DecideCronJobs(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: PolicyService_DecideCronJobs_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PolicyServiceServer).DecideCronJobs(ctx, req.(*v1.DecideCronJobsRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
 func _PolicyService_CheckJobStatus_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(v1.CheckJobStatusRequest)
 	if err := dec(in); err != nil {
@@ -637,24 +463,6 @@ func _PolicyService_CheckJobStatus_Handler(srv interface{}, ctx context.Context,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(PolicyServiceServer).CheckJobStatus(ctx, req.(*v1.CheckJobStatusRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
-func _PolicyService_CheckJobStatuses_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(v1.CheckJobStatusesRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(PolicyServiceServer).CheckJobStatuses(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: PolicyService_CheckJobStatuses_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PolicyServiceServer).CheckJobStatuses(ctx, req.(*v1.CheckJobStatusesRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -695,24 +503,6 @@ func _PolicyService_MatchSuccessPolicy_Handler(srv interface{}, ctx context.Cont
 	return interceptor(ctx, in, info, handler)
 }
 
-func _PolicyService_BatchMatchSuccessPolicy_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(v1.BatchMatchSuccessPolicyRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(PolicyServiceServer).BatchMatchSuccessPolicy(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: PolicyService_BatchMatchSuccessPolicy_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PolicyServiceServer).BatchMatchSuccessPolicy(ctx, req.(*v1.BatchMatchSuccessPolicyRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
 func _PolicyService_ComputePodBackoff_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(v1.ComputePodBackoffRequest)
 	if err := dec(in); err != nil {
@@ -749,24 +539,6 @@ func _PolicyService_ChoosePodsToDelete_Handler(srv interface{}, ctx context.Cont
 	return interceptor(ctx, in, info, handler)
 }
 
-func _PolicyService_BatchChoosePodsToDelete_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(v1.BatchChoosePodsToDeleteRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(PolicyServiceServer).BatchChoosePodsToDelete(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: PolicyService_BatchChoosePodsToDelete_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PolicyServiceServer).BatchChoosePodsToDelete(ctx, req.(*v1.BatchChoosePodsToDeleteRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
 func _PolicyService_ComputeIndexes_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(v1.ComputeIndexesRequest)
 	if err := dec(in); err != nil {
@@ -781,24 +553,6 @@ func _PolicyService_ComputeIndexes_Handler(srv interface{}, ctx context.Context,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(PolicyServiceServer).ComputeIndexes(ctx, req.(*v1.ComputeIndexesRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
-func _PolicyService_BatchComputeIndexes_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(v1.BatchComputeIndexesRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(PolicyServiceServer).BatchComputeIndexes(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: PolicyService_BatchComputeIndexes_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PolicyServiceServer).BatchComputeIndexes(ctx, req.(*v1.BatchComputeIndexesRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -869,24 +623,12 @@ var PolicyService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _PolicyService_DecideJob_Handler,
 		},
 		{
-			MethodName: "DecideJobs",
-			Handler:    _PolicyService_DecideJobs_Handler,
-		},
-		{
 			MethodName: "DecideCronJob",
 			Handler:    _PolicyService_DecideCronJob_Handler,
 		},
 		{
-			MethodName: "DecideCronJobs",
-			Handler:    _PolicyService_DecideCronJobs_Handler,
-		},
-		{
 			MethodName: "CheckJobStatus",
 			Handler:    _PolicyService_CheckJobStatus_Handler,
-		},
-		{
-			MethodName: "CheckJobStatuses",
-			Handler:    _PolicyService_CheckJobStatuses_Handler,
 		},
 		{
 			MethodName: "MatchPodFailurePolicy",
@@ -897,10 +639,6 @@ var PolicyService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _PolicyService_MatchSuccessPolicy_Handler,
 		},
 		{
-			MethodName: "BatchMatchSuccessPolicy",
-			Handler:    _PolicyService_BatchMatchSuccessPolicy_Handler,
-		},
-		{
 			MethodName: "ComputePodBackoff",
 			Handler:    _PolicyService_ComputePodBackoff_Handler,
 		},
@@ -909,16 +647,8 @@ var PolicyService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _PolicyService_ChoosePodsToDelete_Handler,
 		},
 		{
-			MethodName: "BatchChoosePodsToDelete",
-			Handler:    _PolicyService_BatchChoosePodsToDelete_Handler,
-		},
-		{
 			MethodName: "ComputeIndexes",
 			Handler:    _PolicyService_ComputeIndexes_Handler,
-		},
-		{
-			MethodName: "BatchComputeIndexes",
-			Handler:    _PolicyService_BatchComputeIndexes_Handler,
 		},
 		{
 			MethodName: "ComputeDeadlines",
