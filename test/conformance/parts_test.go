@@ -64,13 +64,6 @@ func TestOnlyDeliberateDifferencesAreAccepted(t *testing.T) {
 		`condition 3: Complete=True CompletionsReached "Reached"`,
 		`event: Normal Completed "Job completed"`,
 	}
-	waiting := []string{
-		"job: present finalizers=[]", "active=0 ready=0 terminating=0 succeeded=0 failed=0", "Jobs of this name so far: 2", "pods created: 2",
-	}
-	running := []string{
-		"job: present finalizers=[]", "active=1 ready=1 terminating=0 succeeded=0 failed=0", "Jobs of this name so far: 2",
-		"pod Running tracked ready: 1", "pods created: 3",
-	}
 	idle := []string{`condition 1: Suspended=True JobSuspended "Job suspended"`, `event: Normal SuccessfulDelete "Deleted pod: <pod>"`}
 	atOnce := []string{
 		"startTime=true completionTime=true", "uncounted: -",
@@ -95,9 +88,6 @@ func TestOnlyDeliberateDifferencesAreAccepted(t *testing.T) {
 		"the same the other way round":        {builtin: completes, ours: stuck},
 		"a Job that ends before it suspends":  {builtin: stuck, ours: atOnce, want: "a suspended Job finishes", wantSame: true},
 		"a Job that suspends on ours only":    {builtin: atOnce, ours: completes},
-		"a recreated Job that waits":          {builtin: waiting, ours: running, want: "a recreated Job starts at once", wantSame: true},
-		"a recreated Job that waits on ours":  {builtin: running, ours: waiting},
-		"a first Job that waits":              {builtin: slices.Delete(slices.Clone(waiting), 2, 3), ours: slices.Delete(slices.Clone(running), 2, 3)},
 		"a failure without a start time":      {builtin: failing, ours: failed, want: "a suspended Job finishes", wantSame: true},
 		"a start time is all that differs":    {builtin: failing, ours: append([]string{"startTime=true completionTime=false"}, failing[1:]...)},
 		"doomed by a pod that was deleted":    {builtin: doomed, ours: idle, want: "a pod that the controller deletes fails no Job", wantSame: true},
