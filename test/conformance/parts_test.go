@@ -39,15 +39,23 @@ func TestWhatIsNotCompared(t *testing.T) {
 	}
 }
 
-func TestFailuresOfAJobThatSucceedsInRestarts(t *testing.T) {
-	met := `condition 1: SuccessCriteriaMet=True SuccessPolicy "x"`
-	counted := []string{"active=0 ready=0 terminating=0 succeeded=1 failed=1", `completedIndexes="1" failedIndexes=0`}
-	hidden := []string{"active=0 ready=0 terminating=0 succeeded=1 failed=?", `completedIndexes="1" failedIndexes=?`}
-	if diff := cmp.Diff(append(hidden, met), withoutFailures(append(slices.Clone(counted), met))); diff != "" {
-		t.Errorf("a Job that succeeds (-want +got):\n%s", diff)
+func TestWhatRestartsMakeAMatterOfChance(t *testing.T) {
+	const (
+		pods, indexes             = "active=0 ready=0 terminating=0 succeeded=1 failed=1", `completedIndexes="1" failedIndexes=0`
+		hiddenPods, hiddenIndexes = "active=0 ready=0 terminating=0 succeeded=1 failed=?", `completedIndexes="1" failedIndexes=?`
+	)
+	cases := map[string]struct{ condition, pods, indexes string }{
+		"a Job that succeeds":                    {`condition 1: SuccessCriteriaMet=True SuccessPolicy "x"`, hiddenPods, hiddenIndexes},
+		"a Job that fails while pods run":        {`condition 1: FailureTarget=True DeadlineExceeded "x"`, pods, hiddenIndexes},
+		"a Job that fails when no pod can run":   {`condition 1: FailureTarget=True FailedIndexes "x"`, pods, indexes},
+		"a Job of which it is not decided yet":   {`condition 1: Suspended=True JobSuspended "x"`, pods, indexes},
+		"a failure policy that stops other pods": {`condition 1: FailureTarget=True PodFailurePolicy "x"`, pods, hiddenIndexes},
 	}
-	if diff := cmp.Diff(counted, withoutFailures(slices.Clone(counted))); diff != "" {
-		t.Errorf("any other Job (-want +got):\n%s", diff)
+	for name, tc := range cases {
+		want := []string{tc.pods, tc.indexes, tc.condition}
+		if diff := cmp.Diff(want, withoutFailures([]string{pods, indexes, tc.condition})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 
