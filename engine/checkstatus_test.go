@@ -14,12 +14,12 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// validCheck is an update that the API server of v1.36 accepts.
+// validCheck is an update that the API server of v1.37 accepts.
 func validCheck() *jobpolicyv1.CheckJobStatusRequest {
 	return &jobpolicyv1.CheckJobStatusRequest{
 		Spec:            &jobpolicyv1.JobSpec{Parallelism: 1},
 		After:           &jobpolicyv1.JobStatus{StartTime: at(0), Active: 1, Ready: proto.Int32(1)},
-		KubernetesMinor: 36,
+		KubernetesMinor: 37,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"jobpolicy.dev/engine/jobstatus"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	jobpolicyv1grpc "jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/services/internal/testengine"
@@ -16,7 +17,7 @@ func check() *jobpolicyv1.CheckJobStatusRequest {
 		Spec:            &jobpolicyv1.JobSpec{Parallelism: 1},
 		Before:          &jobpolicyv1.JobStatus{Failed: 2},
 		After:           &jobpolicyv1.JobStatus{Failed: 1, Ready: proto.Int32(1)},
-		KubernetesMinor: 36,
+		KubernetesMinor: jobstatus.NewestMinor,
 	}
 }
 
@@ -32,7 +33,7 @@ func TestBadChecksAreRefusedByField(t *testing.T) {
 			want:  "kubernetes_minor",
 		},
 		"a version to come": {
-			spoil: func(r *jobpolicyv1.CheckJobStatusRequest) { r.KubernetesMinor = 37 },
+			spoil: func(r *jobpolicyv1.CheckJobStatusRequest) { r.KubernetesMinor = jobstatus.NewestMinor + 1 },
 			want:  "kubernetes_minor",
 		},
 		"a gate that is locked": {
