@@ -173,8 +173,9 @@ func (p *planner) remove(s *side) deed {
 	})
 }
 
-// handmade does the same as kubectl create job --from. Every other time it writes a version of CronJobs that was
-// removed into the owner reference, as the tools of some clouds do.
+// handmade does the same as kubectl create job --from. One time in four it writes a version of CronJobs that was
+// removed into the owner reference, as the tools of some clouds do. Two times in four the Job belongs to something else of
+// the CronJob's name: to an earlier CronJob, or to an object of another kind (kubernetes/kubernetes#120181).
 func handmade() deed {
 	return deed{text: "somebody makes a job of the template", do: func(ctx context.Context, s *side) error {
 		cron, err := s.client.BatchV1().CronJobs(namespace).Get(ctx, cronName, metav1.GetOptions{})
@@ -182,8 +183,13 @@ func handmade() deed {
 			return err
 		}
 		owner, now := *metav1.NewControllerRef(cron, batchv1.SchemeGroupVersion.WithKind("CronJob")), time.Now().Unix()
-		if now%2 == 1 {
+		switch now % 4 {
+		case 1:
 			owner.APIVersion = "batch/v1beta1"
+		case 2:
+			owner.UID = "earlier"
+		case 3:
+			owner.APIVersion, owner.Kind, owner.UID = "example.com/v1", "Widget", "widget"
 		}
 		_, err = s.client.BatchV1().Jobs(namespace).Create(ctx, &batchv1.Job{
 			ObjectMeta: metav1.ObjectMeta{
