@@ -97,7 +97,7 @@ func (r *retryState) add(failed time.Time) {
 }
 
 // readRetry counts the failures after the last success, but not those of pods whose
-// index is out of the Job's range (upstream getValidPodsWithFilter, v1.36).
+// index is out of the Job's range (upstream getValidPodsWithFilter, v1.37).
 func readRetry(s *snapshot, rows []podRow) retryState {
 	successes := readSuccesses(s.now, s.req.GetRetry())
 	for _, r := range rows {

@@ -8,7 +8,7 @@ import (
 
 // backoffLimitExceeded: more pods failed than spec.backoffLimit allows, or,
 // with restartPolicy OnFailure, the containers of unfinished pods restarted that many
-// times. The two are not added up (upstream pastBackoffLimitOnFailure, v1.36).
+// times. The two are not added up (upstream pastBackoffLimitOnFailure, v1.37).
 func backoffLimitExceeded(f facts) answer {
 	const message = "Job has reached the specified backoff limit"
 	limit := int64(f.spec.GetBackoffLimit())

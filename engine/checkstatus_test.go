@@ -14,9 +14,9 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// validCheck has an update that the API server of v1.36 accepts.
+// validCheck has an update that the API server of v1.37 accepts.
 func validCheck() *jobpolicyv1.CheckJobStatusRequest {
-	return &jobpolicyv1.CheckJobStatusRequest{KubernetesMinor: 36, Updates: []*jobpolicyv1.JobStatusUpdate{{
+	return &jobpolicyv1.CheckJobStatusRequest{KubernetesMinor: 37, Updates: []*jobpolicyv1.JobStatusUpdate{{
 		Spec:  &jobpolicyv1.JobSpec{Parallelism: 1},
 		After: &jobpolicyv1.JobStatus{StartTime: at(0), Active: 1, Ready: proto.Int32(1)},
 	}}}

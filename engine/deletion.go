@@ -22,7 +22,7 @@ import jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 //   - Pods without a row may be being deleted, so they decide nothing before they have one.
 //
 // Upstream's controller declares a Job Failed or Complete because of such pods (syncJob,
-// v1.36).
+// v1.37).
 
 // undecidedDeletion reports whether the Job or its namespace is being deleted and no
 // verdict was declared before.

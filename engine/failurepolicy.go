@@ -60,7 +60,7 @@ func readFailurePolicy(policy *jobpolicyv1.PodFailurePolicy, namespace, noun str
 	return p
 }
 
-// match asks the rules in order. The texts are those of upstream v1.36
+// match asks the rules in order. The texts are those of upstream v1.37
 // (matchPodFailurePolicy); clients parse them.
 func (p failurePolicy) match(f *jobpolicyv1.PodFailure) policyMatch {
 	for i, rule := range p.rules {

@@ -18,7 +18,7 @@ func exhaustsIndex(s *snapshot, r podRow) bool {
 // awaitingReplacement finds, for each index that is neither done nor active,
 // the failed pod that its next pod replaces. That pod keeps its finalizer until
 // the replacement exists, because it carries the index's failure count
-// (upstream getPodsWithDelayedDeletionPerIndex, v1.36). A pod that the status has recorded
+// (upstream getPodsWithDelayedDeletionPerIndex, v1.37). A pod that the status has recorded
 // is released whatever happens, so another pod of the index goes first.
 func awaitingReplacement(s *snapshot, t *tally) map[int32]podRow {
 	awaiting := map[int32]podRow{}

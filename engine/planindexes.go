@@ -10,7 +10,7 @@ import (
 // newIndexes are pods for the lowest indexes that are neither done nor taken, if there
 // is room for so many. With limits per index, indexes whose retry delay has not passed
 // get no pod, but take up room, as upstream does (firstPendingIndexes and
-// getPodCreationInfoForIndependentIndexes, v1.36). They do not take up the limit of one
+// getPodCreationInfoForIndependentIndexes, v1.37). They do not take up the limit of one
 // decision. Upstream counts them there too, so that indexes above the lowest 500 that
 // are missing wait for the retry of these.
 func newIndexes(s *snapshot, t tally, room int32) creations {
@@ -49,7 +49,7 @@ func busyIndexes(s *snapshot, t tally) (indexset.Set, []*jobpolicyv1.Wait) {
 // delayedIndexes are those of the missing indexes whose retry delay has not passed, and
 // the wait for the first of these delays to pass; nil if there are none. The delay grows
 // with every failure of the index, including those that the pod failure policy ignores
-// (upstream getRemainingTimePerIndex, v1.36).
+// (upstream getRemainingTimePerIndex, v1.37).
 func delayedIndexes(s *snapshot, t tally, missing indexset.Set) (indexset.Set, *jobpolicyv1.Wait) {
 	var delayed []int32
 	var first podRow

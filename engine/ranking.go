@@ -12,7 +12,7 @@ import (
 
 // compareForDeletion orders active pods so that those whose deletion loses the least
 // work come first: unassigned, pending, not ready, ready for a shorter time,
-// restarted more often, newer (upstream ActivePods, v1.36). Of pods that are equal in all
+// restarted more often, newer (upstream ActivePods, v1.37). Of pods that are equal in all
 // that, those with the lowest indexes come first: upstream sorts by index before (up to 12
 // pods; above, its sort leaves them in no particular order). UIDs settle what is left, so
 // that the order of rows does not matter (invariant I7).

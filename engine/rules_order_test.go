@@ -24,7 +24,7 @@ type holding struct {
 	make         func(*testing.T, *scene)
 }
 
-// holdings has one entry a rule, in upstream's order (syncJob, v1.36).
+// holdings has one entry a rule, in upstream's order (syncJob, v1.37).
 func holdings() []holding {
 	tell := func(line string) func(*testing.T, *scene) {
 		return func(t *testing.T, s *scene) { s.mustTell(t, line) }

@@ -10,7 +10,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Defaults of Settings, as in the upstream job controller v1.36.
+// Defaults of Settings, as in the upstream job controller v1.37.
 const (
 	defaultPodFailureBackoff    = 10 * time.Second
 	defaultMaxPodFailureBackoff = 10 * time.Minute
@@ -111,7 +111,8 @@ func (s *snapshot) perIndex() bool { return s.spec.BackoffLimitPerIndex != nil }
 // replaceFailedOnly reports whether the Job waits until a pod that is being deleted has
 // ended: only then the pod counts as failed, and only then it is replaced. A pod failure
 // policy implies this, because the policy looks at how a pod ended (upstream
-// onlyReplaceFailedPods, v1.36).
+// onlyReplaceFailedPods until v1.36; since v1.37 it relies on the API server, which sets the default FAILED
+// with a policy and refuses anything else. Other callers may leave it out).
 func (s *snapshot) replaceFailedOnly() bool {
 	return s.spec.GetPodReplacementPolicy() == jobpolicyv1.PodReplacementPolicy_POD_REPLACEMENT_POLICY_FAILED ||
 		s.spec.GetPodFailurePolicy() != nil

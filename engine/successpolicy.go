@@ -49,5 +49,5 @@ func successRuleMet(rule *jobpolicyv1.SuccessPolicyRule, succeeded indexset.Set,
 	return have == wanted.Len() || (rule.SucceededCount != nil && have >= int64(rule.GetSucceededCount()))
 }
 
-// metRuleText is upstream's text (matchSuccessPolicy, v1.36).
+// metRuleText is upstream's text (matchSuccessPolicy, v1.37).
 func metRuleText(i int) string { return fmt.Sprintf("Matched rules at index %d", i) }

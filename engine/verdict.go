@@ -64,7 +64,7 @@ type rule struct {
 }
 
 // verdictRules returns the rules in the order in which they are asked; the first
-// verdict wins. This order is the specification. It is upstream's (syncJob, v1.36):
+// verdict wins. This order is the specification. It is upstream's (syncJob, v1.37):
 // what was declared before, then failure, then success. unlisted.go says how rules
 // treat pods that the request does not list.
 func verdictRules() []rule {

@@ -12,7 +12,7 @@ import (
 const noAction = ""
 
 // syncAction is the label "action" of a reconcile that ended with a decision, by the rules
-// of the built-in controller (upstream syncJob and manageJob, v1.36). By these rules, the label
+// of the built-in controller (upstream syncJob and manageJob, v1.37). By these rules, the label
 // names the step on active pods that was due, even if that step did nothing.
 func syncAction(snap snapshot, d *jobpolicyv1.DecideJobResponse) string {
 	switch spec := snap.req.GetSpec(); {

@@ -43,7 +43,7 @@
 //
 // # Events
 //
-// Types, reasons and messages are those of the built-in controller (v1.36). Some events
+// Types, reasons and messages are those of the built-in controller (v1.37). Some events
 // are not repeated with every decision, although what they report stays true:
 // JobAlreadyActive and MissSchedule are reported for one minute; UnexpectedJob until the
 // Job has been running for one minute; TooManyMissedTimes, and UnsupportedSchedule for a schedule that can be read, are

@@ -146,7 +146,7 @@ func (s *snapshot) scheduledRun(at time.Time) run {
 	}
 }
 
-// scheduledName is upstream's name (getJobName, v1.36), so that neither controller
+// scheduledName is upstream's name (getJobName, v1.37), so that neither controller
 // starts a run that the other has started.
 func (s *snapshot) scheduledName(at time.Time) string {
 	return fmt.Sprintf("%s-%d", s.req.GetCronJob().GetName(), at.Unix()/60)

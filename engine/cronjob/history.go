@@ -27,7 +27,7 @@ type kept struct {
 
 // takeHistory applies the history limits, each to its own kind of finished Jobs,
 // whoever created them. The oldest are deleted first (upstream removeOldestJobs,
-// v1.36). Failed runs that count for suspend_after_failures are kept, as many as that
+// v1.37). Failed runs that count for suspend_after_failures are kept, as many as that
 // option counts. Runs that were started before their time, because the clock was
 // ahead, are kept too: without their Jobs they would start again.
 func takeHistory(s *snapshot, r runs) history {

@@ -72,7 +72,7 @@ type rule struct {
 
 // startRules returns the rules in the order in which they are asked; the first that
 // decides wins. This order is the specification. It is upstream's (syncCronJob,
-// v1.36), with the rules of our own options added.
+// v1.37), with the rules of our own options added.
 func startRules() []rule {
 	return []rule{
 		{jobpolicyv1.Rule_RULE_DELETING, deleting},

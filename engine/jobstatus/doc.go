@@ -6,7 +6,7 @@
 // rule, with the minor versions that have it. The rules are taken from the newest
 // patch release of each minor version that the Go module proxy serves:
 //
-//	v1.29.6  v1.30.14  v1.31.14  v1.32.13  v1.33.13  v1.34.4  v1.35.4  v1.36.3
+//	v1.29.6  v1.30.14  v1.31.14  v1.32.13  v1.33.13  v1.34.4  v1.35.4  v1.36.3  v1.37.2
 //
 // Earlier patch releases of v1.32 to v1.34 may be stricter in two rules, which
 // were relaxed in patch releases: FinishedWithoutStartTime (kubernetes#132614)

@@ -9,7 +9,7 @@ import (
 // The minor versions of Kubernetes, v1.x, whose rules are known.
 const (
 	OldestMinor = 29
-	NewestMinor = 36
+	NewestMinor = 37
 )
 
 // MaxViolations is how many violations are listed at most.

@@ -96,7 +96,7 @@ func failedIndexes(bounds ...int32) fact {
 type testCase struct {
 	spec          []tweak
 	before, after []fact
-	// want lists what v1.36 finds, as "Rule field".
+	// want lists what v1.37 finds, as "Rule field".
 	want []string
 }
 
@@ -124,7 +124,7 @@ func found(violations []jobstatus.Violation) []string {
 	return list
 }
 
-// ruleCases hold, for each rule of v1.36, updates that only just break it and updates
+// ruleCases hold, for each rule of v1.37, updates that only just break it and updates
 // that only just keep it.
 func ruleCases() map[string]testCase {
 	cases := map[string]testCase{
@@ -190,14 +190,14 @@ func TestTableIsWellFormed(t *testing.T) {
 
 func TestViolationsAreBounded(t *testing.T) {
 	uids := make([]string, 200_000)
-	got := jobstatus.Default(36).Check(testCase{after: []fact{uncounted(nil, uids), active(-1)}}.transition())
+	got := jobstatus.Default(jobstatus.NewestMinor).Check(testCase{after: []fact{uncounted(nil, uids), active(-1)}}.transition())
 	if len(got) != jobstatus.MaxViolations || got[0].Field != "status.active" {
 		t.Errorf("%d violations, the first %v", len(got), got[0])
 	}
 }
 
 func TestNothingAtAllIsLegal(t *testing.T) {
-	if got := jobstatus.Default(36).Check(jobstatus.Transition{}); got != nil {
+	if got := jobstatus.Default(jobstatus.NewestMinor).Check(jobstatus.Transition{}); got != nil {
 		t.Errorf("violations %v of nothing", got)
 	}
 }

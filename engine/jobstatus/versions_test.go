@@ -21,9 +21,9 @@ func TestVersions(t *testing.T) {
 		// since and until bound the versions that refuse; 0 and 0 if none does.
 		withGate, withoutGate [2]int32
 	}{
-		"a negative count":     {testCase{after: []fact{active(-1)}}, [2]int32{30, 36}, [2]int32{29, 34}},
-		"failed decreases":     {testCase{before: []fact{failed(1)}}, [2]int32{30, 36}, [2]int32{}},
-		"both interim at once": {testCase{after: []fact{yes(isCriteriaMet), yes(isFailureTarget)}}, [2]int32{30, 36}, [2]int32{30, 34}},
+		"a negative count":     {testCase{after: []fact{active(-1)}}, [2]int32{30, 37}, [2]int32{29, 34}},
+		"failed decreases":     {testCase{before: []fact{failed(1)}}, [2]int32{30, 37}, [2]int32{}},
+		"both interim at once": {testCase{after: []fact{yes(isCriteriaMet), yes(isFailureTarget)}}, [2]int32{30, 37}, [2]int32{30, 34}},
 		"SuccessCriteriaMet for a Job that is not Indexed": {
 			testCase{after: []fact{yes(isCriteriaMet)}}, [2]int32{30, 30}, [2]int32{30, 30},
 		},
@@ -33,11 +33,11 @@ func TestVersions(t *testing.T) {
 		"SuccessCriteriaMet for a Job with success policy": {
 			testCase{spec: []tweak{indexedOf(1), successPolicy}, after: []fact{yes(isCriteriaMet)}}, [2]int32{}, [2]int32{},
 		},
-		"Failed out of the blue":       {testCase{after: []fact{start(5), yes(isFailed)}}, [2]int32{31, 36}, [2]int32{}},
-		"Complete out of the blue":     {testCase{after: []fact{start(5), completion(9), yes(isComplete)}}, [2]int32{31, 36}, [2]int32{}},
-		"more ready than active":       {testCase{after: []fact{ready(1)}}, [2]int32{31, 36}, [2]int32{}},
-		"Failed with terminating pods": {testCase{before: failing, after: plus(hasFailed, terminating(1))}, [2]int32{31, 36}, [2]int32{}},
-		"start moves":                  {testCase{before: []fact{start(5)}, after: []fact{start(6)}}, [2]int32{30, 36}, [2]int32{}},
+		"Failed out of the blue":       {testCase{after: []fact{start(5), yes(isFailed)}}, [2]int32{31, 37}, [2]int32{}},
+		"Complete out of the blue":     {testCase{after: []fact{start(5), completion(9), yes(isComplete)}}, [2]int32{31, 37}, [2]int32{}},
+		"more ready than active":       {testCase{after: []fact{ready(1)}}, [2]int32{31, 37}, [2]int32{}},
+		"Failed with terminating pods": {testCase{before: failing, after: plus(hasFailed, terminating(1))}, [2]int32{31, 37}, [2]int32{}},
+		"start moves":                  {testCase{before: []fact{start(5)}, after: []fact{start(6)}}, [2]int32{30, 37}, [2]int32{}},
 		"start moves by a resume":      {testCase{before: []fact{start(5), yes(isSuspended)}, after: []fact{start(6), no(isSuspended)}}, [2]int32{30, 31}, [2]int32{}},
 		"suspended, and nothing to do, fails": {
 			testCase{spec: []tweak{suspend, completions(0)}, after: []fact{yes(isFailureTarget), yes(isFailed)}}, [2]int32{30, 31}, [2]int32{},

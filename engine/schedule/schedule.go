@@ -3,7 +3,7 @@
 // Parse accepts what the Kubernetes API server accepts, and refuses the rest with the
 // same messages: five fields with names, ranges, lists and steps, ?, the macros,
 // @every, and a leading TZ= or CRON_TZ=. Runs are due when the built-in controller
-// (v1.36, robfig/cron v3) starts them; Options change how clock changes are treated.
+// (v1.37, robfig/cron v3) starts them; Options change how clock changes are treated.
 // The calendar itself, with its month lengths and leap years, is that of
 // github.com/netresearch/go-cron. That library's parser is not used, because it
 // differs from the API server's: it accepts 7 for Sunday (so that 1/2 includes

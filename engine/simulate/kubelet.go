@@ -39,7 +39,7 @@ func (c *Container) sidecar() bool { return c.Init && c.RestartPolicy == restart
 
 // Restarted says whether a container that ended with an exit code is started again
 // (upstream ContainerShouldRestart; that init containers are not restarted after a success
-// is in computeInitContainerActions; both v1.36).
+// is in computeInitContainerActions; both v1.37).
 func (c *Container) Restarted(exitCode int32, pod jobpolicyv1.RestartPolicy) bool {
 	if c.Init && !c.sidecar() && exitCode == 0 {
 		return false
@@ -68,7 +68,7 @@ const (
 )
 
 // minGracePeriod is what the kubelet gives each container to end
-// (minimumGracePeriodInSeconds, v1.36).
+// (minimumGracePeriodInSeconds, v1.37).
 const minGracePeriod = 2 * time.Second
 
 // Exit codes of containers that were stopped.
@@ -117,7 +117,7 @@ func (c *simContainer) nextDelay(now time.Duration) time.Duration {
 }
 
 // next is what the kubelet does next with a pod (upstream computePodActions and getPhase,
-// v1.36): it starts containers, or the pod is over.
+// v1.37): it starts containers, or the pod is over.
 func (pod *simPod) next() (start []*simContainer, over bool) {
 	for _, c := range pod.containers {
 		switch {
@@ -176,7 +176,7 @@ func (pod *simPod) anyRuns() bool {
 
 // halt ends the containers of a pod that is stopped. A container that waits for a restart
 // keeps its exit code if the pod is being deleted; otherwise nobody knows it any more, as
-// with a container that never ran (upstream TerminatePod, v1.36).
+// with a container that never ran (upstream TerminatePod, v1.37).
 func (pod *simPod) halt(stopped int32) {
 	initialized := !slices.ContainsFunc(pod.containers, func(c *simContainer) bool {
 		return c.Init && !c.sidecar() && (c.state != done || c.exitCode != 0)

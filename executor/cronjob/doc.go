@@ -9,7 +9,7 @@
 // and spec.suspend is true. The built-in controller then takes the CronJob for suspended;
 // users suspend it with wire.CronJobSuspend. The built-in controller still deletes finished
 // Jobs beyond the history limits, removes finished and missing Jobs from status.active, and
-// writes lastSuccessfulTime (sync and syncCronJob of cronjob_controllerv2.go in v1.36).
+// writes lastSuccessfulTime (sync and syncCronJob of cronjob_controllerv2.go in v1.37).
 //
 // While spec.suspend changes, both controllers may manage the CronJob for a moment.
 // They cannot both start the same run: its Job's name is computed from the scheduled

@@ -1,10 +1,13 @@
 package cronjob
 
 import (
+	"fmt"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	batchinformers "k8s.io/client-go/informers/batch/v1"
 	"k8s.io/client-go/tools/cache"
 )
@@ -16,6 +19,28 @@ func TestARunWhoseOwnerReferenceHasARemovedVersionIsTheCronJobs(t *testing.T) {
 	start(t, newServer(testCron(), job), d)
 	if jobs := d.Await(t, 1).GetJobs(); len(jobs) != 1 || jobs[0].GetName() != "manual" {
 		t.Errorf("the question has the Jobs %v, want manual", jobs)
+	}
+}
+
+// kubernetes/kubernetes#120181: what has the CronJob's name and is not the CronJob, such as an earlier one or an
+// object of another kind, has Jobs of its own, running and finished.
+func TestJobsOfOthersWithTheCronJobsNameAreNoRuns(t *testing.T) {
+	var objects []runtime.Object
+	for n, owner := range []metav1.OwnerReference{
+		{APIVersion: "batch/v1", Kind: "CronJob", Name: "cron", UID: testUID(2)},
+		{APIVersion: "example.com/v1", Kind: "CronJob", Name: "cron", UID: testUID(1)},
+		{APIVersion: "example.com/v1", Kind: "Widget", Name: "cron", UID: testUID(3)},
+	} {
+		running, ended := testJob(10+n, fmt.Sprint("running-", n), ""), testJob(20+n, fmt.Sprint("ended-", n), "")
+		owner.Controller = running.OwnerReferences[0].Controller
+		running.OwnerReferences, ended.OwnerReferences = []metav1.OwnerReference{owner}, []metav1.OwnerReference{owner}
+		ended.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+		objects = append(objects, running, ended)
+	}
+	d := &script{}
+	start(t, newServer(append(objects, testCron())...), d)
+	if jobs := d.Await(t, 1).GetJobs(); len(jobs) > 0 {
+		t.Errorf("the question has the Jobs %v, want none", jobs)
 	}
 }
 

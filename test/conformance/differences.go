@@ -16,11 +16,8 @@ type Difference struct {
 	explain func(builtin, ours []string) []string
 }
 
-// Names of differences that more than one test looks for.
-const (
-	suspendedFinishes = "a suspended Job finishes"
-	recreatedStarts   = "a recreated Job starts at once"
-)
+// suspendedFinishes is the name of a difference that more than one test looks for.
+const suspendedFinishes = "a suspended Job finishes"
 
 // Differences is the whole list. Differences in time only are not on it,
 // because times are not compared.
@@ -32,12 +29,6 @@ func Differences() []Difference {
 			"API server refuses a Complete or Failed Job without one. Here startTime is set together with the last condition. A Job that adopts " +
 			"ended pods as soon as it is created may get no condition Suspended here.",
 		explain: explainStuck,
-	}, {
-		Name: recreatedStarts,
-		Reason: "The built-in controller keeps what it expects to see by the Job's name. If a Job is deleted and created again before it has " +
-			"seen all pods of the first one come or go, the second one waits for up to five minutes (kubernetes/kubernetes#142142). " +
-			"Here everything is kept by UID.",
-		explain: explainRecreated,
 	}, {
 		Name: "a pod that the controller deletes fails no Job",
 		Reason: "The pods that a Job has too many, because it is suspended or has less parallelism, are released before they are deleted, so that " +
@@ -142,26 +133,6 @@ func explainOwnDeletion(builtin, ours []string) []string {
 		return ours
 	}
 	return slices.Clone(builtin)
-}
-
-// explainRecreated: the built-in Job has started, and done nothing else yet.
-func explainRecreated(builtin, ours []string) []string {
-	ofPods := func(line string) bool {
-		return strings.HasPrefix(line, "active=") || strings.HasPrefix(line, "pod") || strings.HasPrefix(line, "event: Normal SuccessfulCreate")
-	}
-	if !waitsForAnother(builtin) || !contains(ours, " tracked") {
-		return ours
-	}
-	if !slices.Equal(slices.DeleteFunc(slices.Clone(ours), ofPods), slices.DeleteFunc(slices.Clone(builtin), ofPods)) {
-		return ours
-	}
-	return slices.Clone(builtin)
-}
-
-// waitsForAnother: a recreated Job has no pods.
-func waitsForAnother(builtin []string) bool {
-	return withPrefix(builtin, "Jobs of this name so far: ") && withPrefix(builtin, "active=0 ready=0 terminating=0 succeeded=0 failed=0") &&
-		!contains(builtin, " tracked")
 }
 
 // stuck: a Job has to end and does not, because it has no start time.

@@ -77,17 +77,24 @@ func (e exemption) after(line string) exemption {
 	return e
 }
 
-var failures = regexp.MustCompile(`^(active=.* failed=).*|^(completedIndexes=.* failedIndexes=).*`)
+var (
+	failures = regexp.MustCompile(`^(active=.* failed=).*|^(completedIndexes=.* failedIndexes=).*`)
+	// stopsPods matches the verdicts by which a Job fails while its pods may run. A Job with reason
+	// FailedIndexes has none that run.
+	stopsPods = regexp.MustCompile(`: FailureTarget=True (BackoffLimitExceeded|DeadlineExceeded|MaxFailedIndexesExceeded|PodFailurePolicy) `)
+)
 
-// withoutFailures hides how many pods have failed of a Job that succeeds. Pods that are
-// deleted because of the success do not count as failed, unless a controller is
-// killed after deleting and before recording them.
+// withoutFailures hides what depends on the moment in which a controller is killed: how many
+// pods have failed of a Job that succeeds, and which indexes of one that fails while pods run.
+// Pods that are deleted because of the success do not count as failed, and those that are deleted
+// because of the failure do not make their index fail, unless the controller is killed after
+// deleting and before recording them.
 func withoutFailures(lines []string) []string {
-	if !contains(lines, ": SuccessCriteriaMet=True ") {
-		return lines
-	}
+	succeeds, fails := contains(lines, ": SuccessCriteriaMet=True "), slices.ContainsFunc(lines, stopsPods.MatchString)
 	for i, line := range lines {
-		lines[i] = failures.ReplaceAllString(line, "$1$2?")
+		if succeeds || fails && strings.HasPrefix(line, "completedIndexes=") {
+			lines[i] = failures.ReplaceAllString(line, "$1$2?")
+		}
 	}
 	return lines
 }

@@ -81,8 +81,6 @@ func (s seen) listed(c *Case, e shadow.Entry) string {
 		return suspendedFinishes
 	case e.Kind != shadow.CreatePods && e.Kind != shadow.WriteStatus || !strings.HasPrefix(e.Why, "create pods: "):
 		return ""
-	case anyView(waitsForAnother):
-		return recreatedStarts
 	case c.ignoresDisruptions():
 		return disruptionsDoNotDelay
 	}
@@ -93,7 +91,7 @@ func (s seen) listed(c *Case, e shadow.Entry) string {
 // generated ones.
 func TestAShadowReportsOnlyTheListedDifferences(t *testing.T) {
 	cases := allCases(*casesFlag / 3)
-	known := map[string]*atomic.Int64{suspendedFinishes: {}, recreatedStarts: {}, disruptionsDoNotDelay: {}}
+	known := map[string]*atomic.Int64{suspendedFinishes: {}, disruptionsDoNotDelay: {}}
 	var comparisons, idle atomic.Int64
 	virtual.Each(len(cases), func(i int) {
 		c := cases[i]

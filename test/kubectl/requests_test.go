@@ -6,6 +6,8 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -55,6 +57,32 @@ func startServer(t *testing.T, name string) *apiServer {
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	return s
+}
+
+// startProxy returns the address of a proxy that leads to one server, whatever it is asked for.
+func startProxy(t *testing.T, to *apiServer) string {
+	t.Helper()
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		server, err := net.Dial("tcp", to.Listener.Addr().String())
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		w.WriteHeader(http.StatusOK)
+		client, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			server.Close()
+			return
+		}
+		pass := func(to, from net.Conn) {
+			_, _ = io.Copy(to, from) // it ends when either side closes
+			to.Close()
+		}
+		go pass(server, client)
+		go pass(client, server)
+	}))
+	t.Cleanup(proxy.Close)
+	return proxy.URL
 }
 
 func (s *apiServer) reset() {
@@ -153,6 +181,7 @@ func TestFlagsMeanWhatTheyMeanToKubectl(t *testing.T) {
 		"as-user-extra":            {[]string{"--as=jack"}, []string{"--as-user-extra=k=1", "--as-user-extra=k=2=3"}},
 		"request-timeout":          {nil, []string{"--namespace=" + slow, "--request-timeout=2s"}},
 		"disable-compression":      {nil, []string{"--disable-compression"}},
+		"proxy-url":                {nil, []string{"--proxy-url=" + startProxy(t, two)}},
 	}
 	for name := range configFlags() {
 		if _, ok := cases[name]; !ok && differences["* --"+name] == "" {

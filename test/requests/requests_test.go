@@ -12,12 +12,15 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/apis/batch"
 	_ "k8s.io/kubernetes/pkg/apis/batch/install" // Defaults and conversions of Jobs.
 	"k8s.io/kubernetes/pkg/apis/batch/validation"
 	_ "k8s.io/kubernetes/pkg/apis/core/install" // Those of their pod templates.
+	jobstrategy "k8s.io/kubernetes/pkg/registry/batch/job"
 	"pgregory.net/rapid"
 
 	"jobpolicy.dev/engine"
@@ -127,7 +130,10 @@ func checkAdmitted(t *rapid.T, job *batchv1.Job) {
 	if err := legacyscheme.Scheme.Convert(defaulted, internal, nil); err != nil {
 		t.Fatal(err)
 	}
-	problems := validation.ValidateJobCreate(internal, validation.JobValidationOptions{})
+	ctx := genericapirequest.WithRequestInfo(context.Background(), &genericapirequest.RequestInfo{
+		APIGroup: batchv1.SchemeGroupVersion.Group, APIVersion: batchv1.SchemeGroupVersion.Version,
+	})
+	problems := rest.ValidateCreate(ctx, internal, jobstrategy.Strategy)
 	before := internal.DeepCopy()
 	before.Status = batch.JobStatus{}
 	problems = append(problems, validation.ValidateJobUpdateStatus(internal, before, validation.JobStatusValidationOptions{

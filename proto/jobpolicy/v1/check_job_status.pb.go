@@ -27,8 +27,8 @@ type CheckJobStatusRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Set by the caller; at most 1000.
 	Updates []*JobStatusUpdate `protobuf:"bytes,1,rep,name=updates,proto3" json:"updates,omitempty"`
-	// Set by the caller; required. The minor version of the API server: 36 for
-	// v1.36. 29 to 36, each as of its newest patch release.
+	// Set by the caller; required. The minor version of the API server: 37 for
+	// v1.37. 29 to 37, each as of its newest patch release.
 	KubernetesMinor int32 `protobuf:"varint,2,opt,name=kubernetes_minor,json=kubernetesMinor,proto3" json:"kubernetes_minor,omitempty"`
 	// Set by the caller if the API server's feature gate JobManagedBy is not at its
 	// default. The gate turns on most of the rules, for every Job. Absent: off up to

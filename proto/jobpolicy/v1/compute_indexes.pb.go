@@ -21,9 +21,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ComputeIndexesRequest asks which indexes of an INDEXED Job, or of something
-// similar, are done and which need a pod. In every set, indexes that are not below
-// completions are ignored. All sets together may have at most 200000 ranges.
+// ComputeIndexesRequest asks which indexes of INDEXED Jobs, or of something
+// similar, are done and which need a pod.
 type ComputeIndexesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Set by the caller; at most 1000.
@@ -69,7 +68,8 @@ func (x *ComputeIndexesRequest) GetJobs() []*JobIndexes {
 	return nil
 }
 
-// JobIndexes is what is known of the indexes of one Job.
+// JobIndexes is what is known of the indexes of one Job. In every set, indexes that are
+// not below completions are ignored. All sets together may have at most 200000 ranges.
 type JobIndexes struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Set by the caller; spec.completions, 0 or more.
@@ -171,9 +171,7 @@ func (x *JobIndexes) GetMaxMissing() int32 {
 	return 0
 }
 
-// ComputeIndexesResponse says which indexes are done, and which need a pod. No index
-// is both completed and failed: a recorded result stays, and if an index is recorded
-// as both, or is both newly succeeded and newly failed, success wins.
+// ComputeIndexesResponse says which indexes are done, and which need a pod.
 type ComputeIndexesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As many as there were jobs.
@@ -219,7 +217,9 @@ func (x *ComputeIndexesResponse) GetProgress() []*IndexProgress {
 	return nil
 }
 
-// IndexProgress is how far the indexes of one Job are.
+// IndexProgress is how far the indexes of one Job are. No index is both completed and
+// failed: a recorded result stays, and if an index is recorded as both, or is both newly
+// succeeded and newly failed, success wins.
 type IndexProgress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The recorded completed indexes and the new ones.

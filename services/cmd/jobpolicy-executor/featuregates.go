@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// featureGates are the gates of Kubernetes v1.36 that change what a Job
-// controller does. The zero value has every gate at its default.
+// featureGates are the gates of Kubernetes v1.37 that change what a Job
+// controller does, and those of earlier versions that are always on since. The zero value has
+// every gate at its default.
 //
 // It is the value of a flag with the name and syntax of kube-controller-manager's: a list
 // of Name=true and Name=false, in one flag or in several. If a name occurs several times,
@@ -34,20 +35,21 @@ type gate struct {
 
 const (
 	lockedUpstream = "it is locked to true in Kubernetes"
+	removed        = "Kubernetes v1.37 has no such gate any more, and always does it"
 	lockedHere     = "an executor never acts on a view that is older than its own writes"
 )
 
 // gates are all known gates, in alphabetical order.
 var gates = []gate{
-	{name: "JobBackoffLimitPerIndex", locked: lockedUpstream},
+	{name: "JobBackoffLimitPerIndex", locked: removed},
 	{name: "JobManagedBy", locked: lockedUpstream},
-	{name: "JobPodReplacementPolicy", locked: lockedUpstream},
-	{name: "JobSuccessPolicy", locked: lockedUpstream},
+	{name: "JobPodReplacementPolicy", locked: removed},
+	{name: "JobSuccessPolicy", locked: removed},
 	{
 		name: "MutableSchedulingDirectivesForSuspendedJobs", about: "(BETA - default=true): a Job that is suspended loses its start time",
 		set: func(g *featureGates, on bool) { g.keepStartTimeOnSuspend = !on },
 	},
-	{name: "SidecarContainers", locked: lockedUpstream},
+	{name: "SidecarContainers", locked: removed},
 	{name: "StaleControllerConsistencyJob", locked: lockedHere},
 	{
 		name: "WorkloadWithJob", about: "(ALPHA - default=false): an Indexed Job that runs all its pods at once gets a Workload and a PodGroup, by which they are scheduled together; " +

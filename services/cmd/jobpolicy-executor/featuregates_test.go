@@ -67,6 +67,7 @@ func TestFeatureGatesThatAreRefused(t *testing.T) {
 		"no value":                        {"WorkloadWithJob", "missing bool value for WorkloadWithJob"},
 		"no truth value":                  {"WorkloadWithJob=yes", "WorkloadWithJob=yes: neither true nor false"},
 		"a gate that is locked upstream":  {"JobManagedBy=false", "cannot set feature gate JobManagedBy to false: it is locked to true in Kubernetes"},
+		"a gate that is gone upstream":    {"SidecarContainers=false", "cannot set feature gate SidecarContainers to false: Kubernetes v1.37 has no such gate any more"},
 		"consistency is not given up":     {"StaleControllerConsistencyJob=false", "cannot set feature gate StaleControllerConsistencyJob to false: an executor never acts on a view"},
 		"one bad gate behind a good one":  {"WorkloadWithJob=true,JobSuccessPolicy=false", "JobSuccessPolicy to false"},
 		"a value that belongs to another": {"=true", "unrecognized feature gate: ; there are"},

@@ -68,7 +68,7 @@ func (f *Flags) AddFlags(fs *pflag.FlagSet, short bool) {
 	}
 	// A flag without a name is not defined. cli-runtime does not have these.
 	none := clientcmd.FlagInfo{}
-	names.AuthOverrideFlags.Username, names.AuthOverrideFlags.Password, names.ClusterOverrideFlags.ProxyURL = none, none, none
+	names.AuthOverrideFlags.Username, names.AuthOverrideFlags.Password = none, none
 	clientcmd.BindOverrideFlags(&f.overrides, fs, names)
 	fs.StringArrayVar(&f.userExtra, "as-user-extra", nil, "User extra to impersonate for the operation, as KEY=VALUE; this flag can be repeated.")
 }

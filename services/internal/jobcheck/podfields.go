@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// podFields says what the API server (v1.36) asks of single fields of a pod template. A line
+// podFields says what the API server (v1.37) asks of single fields of a pod template. A line
 // names a type of core/v1 and a field, and then, in any order:
 //
 //	required   the field must not be empty, and has no default
@@ -150,7 +150,7 @@ GRPCAction.port                      1..65535
 
 Volume.name                          required label
 VolumeSource                         atMostOne
-VolumeProjection                     atMostOne=secret|configMap|downwardAPI|serviceAccountToken
+VolumeProjection                     atMostOne
 HostPathVolumeSource.path            required noDotDot
 HostPathVolumeSource.type            |DirectoryOrCreate|Directory|FileOrCreate|File|Socket|CharDevice|BlockDevice
 EmptyDirVolumeSource.sizeLimit       notNegative
@@ -170,6 +170,17 @@ SecretProjection.name                required
 ConfigMapProjection.name             required
 ServiceAccountTokenProjection.path   required local
 ServiceAccountTokenProjection.expirationSeconds 600..4294967296
+ClusterTrustBundleProjection         one=name|signerName
+ClusterTrustBundleProjection.name    trustBundle
+ClusterTrustBundleProjection.signerName signer
+ClusterTrustBundleProjection.path    required local
+PodCertificateProjection.signerName  required signer
+PodCertificateProjection.keyType     required RSA3072|RSA4096|ECDSAP256|ECDSAP384|ECDSAP521|ED25519
+PodCertificateProjection.maxExpirationSeconds 3600..7862400
+PodCertificateProjection.credentialBundlePath local
+PodCertificateProjection.keyPath     local
+PodCertificateProjection.certificateChainPath local
+PodCertificateProjection.userAnnotations prefixedKeys
 PersistentVolumeClaimVolumeSource.claimName required
 EphemeralVolumeSource.volumeClaimTemplate required
 PersistentVolumeClaimSpec.accessModes required ReadWriteOnce|ReadOnlyMany|ReadWriteMany|ReadWriteOncePod
@@ -303,6 +314,8 @@ var formats = map[string]func(any) string{
 	"header":           text(validation.IsHTTPHeaderName),
 	"csiDriver":        text(csiDriver),
 	"search":           text(searchPath),
+	"signer":           text(signer),
+	"trustBundle":      text(trustBundle),
 	"sysctl":           text(sysctl),
 	"podResource":      text(podResource),
 	"absolute":         text(absolutePath),
@@ -314,6 +327,7 @@ var formats = map[string]func(any) string{
 	"id":               id,
 	"port":             port,
 	"labels":           labelPairs,
+	"prefixedKeys":     prefixedKeys,
 	"notNegative":      notNegative,
 }
 
@@ -415,6 +429,21 @@ func searchPath(path string) []string {
 	return validation.IsDNS1123SubdomainWithUnderscore(strings.TrimSuffix(path, "."))
 }
 
+// signer takes the name of who signs certificates, such as example.com/internal.
+func signer(name string) []string {
+	domain, path, ok := strings.Cut(name, "/")
+	labels := strings.Split(domain, ".")
+	bad := func(label string) bool { return len(validation.IsDNS1123Label(label)) > 0 }
+	wrong := !ok || len(labels) < 2 || len(domain) > validation.DNS1123SubdomainMaxLength || slices.ContainsFunc(labels, bad)
+	return append(one(wrong, "expected a domain and a path, such as example.com/name"), validation.IsDNS1123Subdomain(path)...)
+}
+
+// trustBundle takes the name of a ClusterTrustBundle, which begins with that of its signer if it has
+// one: example.com:internal:name.
+func trustBundle(name string) []string {
+	return validation.IsDNS1123Subdomain(name[strings.LastIndex(name, ":")+1:])
+}
+
 var sysctlPart = regexp.MustCompile(`^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$`)
 
 // sysctl takes names such as net.core.somaxconn and net/core/somaxconn.
@@ -452,6 +481,20 @@ func first(list []string) string {
 		return ""
 	}
 	return list[0]
+}
+
+// prefixedKeys are annotations whose keys have a domain each.
+func prefixedKeys(v any) string {
+	annotations := v.(map[string]string)
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		if list := append(validation.IsQualifiedName(strings.ToLower(key)), one(!strings.Contains(key, "/"), "expected a key such as example.com/name")...); len(list) > 0 {
+			return fmt.Sprintf("%q: %s", key, list[0])
+		}
+	}
+	if err := apivalidation.ValidateAnnotationsSize(annotations); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 func labelPairs(v any) string {

@@ -198,6 +198,10 @@ func (s *subject) volumeFits(path string, v any) {
 	switch v := v.(type) {
 	case *corev1.ProjectedVolumeSource:
 		projectedPaths(s, path, v)
+	case *corev1.ClusterTrustBundleProjection:
+		trustBundleFits(s, path, v)
+	case *corev1.PodCertificateProjection:
+		certificateFits(s, path, v)
 	case *corev1.PersistentVolumeClaimSpec:
 		claimFits(s, path, v)
 	case *corev1.PersistentVolumeClaimTemplate:
@@ -399,6 +403,33 @@ func projectedPaths(s *subject, path string, v *corev1.ProjectedVolumeSource) {
 				add(item.Path)
 			}
 		}
+		if source.ClusterTrustBundle != nil {
+			add(source.ClusterTrustBundle.Path)
+		}
+		if c := source.PodCertificate; c != nil {
+			add(c.CredentialBundlePath)
+			add(c.KeyPath)
+			add(c.CertificateChainPath)
+		}
+	}
+}
+
+func trustBundleFits(s *subject, path string, v *corev1.ClusterTrustBundleProjection) {
+	if v.Name != nil && v.LabelSelector != nil {
+		s.find(Error, path+".labelSelector", "must not be set with a name")
+	}
+}
+
+// daySeconds is how long a certificate of a signer of Kubernetes is valid at most.
+const daySeconds = 24 * 60 * 60
+
+func certificateFits(s *subject, path string, v *corev1.PodCertificateProjection) {
+	if v.CredentialBundlePath == "" && v.KeyPath == "" && v.CertificateChainPath == "" {
+		s.find(Error, path, "needs credentialBundlePath, keyPath or certificateChainPath")
+	}
+	domain, _, _ := strings.Cut(v.SignerName, "/")
+	if strings.HasSuffix("."+domain, ".kubernetes.io") && ptr.Deref(v.MaxExpirationSeconds, 0) > daySeconds {
+		s.find(Error, path+".maxExpirationSeconds", fmt.Sprintf("must be at most %d with a signer of Kubernetes, is %d", daySeconds, *v.MaxExpirationSeconds))
 	}
 }
 

@@ -25,7 +25,7 @@ const checkLong = `Reads Jobs and CronJobs from files and reports, each with its
 would refuse (error), what is probably a mistake (warning), and what is often misunderstood
 (note). Needs no cluster.
 
-Without a cluster it knows the rules of Kubernetes 1.36 for Jobs and CronJobs, and those for
+Without a cluster it knows the rules of Kubernetes 1.37 for Jobs and CronJobs, and those for
 the fields of a pod template that people use. It does not know all of the rest, such as options
 for Windows, nor what quotas and admission refuse. With --dry-run=server it also asks the API
 server, which keeps nothing: first for the object, then for the next Job of a CronJob.

@@ -3,9 +3,14 @@ package cron
 import (
 	"flag"
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 
 	"jobpolicy.dev/test/conformance/virtual"
 )
@@ -44,4 +49,29 @@ func TestCronJobsAndTTLs(t *testing.T) {
 	}
 	report(t, lives)
 	t.Logf("%d lives in %s", len(lives), time.Since(started).Round(time.Millisecond))
+}
+
+// A Job of somebody else has the name of a run. Ours skips that run only. The built-in controller starts no run after it
+// (syncCronJob of v1.37 returns neither an error nor a time), until a user changes something: then the latest of
+// those that it missed, and the next.
+func TestTheScheduleGoesOnAfterANameThatIsTaken(t *testing.T) {
+	l := newLife(1, true)
+	l.spec = &batchv1.CronJobSpec{Schedule: "* * * * *", JobTemplate: batchv1.JobTemplateSpec{Spec: jobSpec()}}
+	p := &planner{life: l}
+	created, taken := p.begin(), takeName(time.Minute)
+	created.jump = aside
+	l.deeds = []deed{created, taken, {jump: 3 * time.Minute}, {text: "a change", do: poke, jump: aside}}
+	for builtin, want := range map[bool][]int{false: {0, 0, 3, 4}, true: {0, 0, 0, 2}} {
+		moments, wrong := l.play(t, player{builtin: builtin, seed: l.seed}, nil)
+		if len(wrong) > 0 {
+			t.Fatal(wrong)
+		}
+		var runs []int
+		for _, m := range moments {
+			runs = append(runs, len(slices.DeleteFunc(jobsOf(m.view), func(line string) bool { return strings.Contains(line, "owners=[]") })))
+		}
+		if diff := cmp.Diff(want, runs); diff != "" {
+			t.Errorf("built-in %t: runs after each step (-want +got):\n%s", builtin, diff)
+		}
+	}
 }

@@ -101,13 +101,18 @@ func (p *planner) leap() deed {
 		return d
 	}
 	p.taken = true
-	d.text = "somebody else makes the job of a run; " + d.text
-	d.do = func(ctx context.Context, s *side) error {
-		name := fmt.Sprintf("%s-%d", cronName, time.Now().Add(d.jump).Unix()/60)
+	taken := takeName(d.jump)
+	d.text, d.do = taken.text+"; "+d.text, taken.do
+	return d
+}
+
+// takeName creates a Job with the name of the run that is due after a while, and lets this time go by.
+func takeName(jump time.Duration) deed {
+	return deed{text: "somebody else makes the job of a run", jump: jump, do: func(ctx context.Context, s *side) error {
+		name := fmt.Sprintf("%s-%d", cronName, time.Now().Add(jump).Unix()/60)
 		_, err := s.client.BatchV1().Jobs(namespace).Create(ctx, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: jobSpec()}, metav1.CreateOptions{})
 		return err
-	}
-	return d
+	}}
 }
 
 // act is one thing that a user does, or the end of a Job. Only one at a time: the built-in
@@ -173,8 +178,9 @@ func (p *planner) remove(s *side) deed {
 	})
 }
 
-// handmade does the same as kubectl create job --from. Every other time it writes a version of CronJobs that was
-// removed into the owner reference, as the tools of some clouds do.
+// handmade does the same as kubectl create job --from. One time in four it writes a version of CronJobs that was
+// removed into the owner reference, as the tools of some clouds do. Two times in four the Job belongs to something else of
+// the CronJob's name: to an earlier CronJob, or to an object of another kind (kubernetes/kubernetes#120181).
 func handmade() deed {
 	return deed{text: "somebody makes a job of the template", do: func(ctx context.Context, s *side) error {
 		cron, err := s.client.BatchV1().CronJobs(namespace).Get(ctx, cronName, metav1.GetOptions{})
@@ -182,8 +188,13 @@ func handmade() deed {
 			return err
 		}
 		owner, now := *metav1.NewControllerRef(cron, batchv1.SchemeGroupVersion.WithKind("CronJob")), time.Now().Unix()
-		if now%2 == 1 {
+		switch now % 4 {
+		case 1:
 			owner.APIVersion = "batch/v1beta1"
+		case 2:
+			owner.UID = "earlier"
+		case 3:
+			owner.APIVersion, owner.Kind, owner.UID = "example.com/v1", "Widget", "widget"
 		}
 		_, err = s.client.BatchV1().Jobs(namespace).Create(ctx, &batchv1.Job{
 			ObjectMeta: metav1.ObjectMeta{
@@ -218,10 +229,15 @@ func (p *planner) edit() deed {
 		}
 		// After an edit of the schedule the built-in controller reconciles only when
 		// the next run is due, or when something else happens.
-		poke := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, pokeAnnotation, time.Now().Unix())
-		_, err = crons.Patch(ctx, cronName, types.MergePatchType, poke, metav1.PatchOptions{})
-		return err
+		return poke(ctx, s)
 	}}
+}
+
+// poke changes the CronJob so that a controller looks at it again.
+func poke(ctx context.Context, s *side) error {
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, pokeAnnotation, time.Now().Unix())
+	_, err := s.client.BatchV1().CronJobs(namespace).Patch(ctx, cronName, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
 }
 
 func (p *planner) actOnJob() deed {

@@ -62,8 +62,9 @@ func differences() []knownDifference {
 			explains: func(string, bool) bool { return false },
 		},
 		{
-			name:     replacesNothing,
-			reason:   "The built-in controller deletes the active Job first and then finds that it cannot create the next.",
+			name: takenIsSkipped,
+			reason: "The built-in controller deletes the active Job first, if the policy is Replace, and then finds that somebody else's Job has the name of the next run. " +
+				"It does not ask for the time of the run after it, so no run starts until something else happens to the CronJob or its Jobs.",
 			explains: func(string, bool) bool { return false },
 		},
 		{
@@ -79,7 +80,7 @@ func differences() []knownDifference {
 const (
 	missedIrregular = "the latest of many missed runs is found for irregular schedules, and for @every with a deadline"
 	runsInTime      = "a run with a starting deadline of 0 starts in the second in which it is due"
-	replacesNothing = "a run whose name is taken replaces nothing"
+	takenIsSkipped  = "a run whose name is taken replaces nothing, and the schedule goes on"
 )
 
 // irregular reports whether ours started a run that the built-in controller did
@@ -121,7 +122,7 @@ func parting(d deed, builtin, ours []string) string {
 	case d.hasty && (later(builtin, ours) || heldBack(builtin, ours)):
 		return runsInTime
 	case d.taken && len(jobsOf(ours)) > len(jobsOf(builtin)):
-		return replacesNothing
+		return takenIsSkipped
 	}
 	return ""
 }

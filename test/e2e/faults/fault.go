@@ -44,15 +44,23 @@ func Hang(x *Exchange) {
 
 // Late forwards the call after a while, if the executor still waits for it.
 func Late(by time.Duration) Fault {
-	return func(x *Exchange) {
-		select {
-		case <-time.After(by):
-			x.forward(x.w)
-		case <-x.r.Context().Done():
-			panic(http.ErrAbortHandler)
-		case <-x.closed:
-			panic(http.ErrAbortHandler)
-		}
+	return func(x *Exchange) { forwardAfter(x, time.After(by)) }
+}
+
+// Until holds the call back until release is closed, and forwards it if the executor still waits for
+// it.
+func Until(release <-chan struct{}) Fault {
+	return func(x *Exchange) { forwardAfter(x, release) }
+}
+
+func forwardAfter[T any](x *Exchange, signal <-chan T) {
+	select {
+	case <-signal:
+		x.forward(x.w)
+	case <-x.r.Context().Done():
+		panic(http.ErrAbortHandler)
+	case <-x.closed:
+		panic(http.ErrAbortHandler)
 	}
 }
 

@@ -154,6 +154,25 @@ func (l *lab) noneHeld() {
 	})
 }
 
+func ready(job *batchv1.Job) int32 { return ptr.Deref(job.Status.Ready, 0) }
+
+// byIndex are the pods of an Indexed Job by their index.
+func byIndex(pods []corev1.Pod) map[string]corev1.Pod {
+	indexes := map[string]corev1.Pod{}
+	for _, pod := range pods {
+		indexes[pod.Annotations[batchv1.JobCompletionIndexAnnotation]] = pod
+	}
+	return indexes
+}
+
+func describePods(pods []corev1.Pod) string {
+	var lines []string
+	for _, pod := range pods {
+		lines = append(lines, fmt.Sprintf("%s %s finalizers %v, deleted %v", pod.Name, pod.Status.Phase, pod.Finalizers, pod.DeletionTimestamp != nil))
+	}
+	return strings.Join(lines, "; ")
+}
+
 func held(pod *corev1.Pod) bool {
 	return slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer)
 }
@@ -184,6 +203,6 @@ func describe(job *batchv1.Job) string {
 		succeeded, failed = len(s.UncountedTerminatedPods.Succeeded), len(s.UncountedTerminatedPods.Failed)
 	}
 	return fmt.Sprintf("active=%d ready=%d terminating=%d succeeded=%d+%d failed=%d+%d completedIndexes=%q failedIndexes=%q conditions=[%s]",
-		s.Active, ptr.Deref(s.Ready, 0), ptr.Deref(s.Terminating, 0), s.Succeeded, succeeded, s.Failed, failed,
+		s.Active, ready(job), ptr.Deref(s.Terminating, 0), s.Succeeded, succeeded, s.Failed, failed,
 		s.CompletedIndexes, ptr.Deref(s.FailedIndexes, ""), strings.Join(conditions, " "))
 }

@@ -85,7 +85,8 @@ func (s *Server) drawName(place, root string) string {
 // selector is made of it. For all others the storage draws it.
 type earlyUID struct {
 	rest.RESTCreateStrategy
-	store *store
+	rest.DeclarativeValidationStrategy // Without it, BeforeCreate skips the declarative rules.
+	store                              *store
 }
 
 // PrepareForCreate implements rest.RESTCreateStrategy. The registry has drawn a

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	cronjobstore "k8s.io/kubernetes/pkg/registry/batch/cronjob/storage"
+	"k8s.io/kubernetes/pkg/registry/batch/job"
 	jobstore "k8s.io/kubernetes/pkg/registry/batch/job/storage"
 	leasestore "k8s.io/kubernetes/pkg/registry/coordination/lease/storage"
 	configmapstore "k8s.io/kubernetes/pkg/registry/core/configmap/storage"
@@ -107,7 +108,7 @@ func buildRegistries() *registryTable {
 	jobs := must(jobstore.NewStorage(options))
 	jobStore := t.store("jobs")
 	jobStore.hasUID = true
-	jobs.Job.CreateStrategy = earlyUID{jobs.Job.CreateStrategy, jobStore}
+	jobs.Job.CreateStrategy = earlyUID{jobs.Job.CreateStrategy, job.Strategy, jobStore}
 	t.serve(batch, "jobs", "Job", jobs.Job)
 	t.serve(batch, "jobs/status", "Job", jobs.Status)
 

@@ -9,13 +9,17 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	"k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/kubernetes"
+	featuregatetesting "k8s.io/component-base/featuregate/testing"
+	"k8s.io/kubernetes/pkg/features"
 )
 
 func TestPodsDieGracefully(t *testing.T) {
@@ -227,6 +231,23 @@ func TestWhatChangesNothingIsNotWritten(t *testing.T) {
 		}
 		if s.version != before || again.ResourceVersion != pod.ResourceVersion {
 			t.Errorf("version %d after %d", s.version, before)
+		}
+	})
+}
+
+// Some rules for Jobs are only declared in the API's types: that a gang needs at least one pod is one.
+func TestDeclaredRulesAreKept(t *testing.T) {
+	featuregatetesting.SetFeatureGatesDuringTest(t, utilfeature.DefaultFeatureGate,
+		featuregatetesting.FeatureOverrides{features.GenericWorkload: true, features.WorkloadWithJob: true})
+	inBubble(t, func(t *testing.T, _ *Server, client kubernetes.Interface) {
+		for minCount, valid := range map[int32]bool{0: false, 1: true} {
+			job := newJob(fmt.Sprintf("gang-of-%d", minCount))
+			job.Spec.Scheduling = &batchv1.JobSchedulingConfiguration{SchedulingPolicy: &schedulingv1alpha3.WorkloadPodGroupSchedulingPolicy{
+				Gang: &schedulingv1alpha3.WorkloadPodGroupGangSchedulingPolicy{MinCount: &minCount},
+			}}
+			if _, err := client.BatchV1().Jobs("default").Create(t.Context(), job, metav1.CreateOptions{}); errors.IsInvalid(err) == valid {
+				t.Errorf("a gang of at least %d pods: %v, want it refused as invalid: %t", minCount, err, !valid)
+			}
 		}
 	})
 }
