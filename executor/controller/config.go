@@ -20,6 +20,8 @@ import (
 // Client and ManagedBy are required. The zero value of every other field stands for
 // its default.
 type Config struct {
+	// Client reads and writes objects. With the serializer of package newerfields, in its clients of
+	// batch and of core, no field of a template is lost if the API server is newer than this program.
 	Client kubernetes.Interface
 	// Events writes events. Give it a rate limit of its own, so that events do not
 	// delay other writes. Default: Client.

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/executor/api"
+	"jobpolicy.dev/executor/newerfields"
 	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -86,13 +87,13 @@ func (s *cronState) subject(snap snapshot) api.Subject {
 	return api.Subject{Object: snap.cron, Refusals: &s.refusals}
 }
 
-// newJob makes a Job from the CronJob's template.
+// newJob makes a Job from the CronJob's template, with its fields of package newerfields.
 func newJob(cron *batchv1.CronJob, create *jobpolicyv1.CreateJob) *batchv1.Job {
 	template := cron.Spec.JobTemplate.DeepCopy()
 	annotations := map[string]string{}
 	maps.Copy(annotations, template.Annotations)
 	maps.Copy(annotations, create.GetAnnotations())
-	return &batchv1.Job{
+	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: create.GetName(), Namespace: cron.Namespace,
 			Labels: template.Labels, Annotations: annotations,
@@ -100,6 +101,8 @@ func newJob(cron *batchv1.CronJob, create *jobpolicyv1.CreateJob) *batchv1.Job {
 		},
 		Spec: template.Spec,
 	}
+	newerfields.Job(job, cron)
+	return job
 }
 
 func (a *applier) started(ctx context.Context, s *cronState, create *jobpolicyv1.CreateJob, job *batchv1.Job) {

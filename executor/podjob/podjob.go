@@ -55,7 +55,9 @@ type Controller struct {
 type Group struct {
 	// Owner is the reference of each pod to its controller.
 	Owner metav1.OwnerReference
-	// Job has the group's namespace, name and spec, and its status as last written. The owner
+	// Job has the group's namespace, name and spec, and its status as last written. A pod has the
+	// fields of the spec's template that the types of this program have: what the caller's
+	// decoder has dropped of its own object is lost. The owner
 	// has no other group of that name, and never has one again: each pod gets the annotation
 	// jobpolicy.dev/group with the name. The spec's time to live is ignored: the owner decides
 	// how long the group stays.

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"jobpolicy.dev/executor/newerfields"
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -52,8 +53,9 @@ func NewPods(job *batchv1.Job, create *jobpolicyv1.CreatePods) []NewPod {
 }
 
 // From makes the pod from the Job's template, with the tracking finalizer, the Job as its
-// controller, and its index in all places where programs look for it. The pod shares memory
-// with the template, so it is to be sent and must not be changed.
+// controller, and its index in all places where programs look for it. It also has the template's
+// fields of package newerfields. The pod shares memory with the template, so it is to be sent and
+// must not be changed.
 func (p NewPod) From(job *batchv1.Job) *corev1.Pod {
 	template := &job.Spec.Template
 	pod := &corev1.Pod{
@@ -67,6 +69,7 @@ func (p NewPod) From(job *batchv1.Job) *corev1.Pod {
 		},
 		Spec: template.Spec,
 	}
+	newerfields.Pod(pod, job)
 	if p.Index != podcache.NoIndex {
 		setIndex(pod, job.Name, p.Index)
 	}

@@ -14,16 +14,22 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
+	typedbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
+	typedcoordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
 
+	"jobpolicy.dev/executor/newerfields"
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/services/internal/flaggroup"
 )
@@ -80,21 +86,30 @@ func (o *Options) base() (*rest.Config, error) {
 }
 
 // A Client is a clientset that also knows the API server's time. It decodes only those
-// parts of pods that package podcache keeps.
+// parts of pods that package podcache keeps, and loses no field of a template, a Job, a CronJob,
+// a Lease or a Secret, whatever it was compiled with (package newerfields).
 type Client struct {
 	kubernetes.Interface
-	Clock *Clock
-	core  typedcorev1.CoreV1Interface
+	Clock        *Clock
+	core         typedcorev1.CoreV1Interface
+	batch        typedbatchv1.BatchV1Interface
+	coordination typedcoordinationv1.CoordinationV1Interface
 }
 
 // CoreV1 implements kubernetes.Interface.
 func (c *Client) CoreV1() typedcorev1.CoreV1Interface { return c.core }
 
+// BatchV1 implements kubernetes.Interface.
+func (c *Client) BatchV1() typedbatchv1.BatchV1Interface { return c.batch }
+
+// CoordinationV1 implements kubernetes.Interface.
+func (c *Client) CoordinationV1() typedcoordinationv1.CoordinationV1Interface { return c.coordination }
+
 // New returns a client for cfg.
 func New(cfg *rest.Config) (*Client, error) {
 	own, clock := rest.CopyConfig(cfg), &Clock{}
 	clock.Watch(own)
-	if own.RateLimiter == nil && own.QPS > 0 { // Otherwise each of the two clients below makes its own.
+	if own.RateLimiter == nil && own.QPS > 0 { // Otherwise each of the clients below makes its own.
 		own.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(own.QPS, own.Burst)
 	}
 	transport, err := rest.HTTPClientFor(own)
@@ -105,24 +120,29 @@ func New(cfg *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("API client: %w", err)
 	}
-	core, err := podCacheCore(own, transport)
+	core, err := groupClient(own, transport, "/api", corev1.SchemeGroupVersion)
 	if err != nil {
 		return nil, fmt.Errorf("API client: %w", err)
 	}
-	return &Client{client, clock, core}, nil
+	batch, err := groupClient(own, transport, "/apis", batchv1.SchemeGroupVersion)
+	if err != nil {
+		return nil, fmt.Errorf("API client: %w", err)
+	}
+	coordination, err := groupClient(own, transport, "/apis", coordinationv1.SchemeGroupVersion)
+	if err != nil {
+		return nil, fmt.Errorf("API client: %w", err)
+	}
+	return &Client{client, clock, typedcorev1.New(core), typedbatchv1.New(batch), typedcoordinationv1.New(coordination)}, nil
 }
 
-// podCacheCore is a core/v1 client that decodes pods with package podcache. The clientset cannot
-// do that, because it replaces a configured decoder by its own.
-func podCacheCore(cfg *rest.Config, transport *http.Client) (typedcorev1.CoreV1Interface, error) {
+// groupClient is a client of one API group that decodes with packages podcache and newerfields. The
+// clientset cannot do that, because it replaces a configured decoder by its own.
+func groupClient(cfg *rest.Config, transport *http.Client, path string, group schema.GroupVersion) (rest.Interface, error) {
 	own := rest.CopyConfig(cfg)
-	own.APIPath, own.GroupVersion = "/api", &corev1.SchemeGroupVersion
-	own.NegotiatedSerializer = podcache.Serializer(rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion())
-	client, err := rest.RESTClientForConfigAndClient(own, transport)
-	if err != nil {
-		return nil, err
-	}
-	return typedcorev1.New(client), nil
+	own.APIPath, own.GroupVersion = path, &group
+	codecs := rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion()
+	own.NegotiatedSerializer = newerfields.Serializer(podcache.Serializer(codecs))
+	return rest.RESTClientForConfigAndClient(own, transport)
 }
 
 // NewForEvents returns a client for events. It has a rate limit of its own, so that

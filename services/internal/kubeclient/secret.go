@@ -21,7 +21,7 @@ import (
 func NewForSecrets(cfg *rest.Config) (kubernetes.Interface, error) {
 	own := rest.AddUserAgent(rest.CopyConfig(cfg), "certificates")
 	own.RateLimiter = nil
-	client, err := kubernetes.NewForConfig(own)
+	client, err := New(own)
 	if err != nil {
 		return nil, fmt.Errorf("API client for secrets: %w", err)
 	}
