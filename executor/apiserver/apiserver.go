@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
-	"net/http/httptrace"
 	"slices"
 	"sync"
 	"time"
@@ -112,29 +110,6 @@ func (s *Server) Ask() {
 	default: // It will ask soon anyway.
 	}
 }
-
-// Reconnects returns a transport that asks again after each new connection, whose other end may be
-// another API server, or the same one of another version.
-func (s *Server) Reconnects(next http.RoundTripper) http.RoundTripper {
-	return &reconnects{next, &httptrace.ClientTrace{GotConn: func(conn httptrace.GotConnInfo) {
-		if !conn.Reused {
-			s.Ask()
-		}
-	}}}
-}
-
-type reconnects struct {
-	http.RoundTripper
-	trace *httptrace.ClientTrace
-}
-
-// RoundTrip implements http.RoundTripper.
-func (t *reconnects) RoundTrip(r *http.Request) (*http.Response, error) {
-	return t.RoundTripper.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), t.trace)))
-}
-
-// WrappedRoundTripper lets client-go find the transport below.
-func (t *reconnects) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
 
 // ask asks the API server, and reports whether nothing has to be asked again.
 func (s *Server) ask(ctx context.Context, api Discovery) bool {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -201,39 +199,6 @@ func TestANilServerIsReady(t *testing.T) {
 	var s *Server
 	if err := s.Ready(t.Context()); err != nil || s.GangsAbsent() {
 		t.Errorf("Ready() = %v, GangsAbsent() = %t, want nil and false", err, s.GangsAbsent())
-	}
-}
-
-// Another connection may lead to another server; the same one does not.
-func TestNewConnectionsAreSeen(t *testing.T) {
-	s, err := New(Config{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	web := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	defer web.Close()
-	client := http.Client{Transport: s.Reconnects(http.DefaultTransport)}
-	asks := func() bool {
-		resp, err := client.Get(web.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = resp.Body.Close()
-		select {
-		case <-s.again:
-			return true
-		default:
-			return false
-		}
-	}
-	for i, want := range []bool{true, false, false} {
-		if got := asks(); got != want {
-			t.Errorf("request %d: asks again: %t, want %t", i, got, want)
-		}
-	}
-	web.CloseClientConnections()
-	if !asks() {
-		t.Error("a new connection is not seen")
 	}
 }
 

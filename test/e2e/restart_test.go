@@ -57,22 +57,26 @@ func start(t *testing.T, component string) {
 
 func TestRestartsLoseNothing(t *testing.T) {
 	for _, tc := range disturbances {
-		t.Run(tc.name, func(t *testing.T) {
-			namespace := newNamespace(t)
-			createJob(t, namespace, "indexed", batchv1.JobSpec{
-				Parallelism: new(int32(8)), Completions: new(int32(24)), CompletionMode: new(batchv1.IndexedCompletion),
-				Template: shell("sleep 0.$((JOB_COMPLETION_INDEX % 7 + 3))", corev1.RestartPolicyNever),
-			})
-			createJob(t, namespace, "failing", batchv1.JobSpec{
-				Parallelism: new(int32(2)), Completions: new(int32(2)), BackoffLimit: new(int32(3)),
-				Template: shell("sleep 0.5; exit 1", corev1.RestartPolicyNever),
-			})
-			waitJob(t, namespace, "indexed", "some indexes are done", func(job *batchv1.Job) bool { return job.Status.Succeeded >= 3 })
-			tc.disturb(t)
-			checkIndexed(t, waitFinished(t, namespace, "indexed"))
-			checkFailing(t, waitFinished(t, namespace, "failing"))
-		})
+		t.Run(tc.name, func(t *testing.T) { losesNothing(t, tc.disturb) })
 	}
+}
+
+// losesNothing disturbs Jobs in their middle, and checks that their counts are exact.
+func losesNothing(t *testing.T, disturb func(*testing.T)) {
+	t.Helper()
+	namespace := newNamespace(t)
+	createJob(t, namespace, "indexed", batchv1.JobSpec{
+		Parallelism: new(int32(8)), Completions: new(int32(24)), CompletionMode: new(batchv1.IndexedCompletion),
+		Template: shell("sleep 0.$((JOB_COMPLETION_INDEX % 7 + 3))", corev1.RestartPolicyNever),
+	})
+	createJob(t, namespace, "failing", batchv1.JobSpec{
+		Parallelism: new(int32(2)), Completions: new(int32(2)), BackoffLimit: new(int32(3)),
+		Template: shell("sleep 0.5; exit 1", corev1.RestartPolicyNever),
+	})
+	waitJob(t, namespace, "indexed", "some indexes are done", func(job *batchv1.Job) bool { return job.Status.Succeeded >= 3 })
+	disturb(t)
+	checkIndexed(t, waitFinished(t, namespace, "indexed"))
+	checkFailing(t, waitFinished(t, namespace, "failing"))
 }
 
 // checkIndexed: all indexes done, and no index run again after it succeeded.

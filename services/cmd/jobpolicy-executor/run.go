@@ -82,7 +82,7 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	client, err := newClients(api, alive.CountRequests, server.Reconnects)
+	client, err := newClients(api, alive.CountRequests, server.Transport)
 	if err != nil {
 		return err
 	}
