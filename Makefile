@@ -291,7 +291,7 @@ verify: tools ## run all checks except the tests; each check is also a target, v
 .PHONY: verify-tidy
 verify-tidy: ## each go.mod and go.sum lists exactly what the code needs
 	@$(call each_module,GOWORK=off go -C $$m mod tidy -diff)
-	@for m in deploy/local/programs/*/; do GOWORK=off go -C $$m mod tidy -diff || { echo "^ in $$m"; exit 1; }; done
+	@for m in deploy/local/programs/*/ deploy/local/versions/*/; do GOWORK=off go -C $$m mod tidy -diff || { echo "^ in $$m"; exit 1; }; done
 
 .PHONY: verify-gofumpt
 verify-gofumpt: tools ## Go code is formatted
