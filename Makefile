@@ -108,6 +108,15 @@ test: ## run every test: unit, scenarios, properties, fuzz seeds, end to end
 test-cluster: build build-node build-specs build-telemetry test-images helm ## run the tests on a cluster with real containers (root; needs cluster-packages; ALL=1: slow ones, too)
 	JOBPOLICY_TEST_CLUSTER=$(if $(ALL),all,1) go -C test test -count=1 -p 1 -v -timeout $(if $(ALL),90m,30m) ./cluster/...
 
+# Real control planes of other minor versions of Kubernetes. MINORS chooses some; the newest is that of jobpolicy-local. On each:
+# the example Jobs, CronJobs, times to live, managedBy, a killed executor, and the rules of statuses; where the next minor is the
+# newest, also an upgrade and a downgrade under the executor.
+ON_EACH_MINOR := TestJobsRunToTheirEnd|TestSuspendAndResume|TestParallelismIsFollowed|TestForeignJobs|TestDeletionReleasesPods|TestCoexistWith|TestCronJobsRunOnTheMinute|TestARunStarts|TestFinishedJobsExpire|TestRestartsLoseNothing|TestTheControlPlaneIsUpgraded
+
+.PHONY: test-versions
+test-versions: build ## run the tests on control planes of other versions of Kubernetes (MINORS="1.34 1.37"; the first time compiles each: many minutes)
+	@for minor in $(or $(MINORS),1.34 1.35 1.36 1.37); do JOBPOLICY_TESTS='$(ON_EACH_MINOR)' tools/test-version.sh $$minor; done
+
 # The images for this machine's architecture: those that the chart names, and the same ones as those of the next version.
 NEXT := v0.0.1-dev
 .PHONY: test-images
@@ -286,7 +295,7 @@ verify: tools ## run all checks except the tests; each check is also a target, v
 .PHONY: verify-tidy
 verify-tidy: ## each go.mod and go.sum lists exactly what the code needs
 	@$(call each_module,GOWORK=off go -C $$m mod tidy -diff)
-	@for m in deploy/local/programs/*/; do GOWORK=off go -C $$m mod tidy -diff || { echo "^ in $$m"; exit 1; }; done
+	@for m in deploy/local/programs/*/ deploy/local/versions/*/; do GOWORK=off go -C $$m mod tidy -diff || { echo "^ in $$m"; exit 1; }; done
 
 .PHONY: verify-gofumpt
 verify-gofumpt: tools ## Go code is formatted

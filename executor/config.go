@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"jobpolicy.dev/executor/apiserver"
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/shadow"
@@ -45,10 +46,13 @@ type Config struct {
 
 	// Settings are sent to the engine with every request. With gang_scheduling, the executor
 	// creates a Workload and a PodGroup for each Job whose pods are of use only together. The
-	// API server must then serve scheduling.k8s.io/v1beta1, or the caches never fill.
+	// API server must then serve scheduling.k8s.io/v1beta1; see APIServer.
 	// atomic_release must not be set, because the executor releases pods one by one. Default:
 	// the engine's defaults.
 	Settings *jobpolicyv1.Settings
+	// APIServer tells whether the API server serves gangs. While it does not, no pod of a gang is
+	// created, and everything else goes on. nil: it does, and the caches wait until it does.
+	APIServer *apiserver.Server
 	// Rows says how many finished pods a request lists.
 	Rows RowLimits
 	// MaxUnseenPods is how many pods of one Job may be created in an hour without any of them being

@@ -77,7 +77,7 @@ func New(cfg Config) (*Executor, error) {
 		}
 	}
 	if cfg.Settings.GetGangScheduling() {
-		e.gangs, err = gang.New(gang.Config{API: client, Namespaces: cfg.Namespaces, Recorder: base.Recorder, Logger: cfg.Logger})
+		e.gangs, err = gang.New(gang.Config{API: client, Server: cfg.APIServer, Namespaces: cfg.Namespaces, Recorder: base.Recorder, Logger: cfg.Logger})
 		if err != nil {
 			return nil, err
 		}
@@ -149,8 +149,8 @@ func (e *Executor) addCaches() error {
 	}
 	e.base.AddCache(e.informer.Run, jobsSeen)
 	e.base.AddCache(func(ctx context.Context) { e.podWatch.run(ctx, e.watcher.podHandler()) }, e.podWatch.synced)
-	for _, informer := range e.gangs.Informers() {
-		e.base.AddCache(informer.Run, informer.HasSynced)
+	if e.gangs != nil {
+		e.base.AddCache(e.gangs.Run, e.gangs.Settled)
 	}
 	return nil
 }

@@ -17,34 +17,15 @@ esac
 out=$(cd "$here/../.." && pwd)/bin/node
 mkdir -p "$out/cni" "$out/images"
 
-# build MODULE OUTPUT PACKAGE [FLAG...] builds packages of a module below
-# programs/. The module stands outside the workspace: what these programs require
-# does not reach the products.
-build() {
-	local module=$1 output=$2 package=$3 total result=0
-	shift 3
-	cd "$here/programs/$module"
-	GOWORK=off stale "$@" "$package"
-	if [ "$total" -gt 20 ]; then note "$module: compiling $total packages"; fi
-	GOWORK=off go build -v "$@" -o "$output/" "$package" 2>&1 | follow "$total" 1 || result=$?
-	if [ "$result" -ne 0 ]; then
-		note "build of $module failed after ${SECONDS}s"
-		exit "$result"
-	fi
-}
-
-# version MODULE PATH prints the version at which a module is pinned.
-version() { GOWORK=off go -C "$here/programs/$1" list -m -f '{{.Version}}' "$2"; }
-
 containerd=github.com/containerd/containerd/v2
-runc=$(version runc github.com/opencontainers/runc)
+runc=$(version programs/runc github.com/opencontainers/runc)
 
-CGO_ENABLED=1 build runc "$out" tool -tags seccomp -ldflags "-s -w -X main.version=${runc#v}"
-CGO_ENABLED=0 build cni "$out/cni" tool -ldflags "-s -w"
-CGO_ENABLED=0 build containerd "$out" tool -tags "no_btrfs no_zfs no_aufs no_devmapper" \
-	-ldflags "-s -w -X $containerd/version.Version=$(version containerd $containerd)"
-build kubernetes "$out" tool -ldflags "$(kubernetes_ldflags "$(version kubernetes k8s.io/kubernetes)")"
-CGO_ENABLED=0 build coredns "$out" . -ldflags "-s -w"
+CGO_ENABLED=1 build programs/runc "$out" tool -tags seccomp -ldflags "-s -w -X main.version=${runc#v}"
+CGO_ENABLED=0 build programs/cni "$out/cni" tool -ldflags "-s -w"
+CGO_ENABLED=0 build programs/containerd "$out" tool -tags "no_btrfs no_zfs no_aufs no_devmapper" \
+	-ldflags "-s -w -X $containerd/version.Version=$(version programs/containerd $containerd)"
+build programs/kubernetes "$out" tool -ldflags "$(kubernetes_ldflags "$(version programs/kubernetes k8s.io/kubernetes)")"
+CGO_ENABLED=0 build programs/coredns "$out" . -ldflags "-s -w"
 
 # pause and the images are made of packages of the workspace.
 cd "$here"

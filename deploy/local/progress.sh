@@ -1,4 +1,5 @@
-# What build.sh and build-node.sh show of a go build; they source this file. Needs bash.
+# What the build*.sh scripts share, above all what they show of a go build. They set here, their directory, and source this
+# file. Needs bash.
 
 terminal=false
 if [ -t 1 ]; then terminal=true; fi
@@ -82,3 +83,22 @@ kubernetes_ldflags() {
 	done
 	echo "$flags"
 }
+
+# build MODULE OUTPUT PACKAGE [FLAG...] builds packages of a module, which is named by
+# its directory below deploy/local. The module stands outside the workspace: what these
+# programs require does not reach the products.
+build() {
+	local module=$1 output=$2 package=$3 total result=0
+	shift 3
+	cd "$here/$module"
+	GOWORK=off stale "$@" "$package"
+	if [ "$total" -gt 20 ]; then note "$module: compiling $total packages"; fi
+	GOWORK=off go build -v "$@" -o "$output/" "$package" 2>&1 | follow "$total" 1 || result=$?
+	if [ "$result" -ne 0 ]; then
+		note "build of $module failed after ${SECONDS}s"
+		exit "$result"
+	fi
+}
+
+# version MODULE PATH prints the version at which a module is pinned.
+version() { GOWORK=off go -C "$here/$1" list -m -f '{{.Version}}' "$2"; }

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"jobpolicy.dev/executor/api"
+	"jobpolicy.dev/executor/apiserver"
 	"jobpolicy.dev/executor/informer"
 	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/wire"
@@ -44,9 +45,11 @@ var errNoWorkload = fmt.Errorf("there is no Workload, and the Job has begun: %w"
 // Workload.
 const ownerIndex = "gang"
 
-// Config is what Gangs are made of. All fields but Namespaces are required.
+// Config is what Gangs are made of. All fields but Server and Namespaces are required.
 type Config struct {
 	API *api.Client
+	// Server tells whether the API server serves gangs. nil: it does.
+	Server *apiserver.Server
 	// Namespaces: see controller.Config.
 	Namespaces []string
 	Recorder   record.EventRecorder
@@ -116,6 +119,10 @@ func (g *Gangs) Ensure(ctx context.Context, refusals *writes.Refusals, job *batc
 	ctx, end := g.cfg.API.Tracer.Span(ctx, telemetry.SpanGangEnsured)
 	defer func() { end(err) }()
 	of := api.Subject{Object: job, Refusals: refusals}
+	if err = g.usable(ctx); err != nil {
+		g.cfg.Recorder.Eventf(job, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
+		return "", err
+	}
 	workload, err := g.workload(ctx, of, job, want)
 	if err == nil {
 		podGroup, err = g.podGroup(ctx, of, job, workload)

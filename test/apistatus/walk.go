@@ -20,6 +20,7 @@ import (
 	"jobpolicy.dev/engine/jobstatus"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/test/controlplane"
 )
 
 // stepsPerJob is how many statuses a walker writes to a Job before it creates a new
@@ -31,7 +32,14 @@ const (
 )
 
 // server is what the rules are asked about: the API server that runs here.
-var server = jobstatus.Default(jobstatus.NewestMinor)
+var server = jobstatus.Default(minor())
+
+func minor() int32 {
+	if asked := controlplane.Minor(); asked != 0 {
+		return int32(asked)
+	}
+	return jobstatus.NewestMinor
+}
 
 // A walker writes statuses to one Job after another.
 type walker struct {

@@ -3,16 +3,40 @@ package controlplane
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/test/executables"
 )
 
-// Start starts a control plane, and stops it when the test ends. It fills in StateDir and BinDir.
+// Minor is the minor version of Kubernetes that JOBPOLICY_KUBERNETES asks for, for example 34 if it is
+// "1.34". 0: that of jobpolicy-local. deploy/local/build-version.sh builds the others.
+func Minor() int {
+	minor, err := strconv.Atoi(strings.TrimPrefix(os.Getenv("JOBPOLICY_KUBERNETES"), "1."))
+	if err != nil {
+		return 0
+	}
+	return minor
+}
+
+// KubernetesDir is the cluster.Options.KubernetesDir of that minor version.
+func KubernetesDir(binaries string) string {
+	if Minor() == 0 {
+		return ""
+	}
+	return filepath.Join(binaries, "versions", "1."+strconv.Itoa(Minor()))
+}
+
+// Start starts a control plane, and stops it when the test ends. It fills in StateDir, BinDir and
+// KubernetesDir.
 func Start(t *testing.T, opts cluster.Options) *cluster.Cluster {
 	t.Helper()
 	opts.StateDir, opts.BinDir = t.TempDir(), executables.MustDir(t)
+	opts.KubernetesDir = KubernetesDir(opts.BinDir)
 	plane, err := cluster.Start(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)

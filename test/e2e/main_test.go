@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/test/controlplane"
 	"jobpolicy.dev/test/executables"
 )
 
@@ -78,6 +79,9 @@ func runTests(m *testing.M) (code int, err error) {
 	plane, err = cluster.Start(context.Background(), cluster.Options{
 		StateDir: stateDir,
 		BinDir:   binaries,
+
+		KubernetesDir: controlplane.KubernetesDir(binaries),
+
 		Progress: func(p cluster.Progress) { fmt.Fprintln(os.Stderr, p) },
 		ExtraArgs: map[string][]string{
 			cluster.APIServer: auditing,

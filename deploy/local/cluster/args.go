@@ -58,13 +58,14 @@ var disabledControllers = []string{
 var DefaultControllers = without(slices.Concat(replacedControllers, disabledControllers))
 
 // DefaultNodeControllers is the same for a cluster with a node that runs
-// containers: all, without those that this project replaces.
+// containers, and for other versions of Kubernetes, which may not know every name: all,
+// without those that this project replaces.
 var DefaultNodeControllers = without(replacedControllers)
 
 func without(controllers []string) string { return "*,-" + strings.Join(controllers, ",-") }
 
 func (o Options) defaultControllers() string {
-	if o.Node == Containers {
+	if o.Node == Containers || o.KubernetesDir != "" {
 		return DefaultNodeControllers
 	}
 	return DefaultControllers

@@ -37,6 +37,9 @@ var ErrUnknownComponent = errors.New("no such component in this control plane")
 type component struct {
 	name string
 	path string
+	// subcommand comes before args, if it is not empty. It and path may be changed while mu
+	// is held.
+	subcommand string
 	// listeners are the names of the ports that it listens on.
 	listeners []string
 	// prepare writes files that depend on ports when these were chosen, or is
@@ -74,7 +77,11 @@ func (c *component) running() bool {
 
 // commandLine returns the arguments of the next start.
 func (c *component) commandLine() []string {
-	return slices.Concat(c.args(), c.extraArgs)
+	args := slices.Concat(c.args(), c.extraArgs)
+	if c.subcommand == "" {
+		return args
+	}
+	return slices.Insert(args, 0, c.subcommand)
 }
 
 // launch starts the process; nothing is known yet about its readiness.

@@ -100,6 +100,21 @@ func (c *Cluster) SetExtraArgs(name string, args ...string) error {
 	return nil
 }
 
+// SetKubernetesDir replaces [Options.KubernetesDir] for the next start of each server of
+// Kubernetes; a process that runs stays what it is. Name controllers that both versions know
+// ([Options.ControllerManagerControllers]).
+func (c *Cluster) SetKubernetesDir(dir string) {
+	for _, name := range kubernetesServers {
+		comp, err := c.component(name)
+		if errors.Is(err, ErrUnknownComponent) {
+			continue // There may be no scheduler.
+		}
+		comp.mu.Lock()
+		comp.path, comp.subcommand = c.kubernetesProgram(dir, name)
+		comp.mu.Unlock()
+	}
+}
+
 // StartComponent starts a component that has ended, with the arguments and
 // ports that it had, unless [Cluster.SetExtraArgs] changed the arguments, and
 // waits until it is ready. When it does not become ready

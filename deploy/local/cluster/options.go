@@ -33,6 +33,9 @@ const (
 	CoreDNS    = "coredns"
 )
 
+// kubernetesServers are the components that [Options.KubernetesDir] replaces.
+var kubernetesServers = []string{APIServer, ControllerManager, Scheduler}
+
 var (
 	controlPlane   = []string{Etcd, APIServer, ControllerManager, Scheduler, Engine, Executor}
 	nodeComponents = map[NodeKind][]string{
@@ -86,6 +89,10 @@ type Options struct {
 	BinDir string
 	// LocalPath, EnginePath and ExecutorPath name single executables instead.
 	LocalPath, EnginePath, ExecutorPath string
+	// KubernetesDir is the directory of kube-apiserver, kube-controller-manager and
+	// kube-scheduler of another version; empty means those in jobpolicy-local. See
+	// [Cluster.SetKubernetesDir].
+	KubernetesDir string
 	// NodeName names the Node object; empty means DefaultNodeName.
 	NodeName string
 	// Node says what runs the pods; empty means Processes.
@@ -112,8 +119,8 @@ type Options struct {
 	WithoutScheduler bool
 
 	// ControllerManagerControllers is the value of the controller manager's
-	// --controllers flag; empty means DefaultControllers, or with Containers
-	// DefaultNodeControllers.
+	// --controllers flag; empty means DefaultControllers, or with Containers or
+	// KubernetesDir DefaultNodeControllers.
 	ControllerManagerControllers string
 	// ExtraArgs are appended to the arguments of the component that is the key.
 	// A flag given twice takes its last value, unless it collects values.
@@ -144,7 +151,10 @@ func (o Options) complete() (Options, error) {
 		o.NodeBinDir = filepath.Join(filepath.Dir(o.LocalPath), "node")
 	}
 	// A component runs in a directory of its own.
-	for _, path := range []*string{&o.LocalPath, &o.EnginePath, &o.ExecutorPath, &o.NodeBinDir} {
+	for _, path := range []*string{&o.LocalPath, &o.EnginePath, &o.ExecutorPath, &o.NodeBinDir, &o.KubernetesDir} {
+		if *path == "" {
+			continue // Only KubernetesDir may be empty.
+		}
 		absolute, err := filepath.Abs(*path)
 		if err != nil {
 			return o, err
@@ -203,12 +213,24 @@ func (o Options) validate() error {
 
 // binaries are the executables that these options need.
 func (o Options) binaries() []string {
-	paths := []string{o.LocalPath}
+	paths := append([]string{o.LocalPath}, kubernetesPrograms(o.KubernetesDir)...)
 	if !o.WithoutEngine {
 		paths = append(paths, o.EnginePath)
 	}
 	if !o.WithoutExecutor {
 		paths = append(paths, o.ExecutorPath)
+	}
+	return paths
+}
+
+// kubernetesPrograms are the programs in an [Options.KubernetesDir].
+func kubernetesPrograms(dir string) []string {
+	if dir == "" {
+		return nil
+	}
+	var paths []string
+	for _, name := range kubernetesServers {
+		paths = append(paths, filepath.Join(dir, name))
 	}
 	return paths
 }

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"path/filepath"
 
 	"jobpolicy.dev/deploy/local/internal/pki"
 )
@@ -38,10 +39,22 @@ func (l *layout) layoutStages() [][]*component {
 
 // local completes a component that is a subcommand of the multi-call binary.
 func (l *layout) local(comp *component, subcommand string) *component {
-	comp.path = l.opts.LocalPath
-	args := comp.args
-	comp.args = func() []string { return append([]string{subcommand}, args()...) }
+	comp.path, comp.subcommand = l.opts.LocalPath, subcommand
 	return l.named(comp)
+}
+
+// kubernetes completes a component that is a server of Kubernetes: one in dir, or a subcommand
+// of the multi-call binary if dir is empty.
+func (l *layout) kubernetes(comp *component) *component {
+	comp.path, comp.subcommand = l.kubernetesProgram(l.opts.KubernetesDir, comp.name)
+	return l.named(comp)
+}
+
+func (l *layout) kubernetesProgram(dir, name string) (path, subcommand string) {
+	if dir == "" {
+		return l.opts.LocalPath, name
+	}
+	return filepath.Join(dir, name), ""
 }
 
 // named adds what follows from the component's name.
@@ -65,7 +78,7 @@ func (l *layout) etcd() *component {
 }
 
 func (l *layout) apiServer() *component {
-	return l.local(&component{
+	return l.kubernetes(&component{
 		name:      APIServer,
 		listeners: []string{portAPIServer},
 		prepare:   l.writeKubeconfigs,
@@ -78,26 +91,26 @@ func (l *layout) apiServer() *component {
 			}
 			return l.grant(ctx, client)
 		},
-	}, "kube-apiserver")
+	})
 }
 
 func (l *layout) controllerManager() *component {
-	return l.local(&component{
+	return l.kubernetes(&component{
 		name:      ControllerManager,
 		listeners: []string{portControllerManager},
 		args:      l.controllerManagerArgs,
 		ready:     l.serverProbe(portControllerManager, "/healthz", l.keys.ClusterCA, pki.Pair{}),
-	}, "kube-controller-manager")
+	})
 }
 
 func (l *layout) scheduler() *component {
-	return l.local(&component{
+	return l.kubernetes(&component{
 		name:      Scheduler,
 		listeners: []string{portScheduler},
 		prepare:   l.writeSchedulerConfig,
 		args:      l.schedulerArgs,
 		ready:     l.serverProbe(portScheduler, "/readyz", l.keys.ClusterCA, pki.Pair{}),
-	}, "kube-scheduler")
+	})
 }
 
 func (l *layout) node() *component {

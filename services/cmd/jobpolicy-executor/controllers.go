@@ -13,6 +13,7 @@ import (
 
 	"jobpolicy.dev/engine/zone"
 	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/apiserver"
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/cronjob"
 	"jobpolicy.dev/executor/shadow"
@@ -94,6 +95,7 @@ type controllers struct {
 	// a restart of the executor nor another replica would help.
 	second probes.Check
 	crons  page.CronJobs // nil without that controller
+	server *apiserver.Server
 	// standBy fills the pod cache before Run; nil: Run fills it.
 	standBy func(ctx context.Context, start func(func()))
 }
@@ -140,8 +142,10 @@ func (o *options) newControllers(client *clients, jobs *executor.Executor, d dec
 	return c, nil
 }
 
-// Run runs all controllers until ctx ends, or one of them ends.
+// Run runs all controllers until ctx ends, or one of them ends. With an election, it is a term
+// as the leader.
 func (c *controllers) Run(ctx context.Context) error {
+	c.server.Ask()
 	group, running := errgroup.WithContext(ctx)
 	for _, run := range c.run {
 		group.Go(func() error {

@@ -14,8 +14,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 
 	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/apiserver"
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/leaderelection"
 	"jobpolicy.dev/executor/limit"
@@ -74,7 +76,13 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	}
 	var all *controllers
 	alive := newLiveness(registry, func() error { return all.Ready() }, election, log)
-	client, err := newClients(api, alive)
+	server, err := apiserver.New(apiserver.Config{
+		Gangs: o.jobs.gates.workloadWithJob, TypesMinor: apiserver.TypesMinor(), Registerer: registry, Logger: log,
+	})
+	if err != nil {
+		return err
+	}
+	client, err := newClients(api, alive.CountRequests, server.Transport)
 	if err != nil {
 		return err
 	}
@@ -93,16 +101,18 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	defer func() { err = closeLog(err) }()
 	shared := o.shared(client, seen)
 	shared.DecisionLog = decisions
-	jobs, err := o.newExecutor(shared, engine.decider, report)
+	jobs, err := o.newExecutor(shared, engine.decider, server, report)
 	if err != nil {
 		return err
 	}
 	if all, err = o.newControllers(client, jobs, engine.decider, shared, report); err != nil {
 		return err
 	}
+	all.server = server
 	work, ready := lead(election, all, alive)
 	go alive.Run(following)
-	checks := []probes.Check{ready, engine.check, engine.certificate, all.second}
+	go server.Run(following, client.Discovery())
+	checks := []probes.Check{ready, {Name: "api-server", Run: server.Ready, Note: server.Note}, engine.check, engine.certificate, all.second}
 	all.pages["GET "+page.Path] = page.New(page.Config{Jobs: jobs, CronJobs: all.crons, Gatherer: registry, Checks: checks})
 	web := probes.New(probes.Config{
 		Gatherer: registry, Logger: log, Profiling: o.profiling, Ready: checks, Alive: []probes.Check{alive.Check()}, Debug: all.pages,
@@ -150,10 +160,10 @@ type clients struct {
 	secrets kubernetes.Interface
 }
 
-func newClients(api *rest.Config, alive *liveness.Watch) (*clients, error) {
-	counted := rest.CopyConfig(api)
-	counted.Wrap(alive.CountRequests)
-	client, err := kubeclient.New(counted)
+func newClients(api *rest.Config, wrap ...transport.WrapperFunc) (*clients, error) {
+	wrapped := rest.CopyConfig(api)
+	wrapped.Wrap(transport.Wrappers(wrap...))
+	client, err := kubeclient.New(wrapped)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +190,7 @@ func (o *options) shared(client *clients, t controller.Telemetry) controller.Con
 // wrapDecider is set by a test.
 var wrapDecider func(executor.Decider) executor.Decider
 
-func (o *options) newExecutor(shared controller.Config, d executor.Decider, report *shadow.Report) (*executor.Executor, error) {
+func (o *options) newExecutor(shared controller.Config, d executor.Decider, server *apiserver.Server, report *shadow.Report) (*executor.Executor, error) {
 	shared.Workers = o.jobs.concurrentSyncs
 	if wrapDecider != nil {
 		d = wrapDecider(d)
@@ -188,9 +198,9 @@ func (o *options) newExecutor(shared controller.Config, d executor.Decider, repo
 	asked := jobmetrics.NewRejections(d)
 	jobs, err := executor.New(executor.Config{
 		Config:  shared,
-		Decider: asked,
-		Shadow:  report,
-		Writes:  limit.Config{PerJob: jobWrites(o.kube.QPS), Alone: loneJobWrites(o.kube.QPS)},
+		Decider: asked, APIServer: server,
+		Shadow: report,
+		Writes: limit.Config{PerJob: jobWrites(o.kube.QPS), Alone: loneJobWrites(o.kube.QPS)},
 		Settings: &jobpolicyv1.Settings{
 			PodFailureBackoff:      durationpb.New(o.jobs.podFailureBackoff),
 			MaxPodFailureBackoff:   durationpb.New(o.jobs.maxPodFailureBackoff),

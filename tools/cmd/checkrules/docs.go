@@ -16,9 +16,9 @@ import (
 var (
 	modulePin     = regexp.MustCompile(`([a-z0-9.-]+\.[a-z]+(?:/[A-Za-z0-9._-]+)*)@(v\d[0-9A-Za-z.+-]*[0-9A-Za-z])`)
 	goNeeded      = regexp.MustCompile(`\bGo (1\.\d+(?:\.\d+)?) or newer`)
-	clusterNeeded = regexp.MustCompile(`Kubernetes v(1\.\d+) or newer`)
-	clusterTested = regexp.MustCompile(`tested (?:is|on) v(1\.\d+)`)
-	chartNeeds    = regexp.MustCompile(`(?m)^kubeVersion: ">=(1\.\d+)\.0-0"$`)
+	clusterNeeded = regexp.MustCompile(`Kubernetes v(1\.\d+) (?:or newer|to v)`)
+	clusterTested = regexp.MustCompile(`(?:tested (?:is|on) |Kubernetes v1\.\d+ to )v(1\.\d+)`)
+	chartNeeds    = regexp.MustCompile(`(?m)^kubeVersion: ">=(1\.\d+)\.0-0(?: <1\.\d+\.0-0)?"$`)
 	released      = regexp.MustCompile(`(?m)^## (v\S+)`)
 )
 

@@ -29,6 +29,7 @@ func runDemo(args []string, stdout, stderr io.Writer) error {
 		return err
 	})
 	flags.StringVar(&opts.BinDir, "bin-dir", "", "`directory` of jobpolicy-engine and jobpolicy-executor (default: that of this executable)")
+	flags.StringVar(&opts.KubernetesDir, "kubernetes-dir", "", kubernetesDirUsage)
 	flags.StringVar(&opts.RecordDir, "record", "", "`directory` for what the API server shows of each Job midway and at its end, for the tests of kubectl jobpolicy")
 	flags.DurationVar(&opts.Timeout, "timeout", 10*time.Minute, "how long the Jobs may take")
 	if err := parseFlags(flags, args); err != nil {

@@ -29,6 +29,8 @@ type upFlags struct {
 	nodeBinDir string
 	images     []string
 
+	kubernetesDir string
+
 	withoutEngine   bool
 	withoutExecutor bool
 }
@@ -85,6 +87,7 @@ func parseUpFlags(args []string, stderr io.Writer) (upFlags, error) {
 		f.node, err = nodeKind(kind)
 		return err
 	})
+	flags.StringVar(&f.kubernetesDir, "kubernetes-dir", "", kubernetesDirUsage)
 	flags.StringVar(&f.nodeBinDir, "node-bin-dir", "", "`directory` of the programs of --node=containers (default: node in that of this executable)")
 	flags.Func("image", "`file` with container images to load, for --node=containers; repeatable", func(file string) error {
 		f.images = append(f.images, file)
@@ -98,6 +101,9 @@ func parseUpFlags(args []string, stderr io.Writer) (upFlags, error) {
 		"do not start the executor, so that you can run one by hand")
 	return f, parseFlags(flags, args)
 }
+
+// kubernetesDirUsage describes the flag --kubernetes-dir.
+const kubernetesDirUsage = "`directory` of kube-apiserver, kube-controller-manager and kube-scheduler of another version (deploy/local/build-version.sh builds some)"
 
 // nodeUsage describes the flag --node.
 const nodeUsage = "what runs the pods: `processes` of this machine (the default), or containers (needs root and make build-node)"
@@ -130,6 +136,7 @@ func (f upFlags) options() (cluster.Options, error) {
 		ExtraArgs:       f.args,
 		Node:            f.node,
 		NodeBinDir:      f.nodeBinDir,
+		KubernetesDir:   f.kubernetesDir,
 		Images:          f.images,
 		WithoutEngine:   f.withoutEngine,
 		WithoutExecutor: f.withoutExecutor,

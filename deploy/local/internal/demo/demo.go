@@ -23,6 +23,8 @@ type Options struct {
 	BinDir string
 	// StateDir is the control plane's directory; it is removed at the end.
 	StateDir string
+	// KubernetesDir holds servers of another version, as cluster.Options has it.
+	KubernetesDir string
 	// Node runs the pods.
 	Node cluster.NodeKind
 	// ExamplesDir holds the manifests.
@@ -87,6 +89,8 @@ func clusterOptions(opts Options, environment []string) cluster.Options {
 		Node:         opts.Node,
 		CrashBackoff: time.Second,
 		ExtraArgs:    extra,
+
+		KubernetesDir: opts.KubernetesDir,
 	}
 }
 
