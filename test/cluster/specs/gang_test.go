@@ -13,8 +13,8 @@ func TestKubernetesSpecOfGangs(t *testing.T) {
 	const gates = "GenericWorkload,WorkloadWithJob"
 	plane := controlplane.Start(t, cluster.Options{
 		ExtraArgs: map[string][]string{
-			cluster.APIServer: {"--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1beta1=true"},
-			cluster.Scheduler: {"--feature-gates=GenericWorkload=true,GangScheduling=true"},
+			cluster.APIServer: {"--feature-gates=GenericWorkload=true,WorkloadWithJob=true", "--runtime-config=scheduling.k8s.io/v1beta1=true"},
+			cluster.Scheduler: {"--feature-gates=GenericWorkload=true,WorkloadWithJob=true"},
 			cluster.Executor:  {"--feature-gates=WorkloadWithJob=true"},
 		},
 	})
