@@ -221,6 +221,18 @@ ScaleIOVolumeSource.system           required
 ScaleIOVolumeSource.volumeName       required
 StorageOSVolumeSource.volumeName     required label
 StorageOSVolumeSource.volumeNamespace label
+PodSchedulingGroup                   one
+PodSchedulingGroup.podGroupName      subdomain
+JobSchedulingConfiguration.resourceClaims max=4 unique=name
+WorkloadPodGroupSchedulingPolicy     one
+WorkloadPodGroupGangSchedulingPolicy.minCount 1..2147483647
+WorkloadPodGroupSchedulingConstraints.topology max=1
+TopologyConstraint.key               required qualified
+WorkloadPodGroupDisruptionMode       one
+WorkloadPodGroupResourceClaim        one=resourceClaimName|resourceClaimTemplateName
+WorkloadPodGroupResourceClaim.name   required label
+WorkloadPodGroupResourceClaim.resourceClaimName subdomain
+WorkloadPodGroupResourceClaim.resourceClaimTemplateName subdomain
 `
 
 // A fieldRule is a line of podFields.
