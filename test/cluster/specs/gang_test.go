@@ -7,7 +7,7 @@ import (
 	"jobpolicy.dev/test/controlplane"
 )
 
-// The spec of gangs needs feature gates that are off by default. It needs no containers, so that a cluster that runs
+// The specs of gangs need feature gates that are off by default. They need no containers, so that a cluster that runs
 // processes, with these gates, is enough.
 func TestKubernetesSpecOfGangs(t *testing.T) {
 	const gates = "GenericWorkload,WorkloadWithJob"
@@ -18,5 +18,5 @@ func TestKubernetesSpecOfGangs(t *testing.T) {
 			cluster.Executor:  {"--feature-gates=WorkloadWithJob=true"},
 		},
 	})
-	runSpecs(t, "--kubeconfig", plane.Kubeconfig(), "--feature-gates", gates, "--focus", "gang-eligible")
+	runSpecs(t, "--kubeconfig", plane.Kubeconfig(), "--feature-gates", gates, "--focus", "Workload and PodGroup")
 }
