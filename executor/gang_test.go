@@ -198,8 +198,7 @@ func TestWhatThereIsOfAGangIsUsed(t *testing.T) {
 			wantGroup: ownGroup, want: after("create workloads", "create podgroups"),
 		},
 		"a Workload that the Job does not control, and its name": {
-			objects:   []runtime.Object{aWorkload(ownWorkload, func(w *schedulingv1beta1.Workload) { w.OwnerReferences = nil })},
-			wantGroup: "none", want: after("create workloads"),
+			objects: []runtime.Object{aWorkload(ownWorkload, func(w *schedulingv1beta1.Workload) { w.OwnerReferences = nil })}, wantGroup: "none", want: after("create workloads"),
 		},
 		"two Workloads": {objects: []runtime.Object{aWorkload("theirs"), aWorkload("another")}, wantGroup: "none", want: pods},
 		"a PodGroup that the Job does not control": {
