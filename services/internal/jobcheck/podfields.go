@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// podFields says what the API server (v1.36) asks of single fields of a pod template. A line
-// names a type of core/v1 and a field, and then, in any order:
+// podFields says what the API server (v1.37) asks of single fields of a pod template and of spec.scheduling. A line
+// names a type of the API and a field, and then, in any order:
 //
 //	required   the field must not be empty, and has no default
 //	A|B        it is one of these words
