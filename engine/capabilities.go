@@ -15,7 +15,7 @@ func Capabilities() []jobpolicyv1.Capability {
 		jobpolicyv1.Capability_CAPABILITY_POD_FAILURE_POLICY,
 		jobpolicyv1.Capability_CAPABILITY_SUCCESS_POLICY,
 		jobpolicyv1.Capability_CAPABILITY_POD_REPLACEMENT_POLICY,
-		jobpolicyv1.Capability_CAPABILITY_GANG_SCHEDULING,
+		jobpolicyv1.Capability_CAPABILITY_POD_GROUPS,
 		jobpolicyv1.Capability_CAPABILITY_CHECK_JOB_STATUS,
 		jobpolicyv1.Capability_CAPABILITY_TTL_AFTER_FINISHED,
 		jobpolicyv1.Capability_CAPABILITY_CRON_JOB,

@@ -37,6 +37,7 @@ func decide(s *snapshot) *jobpolicyv1.DecideJobResponse {
 	}
 	l := keepLedger(s, t, v, deletions)
 	p := planCreations(s, t, deletions, l)
+	p.gang = planGang(s, t, v, p)
 	pub := publish(s, t, v, p, l)
 	d := deliver(s, v, p, l, pub)
 	return assemble(s, v, p, l, d, explain(s, t, v, answers, p))
@@ -48,7 +49,7 @@ func assemble(s *snapshot, v verdict, p plan, l ledger, d delivery, e *jobpolicy
 	e.Waits = waiting
 	resp := &jobpolicyv1.DecideJobResponse{
 		Disposition:       jobpolicyv1.Disposition_DISPOSITION_SETTLED,
-		Gang:              planGang(s, v, p),
+		Gang:              p.gang,
 		Create:            p.create,
 		Delete:            deletePods(p),
 		Release:           d.release,
@@ -60,7 +61,7 @@ func assemble(s *snapshot, v verdict, p plan, l ledger, d delivery, e *jobpolicy
 	if !sameStatus(d.status, s.status) {
 		resp.Status = d.status
 	}
-	if resp.Gang != nil || resp.Create != nil || len(resp.Delete) > 0 || resp.Status != nil || len(resp.Release) > 0 {
+	if (resp.Gang != nil && isNewJob(s)) || resp.Create != nil || len(resp.Delete) > 0 || resp.Status != nil || len(resp.Release) > 0 {
 		resp.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
 	}
 	resp.FollowUp = followUp(s, resp, l)

@@ -42,8 +42,8 @@ func jobFacts(s *snapshot, t tally, p plan) *jobpolicyv1.JobFacts {
 // summarize says in one sentence what is decided and why.
 func summarize(s *snapshot, v verdict, p plan, resp *jobpolicyv1.DecideJobResponse) string {
 	parts := []string{headline(s, v, p, resp)}
-	if g := resp.GetGang(); g != nil {
-		parts = append(parts, gangText(g))
+	if g := resp.GetGang(); g != nil && resp.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_APPLY {
+		parts = append(parts, gangText(s.noun, g))
 	}
 	if n := len(resp.GetDelete()); n > 0 {
 		parts = append(parts, fmt.Sprintf("delete %ss: %d", s.noun, n))
@@ -57,11 +57,18 @@ func summarize(s *snapshot, v verdict, p plan, resp *jobpolicyv1.DecideJobRespon
 	return strings.Join(parts, "; ")
 }
 
-func gangText(g *jobpolicyv1.Gang) string {
-	if g.GetMayCreate() {
-		return fmt.Sprintf("gang of at least %d", g.GetMinCount())
+func gangText(noun string, g *jobpolicyv1.Gang) string {
+	text := fmt.Sprintf("gang of at least %d", g.GetMinCount())
+	switch {
+	case g.TemplateName != nil:
+		text = fmt.Sprintf("%s group of the template %q of the Job's controller", noun, g.GetTemplateName())
+	case g.GetMinCount() == 0:
+		text = fmt.Sprintf("%s group without a gang", noun)
 	}
-	return fmt.Sprintf("gang of at least %d, if the Job already has one", g.GetMinCount())
+	if g.GetMayCreate() {
+		return text
+	}
+	return text + ", if the Job already has one"
 }
 
 func headline(s *snapshot, v verdict, p plan, resp *jobpolicyv1.DecideJobResponse) string {

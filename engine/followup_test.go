@@ -60,7 +60,7 @@ func TestADecisionSaysWhenToAskAgain(t *testing.T) {
 		"rows are needed":                          {"job completions=3 suspend=true\npods active=3", "UNSPECIFIED"},
 		"a pod is left with its finalizer":         {"job completions=3\nstatus start=0s\ncondition Complete\nfinished a phase=Succeeded", "AT_ONCE"},
 		"the Job itself is deleted":                {"job completions=3 ttlSecondsAfterFinished=0\nnow 2s\nstatus start=0s\ncondition Complete", "NONE"},
-		"pods are created, and their gang is made": {"job mode=Indexed completions=3 parallelism=3\nsettings gang=true maxChanges=20", "NONE"},
+		"pods are created, and their gang is made": {"job mode=Indexed completions=3 parallelism=3\nsettings groups=ALL maxChanges=20", "NONE"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -52,8 +52,8 @@ func drawSpec(t *rapid.T) *jobpolicyv1.JobSpec {
 	}
 	if indexed && rapid.Bool().Draw(t, "elastic") {
 		spec.Parallelism = spec.GetCompletions()
-		spec.HasSchedulingGroup = rapid.IntRange(0, 3).Draw(t, "grouped") == 0
 	}
+	drawScheduling(t, spec)
 	if rapid.IntRange(0, 5).Draw(t, "deadline") == 0 {
 		spec.ActiveDeadlineSeconds = proto.Int64(rapid.Int64Range(0, 300).Draw(t, "seconds"))
 	}
@@ -74,6 +74,20 @@ func drawSpec(t *rapid.T) *jobpolicyv1.JobSpec {
 		}}}
 	}
 	return spec
+}
+
+func drawScheduling(t *rapid.T, spec *jobpolicyv1.JobSpec) {
+	spec.HasSchedulingGroup = rapid.IntRange(0, 7).Draw(t, "grouped") == 0
+	spec.Controlled = rapid.IntRange(0, 3).Draw(t, "controlled") == 0
+	if rapid.IntRange(0, 3).Draw(t, "delegated") == 0 {
+		spec.GroupTemplateName = proto.String("workers")
+	}
+	if rapid.Bool().Draw(t, "declared") {
+		spec.Scheduling = &jobpolicyv1.JobScheduling{Policy: rapid.SampledFrom([]jobpolicyv1.SchedulingPolicy{0, 1, 2, 2, 2}).Draw(t, "policy")}
+	}
+	if spec.Scheduling != nil && rapid.Bool().Draw(t, "has minCount") {
+		spec.Scheduling.MinCount = proto.Int32(rapid.Int32Range(1, 7).Draw(t, "minCount"))
+	}
 }
 
 func drawFailurePolicy(t *rapid.T, perIndex bool) *jobpolicyv1.PodFailurePolicy {

@@ -21,6 +21,8 @@ type plan struct {
 	// wanted is how many pods should be active; nil if the plan does not depend on that.
 	wanted *int32
 	waits  []*jobpolicyv1.Wait
+	// gang is the group of the pods; nil: none.
+	gang *jobpolicyv1.Gang
 	// needs is not empty if the plan cannot be made without more data.
 	needs []jobpolicyv1.Requirement
 	// mayCreate says that the Job runs and that the plan deletes no pod: one decision

@@ -48,7 +48,7 @@ func (p *promises) expect(ok bool, format string, args ...any) {
 
 func (p *promises) disposition() {
 	r := p.resp
-	acts := r.GetGang() != nil || r.GetCreate() != nil || len(r.GetDelete()) > 0 || r.GetStatus() != nil || len(r.GetRelease()) > 0
+	acts := (r.GetGang() != nil && p.fresh()) || r.GetCreate() != nil || len(r.GetDelete()) > 0 || r.GetStatus() != nil || len(r.GetRelease()) > 0
 	p.expect(acts == (r.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_APPLY), "disposition %s, acts: %t", r.GetDisposition(), acts)
 	incomplete := r.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE
 	p.expect(incomplete == (len(r.GetRequirements()) > 0), "disposition %s with requirements %v", r.GetDisposition(), r.GetRequirements())
@@ -117,21 +117,43 @@ func (p *promises) deleting() bool {
 	return p.req.GetSpec().GetDeleting() || p.req.GetNamespaceDeleting()
 }
 
+// fresh reports whether nothing shows that the Job has begun.
+func (p *promises) fresh() bool {
+	st := p.req.GetStatus()
+	begun := st.GetStartTime() != nil || st.GetSucceeded()+st.GetFailed() > 0 || len(st.GetUncounted().GetSucceeded())+len(st.GetUncounted().GetFailed()) > 0 ||
+		!indexes(st.GetCompletedIndexes()).Empty() ||
+		slices.ContainsFunc(st.GetConditions(), func(c *jobpolicyv1.JobCondition) bool { return c.GetType() == "Suspended" })
+	return !begun && p.podless()
+}
+
+func (p *promises) podless() bool {
+	pods := p.req.GetPods()
+	return pods.GetActive()+pods.GetTerminating()+p.req.GetInFlight().GetCreates() == 0 && len(p.req.GetUnaccountedPods()) == 0 && p.req.GetUnlistedPods() == nil
+}
+
 func (p *promises) gang() {
-	spec, st := p.req.GetSpec(), p.req.GetStatus()
-	shaped := spec.GetCompletionMode() == jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED && spec.GetParallelism() > 1 &&
-		spec.GetCompletions() == spec.GetParallelism() && !spec.GetHasSchedulingGroup()
-	together := shaped && p.req.GetSettings().GetGangScheduling()
-	g := p.resp.GetGang()
+	spec, groups, g := p.req.GetSpec(), p.req.GetSettings().GetPodGroups(), p.resp.GetGang()
+	delegated := spec.GetControlled() && spec.GroupTemplateName != nil
+	declared := !spec.GetControlled() && (groups == jobpolicyv1.PodGroups_POD_GROUPS_ALL || spec.GetScheduling() != nil)
+	grouped := groups != 0 && !spec.GetHasSchedulingGroup() && (delegated || declared)
 	if g == nil {
-		p.expect(!together || p.resp.GetCreate() == nil, "creates pods of a gang without saying so")
+		p.expect(!grouped || p.resp.GetCreate() == nil, "creates pods of a group without saying so")
 		return
 	}
-	p.expect(together && !p.deleting(), "a gang of %d for a Job that is none", g.GetMinCount())
-	p.expect(g.GetMinCount() == spec.GetParallelism(), "a gang of %d", g.GetMinCount())
-	p.expect(g.GetMayCreate() || p.resp.GetCreate() != nil, "a gang for no pods")
-	begun := st.GetStartTime() != nil || st.GetSucceeded()+st.GetFailed() > 0 || p.req.GetPods().GetActive() > 0 || len(p.req.GetUnaccountedPods()) > 0
-	p.expect(!g.GetMayCreate() || !begun, "a gang begins for a Job that has begun")
+	p.expect(grouped && !p.deleting() && p.resp.GetVerdict() == nil, "a group for a Job that has none: %v", g)
+	p.expect((g.TemplateName != nil) == delegated, "template name %v of a Job that is delegated: %t", g.TemplateName, delegated)
+	p.expect(g.GetMayCreate() == p.fresh() || delegated && g.GetMayCreate() == p.podless(), "a group may be created: %t", g.GetMayCreate())
+	p.expect(g.GetMinCount() <= g.GetMaxCount(), "a gang of %d to %d", g.GetMinCount(), g.GetMaxCount())
+	gang := spec.GetScheduling().GetPolicy() == jobpolicyv1.SchedulingPolicy_SCHEDULING_POLICY_GANG
+	p.expect((g.GetMinCount() > 0) == (gang || delegated), "a gang of %d; declared: %t", g.GetMinCount(), gang)
+	if c := p.resp.GetCreate(); c != nil {
+		p.expect(g.GetMaxCount() == g.GetMinCount(), "creates pods of a gang of %d to %d", g.GetMinCount(), g.GetMaxCount())
+		most := max(1, spec.GetParallelism())
+		if spec.Completions != nil {
+			most = max(1, min(most, spec.GetCompletions()-p.resp.GetExplanation().GetFacts().GetSucceeded()))
+		}
+		p.expect(g.GetMinCount() <= most, "a gang of %d of which %d can run", g.GetMinCount(), most)
+	}
 }
 
 func (p *promises) deletion() {

@@ -110,6 +110,13 @@ func (s *scene) spec(args []datadriven.CmdArg) error {
 		"mode":                    func(v value) { spec.CompletionMode = jobpolicyv1.CompletionMode(v.enum(spec.CompletionMode)) },
 		"restartPolicy":           func(v value) { spec.RestartPolicy = jobpolicyv1.RestartPolicy(v.enum(spec.RestartPolicy)) },
 		"hasSchedulingGroup":      func(v value) { spec.HasSchedulingGroup = v.bool() },
+		"controlled":              func(v value) { spec.Controlled = v.bool() },
+		"groupTemplate":           func(v value) { spec.GroupTemplateName = proto.String(v.text) },
+		"policy": func(v value) {
+			spec.Scheduling = &jobpolicyv1.JobScheduling{}
+			spec.Scheduling.Policy = jobpolicyv1.SchedulingPolicy(v.enum(spec.Scheduling.Policy))
+		},
+		"minCount": func(v value) { spec.Scheduling.MinCount = proto.Int32(v.int32()) },
 		"podReplacementPolicy": func(v value) {
 			spec.PodReplacementPolicy = jobpolicyv1.PodReplacementPolicy(v.enum(spec.PodReplacementPolicy))
 		},
@@ -365,7 +372,7 @@ func (s *scene) settings(args []datadriven.CmdArg) error {
 		"maxChanges":    func(v value) { set.MaxPodChanges = v.int32() },
 		"keepStartTime": func(v value) { set.KeepStartTimeOnSuspend = v.bool() },
 		"atomicRelease": func(v value) { set.AtomicRelease = v.bool() },
-		"gang":          func(v value) { set.GangScheduling = v.bool() },
+		"groups":        func(v value) { set.PodGroups = jobpolicyv1.PodGroups(v.enum(set.PodGroups)) },
 	})
 }
 

@@ -40,6 +40,7 @@ var upstreamBugs = map[string]struct{ happened, scenario string }{
 	"134521": {"resuming a Job removed its start time, which is refused, for ever", "suspend_resume"},
 	"139281": {"the spec of a suspended Job could not change before its condition was written", "suspend_more"},
 	"139428": {"during a retry delay active was 0 below ready, which is refused", "creation_inflight"},
+	"142330": {"a gang never replaced a failed pod, because pods that had ended counted for its minimum", "gang_size"},
 	"142142": {"a Job recreated under its name got no pods for minutes", "recreated_job"},
 }
 

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"math"
+
 	"jobpolicy.dev/engine/annotation"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -17,6 +19,10 @@ func (c *checker) spec(spec *jobpolicyv1.JobSpec) {
 	c.notNegative("spec.active_deadline_seconds", spec.GetActiveDeadlineSeconds())
 	c.notNegative("spec.ttl_seconds_after_finished", int64(spec.GetTtlSecondsAfterFinished()))
 	c.annotations("spec.annotations", spec.GetAnnotations())
+	c.bytesBetween("spec.group_template_name", spec.GetGroupTemplateName(), 0, annotation.MaxValueBytes)
+	if scheduling := spec.GetScheduling(); scheduling != nil && scheduling.MinCount != nil {
+		c.between("spec.scheduling.min_count", int64(scheduling.GetMinCount()), 1, math.MaxInt32)
+	}
 	c.specCombinations(spec)
 	c.within("spec.pod_failure_policy")
 	c.failurePolicy(spec.GetPodFailurePolicy(), spec.BackoffLimitPerIndex != nil)

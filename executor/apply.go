@@ -23,6 +23,9 @@ var (
 	errCreation = errors.New("pods not created")
 	// errDeletion: not all pods were deleted, and deletion is backing off.
 	errDeletion = errors.New("pods not deleted")
+	// errGang: the group of the Job's pods was not changed, and its next change is backing off, with
+	// the creation of pods.
+	errGang = errors.New("pod group not changed")
 	// errRelease: some pods keep their finalizers, because the API server refused to remove
 	// them. Their releases are backing off.
 	errRelease = errors.New("finalizers not removed")
@@ -39,7 +42,9 @@ type applier struct {
 
 // stepFailed reports whether a decision was not carried out in full because of a step that
 // backs off now.
-func stepFailed(err error) bool { return errors.Is(err, errCreation) || errors.Is(err, errDeletion) }
+func stepFailed(err error) bool {
+	return errors.Is(err, errCreation) || errors.Is(err, errDeletion) || errors.Is(err, errGang)
+}
 
 // apply does what a decision says, and says when to reconcile the Job again.
 func (a *applier) apply(ctx context.Context, s *state.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) (controller.Result, error) {
@@ -48,12 +53,18 @@ func (a *applier) apply(ctx context.Context, s *state.Job, calls *api.Pods, snap
 		if !snap.deferred() {
 			s.Refusals.Over(writes.CreatePod, writes.DeletePod, writes.UpdateStatus)
 		}
+		if _, err := a.group(ctx, s, snap, d); err != nil {
+			err = a.backOff(ctx, s, state.Create, snap.job, errGang, err)
+			return sooner(controller.Result{RequeueAfter: requeue}, untilCreate(s)), err
+		}
 		return sooner(controller.Result{RequeueAfter: requeue}, a.cfg.regrowth(s, snap)), nil
 	}
 	err := a.carryOut(ctx, s, calls, snap, d)
 	switch {
 	case errors.Is(err, errUnseen):
 		return controller.Result{Requeue: true}, nil
+	case errors.Is(err, errGang):
+		return sooner(a.cfg.followUp(s, d, requeue), untilCreate(s)), err
 	case stepFailed(err):
 		return controller.Result{Requeue: true}, err
 	case err != nil && !errors.Is(err, errRelease):
@@ -62,20 +73,25 @@ func (a *applier) apply(ctx context.Context, s *state.Job, calls *api.Pods, snap
 	return a.cfg.followUp(s, d, requeue), err
 }
 
+// untilCreate is how long the creation of pods backs off, at least 1 ns.
+func untilCreate(s *state.Job) time.Duration {
+	return max(1, time.Until(s.Backoffs.Until(state.Create)))
+}
+
 // carryOut carries out a decision in the contract's order: gang, create or delete, status,
 // release, events. It stops at the first step that does not succeed in full. The next
 // snapshot contains what succeeded.
 func (a *applier) carryOut(ctx context.Context, s *state.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) error {
-	podGroup, err := a.gangs.Ensure(ctx, &s.Refusals, snap.job, d.GetGang())
-	if err != nil && d.GetGang().GetMayCreate() {
-		// A status would say that the Job has begun. After that, its gang could not be
+	podGroup, gangErr := a.group(ctx, s, snap, d)
+	if gangErr != nil && d.GetGang().GetMayCreate() && d.GetGang().TemplateName == nil && !errors.Is(gangErr, gang.ErrWait) {
+		// A status would say that the Job has begun. After that, its group could not be
 		// created any more.
-		return fmt.Errorf("gang: %w", err)
+		return fmt.Errorf("gang: %w", gangErr)
 	}
-	if err == nil {
-		err = a.createPods(ctx, s, calls, snap, d, podGroup)
+	if gangErr != nil && d.GetCreate() != nil {
+		return a.backOff(ctx, s, state.Create, snap.job, errCreation, gangErr)
 	}
-	switch {
+	switch err := a.createPods(ctx, s, calls, snap, d, podGroup); {
 	case errors.Is(err, errUnseen):
 		return err // The next reconcile lists the pods.
 	case err != nil:
@@ -100,7 +116,20 @@ func (a *applier) carryOut(ctx context.Context, s *state.Job, calls *api.Pods, s
 	if err != nil {
 		return fmt.Errorf("releasing finalizers: %w", err)
 	}
+	if gangErr != nil {
+		return a.backOff(ctx, s, state.Create, snap.job, errGang, gangErr)
+	}
 	return nil
+}
+
+// group makes the group of the Job's pods as the decision has it, and returns its name. While the creation
+// of pods is backing off, and the decision creates none, it does nothing.
+func (a *applier) group(ctx context.Context, s *state.Job, snap snapshot, d *jobpolicyv1.DecideJobResponse) (podGroup string, err error) {
+	creates := d.GetCreate() != nil
+	if !creates && !d.GetGang().GetMayCreate() && time.Now().Before(s.Backoffs.Until(state.Create)) {
+		return "", nil
+	}
+	return a.gangs.Ensure(ctx, &s.Refusals, snap.job, d.GetGang(), creates)
 }
 
 // backOff starts the backoff of a step. It returns an error that wraps failed, which says what

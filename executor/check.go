@@ -52,13 +52,16 @@ func checkDelete(decision *jobpolicyv1.DecideJobResponse) error {
 }
 
 func (d *decider) checkGang(decision *jobpolicyv1.DecideJobResponse) error {
+	gang := decision.GetGang()
 	switch {
-	case decision.GetGang() == nil:
+	case gang == nil:
 		return nil
-	case !d.cfg.Settings.GetGangScheduling():
-		return wrong("gang", "is set, want none: gangs were not asked for")
-	case decision.GetGang().GetMinCount() < 2:
-		return wrong("gang.min_count", "is %d, want 2 or more", decision.GetGang().GetMinCount())
+	case d.cfg.Settings.GetPodGroups() == jobpolicyv1.PodGroups_POD_GROUPS_UNSPECIFIED:
+		return wrong("gang", "is set, want none: groups were not asked for")
+	case gang.GetMinCount() < 0 || gang.GetMaxCount() < gang.GetMinCount():
+		return wrong("gang.min_count", "is %d, and max_count %d, want 0 or more, and max_count no less", gang.GetMinCount(), gang.GetMaxCount())
+	case gang.TemplateName != nil && gang.GetMinCount() == 0:
+		return wrong("gang.min_count", "is 0, want 1 or more with template_name")
 	}
 	return nil
 }

@@ -44,9 +44,9 @@ type Config struct {
 	// DefaultJobWrites, Alone DefaultLoneJobWrites.
 	Writes limit.Config
 
-	// Settings are sent to the engine with every request. With gang_scheduling, the executor
-	// creates a Workload and a PodGroup for each Job whose pods are of use only together. The
-	// API server must then serve scheduling.k8s.io/v1beta1; see APIServer.
+	// Settings are sent to the engine with every request. With pod_groups, the executor creates
+	// Workloads and PodGroups for Jobs. The API server must then serve scheduling.k8s.io/v1beta1;
+	// see APIServer.
 	// atomic_release must not be set, because the executor releases pods one by one. Default:
 	// the engine's defaults.
 	Settings *jobpolicyv1.Settings
@@ -78,7 +78,7 @@ type Config struct {
 	MissedReconcilesReportOnly bool
 	// Shadow collects the differences between the engine's decisions and what the built-in
 	// controller does with its Jobs. If it is set, the Executor only compares: it writes
-	// nothing, and ManagedBy, ReplaceBuiltin and Settings.GangScheduling have no effect.
+	// nothing, and ManagedBy, ReplaceBuiltin and Settings.PodGroups have no effect.
 	Shadow *shadow.Report
 }
 

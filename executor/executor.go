@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -21,6 +22,7 @@ import (
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/writes"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 // eventComponent is the source component of events. It is the built-in controller's, so
@@ -32,7 +34,7 @@ type Executor struct {
 	base     *controller.Controller
 	jobs     *state.Jobs
 	informer *informer.Set              // of Jobs
-	gangs    *gang.Gangs                // nil without Settings.GangScheduling.
+	gangs    *gang.Gangs                // nil without Settings.PodGroups.
 	second   *secondcontroller.Detector // nil in shadow mode.
 
 	podWatch   *podWatch
@@ -60,7 +62,7 @@ func New(cfg Config) (*Executor, error) {
 	if cfg.Shadow != nil {
 		comparer = cfg.Shadow.OnlyCompare(base, shadow.TypeJob)
 		cfg.Config = base.Config
-		cfg.Settings.GangScheduling = false
+		cfg.Settings.PodGroups = jobpolicyv1.PodGroups_POD_GROUPS_UNSPECIFIED
 	}
 	own, err := newJobMetrics(cfg.Registerer)
 	if err != nil {
@@ -76,7 +78,7 @@ func New(cfg Config) (*Executor, error) {
 			return nil, err
 		}
 	}
-	if cfg.Settings.GetGangScheduling() {
+	if cfg.Settings.GetPodGroups() != jobpolicyv1.PodGroups_POD_GROUPS_UNSPECIFIED {
 		e.gangs, err = gang.New(gang.Config{API: client, Server: cfg.APIServer, Namespaces: cfg.Namespaces, Recorder: base.Recorder, Logger: cfg.Logger})
 		if err != nil {
 			return nil, err
@@ -90,7 +92,7 @@ func New(cfg Config) (*Executor, error) {
 		return nil, err
 	}
 	e.build(&cfg, own, client, pods, comparer)
-	return e, e.addCaches()
+	return e, cmp.Or(e.watchWorkloads(), e.addCaches())
 }
 
 func (e *Executor) newJobInformer(cfg *Config) error {
@@ -153,6 +155,25 @@ func (e *Executor) addCaches() error {
 		e.base.AddCache(e.gangs.Run, e.gangs.Settled)
 	}
 	return nil
+}
+
+// watchWorkloads enqueues the Jobs that wait for a Workload, or follow that of their controller.
+func (e *Executor) watchWorkloads() error {
+	if e.gangs == nil {
+		return nil
+	}
+	if err := e.informer.AddIndexers(cache.Indexers{gang.DelegatingIndex: gang.ByDelegating}); err != nil {
+		return fmt.Errorf("job index: %w", err)
+	}
+	return e.gangs.OnWorkload(func(delegating, namespace, job string) {
+		jobs, _ := e.informer.In(namespace).GetIndexer().ByIndex(gang.DelegatingIndex, delegating)
+		if owner, found, _ := e.informer.Get(namespace, job); found {
+			jobs = append(jobs, owner)
+		}
+		for _, job := range jobs {
+			e.watcher.workloadSeen(job.(*batchv1.Job))
+		}
+	})
 }
 
 // trim is the transform of the Job informer. It removes only managed fields: creating pods

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,18 +27,25 @@ import (
 func gangJob(job *batchv1.Job) {
 	mode, n := batchv1.IndexedCompletion, int32(2)
 	job.Spec.CompletionMode, job.Spec.Parallelism, job.Spec.Completions = &mode, &n, &n
+	job.Spec.Template.Spec.PriorityClassName = "high"
+	job.Spec.Scheduling = &batchv1.JobSchedulingConfiguration{
+		SchedulingPolicy:      &schedulingv1alpha3.WorkloadPodGroupSchedulingPolicy{Gang: &schedulingv1alpha3.WorkloadPodGroupGangSchedulingPolicy{}},
+		SchedulingConstraints: &schedulingv1alpha3.WorkloadPodGroupSchedulingConstraints{Topology: []schedulingv1alpha3.TopologyConstraint{{Key: "zone"}}},
+		DisruptionMode:        &schedulingv1alpha3.WorkloadPodGroupDisruptionMode{All: &schedulingv1alpha3.WorkloadPodGroupAllDisruptionMode{}},
+		ResourceClaims:        []schedulingv1alpha3.WorkloadPodGroupResourceClaim{{Name: "gpu", ResourceClaimName: new("claim")}},
+	}
 }
 
 func gangConfig(s *server, decider Decider) Config {
 	cfg := testConfig(s, decider)
-	cfg.Settings = &jobpolicyv1.Settings{GangScheduling: true}
+	cfg.Settings = &jobpolicyv1.Settings{PodGroups: jobpolicyv1.PodGroups_POD_GROUPS_ALL}
 	return cfg
 }
 
 // gangDecision creates two pods of a gang.
 func gangDecision(mayCreate bool) *jobpolicyv1.DecideJobResponse {
 	return &jobpolicyv1.DecideJobResponse{
-		Gang:   &jobpolicyv1.Gang{MinCount: 2, MayCreate: mayCreate},
+		Gang:   &jobpolicyv1.Gang{MinCount: 2, MaxCount: 2, MayCreate: mayCreate},
 		Create: &jobpolicyv1.CreatePods{Count: 2, Indexes: &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 0, Last: 1}}}},
 		Status: &jobpolicyv1.JobStatus{Active: 2},
 	}
@@ -45,7 +53,8 @@ func gangDecision(mayCreate bool) *jobpolicyv1.DecideJobResponse {
 
 // aWorkload refers to the Job and is controlled by it, unless changed.
 func aWorkload(name string, change ...func(*schedulingv1beta1.Workload)) *schedulingv1beta1.Workload {
-	w := gang.NewWorkload(testJob(gangJob), 2)
+	w, err := gang.NewWorkload(testJob(gangJob), 2)
+	must(err)
 	w.Name, w.UID = name, types.UID("uid of "+name)
 	for _, f := range change {
 		f(w)
@@ -56,7 +65,9 @@ func aWorkload(name string, change ...func(*schedulingv1beta1.Workload)) *schedu
 // aPodGroup is of the Workload "theirs", and controlled by the Job, unless
 // changed.
 func aPodGroup(name string, change ...func(*schedulingv1beta1.PodGroup)) *schedulingv1beta1.PodGroup {
-	g := gang.NewPodGroup(testJob(gangJob), aWorkload("theirs"))
+	w := aWorkload("theirs")
+	g, err := gang.NewPodGroup(testJob(gangJob), w, w.Spec.PodGroupTemplates[0].Name)
+	must(err)
 	g.Name = name
 	for _, f := range change {
 		f(g)
@@ -96,7 +107,7 @@ func TestAGangIsMadeBeforeItsPods(t *testing.T) {
 	if got, want := s.AwaitEvent(t, "WorkloadCreated").Message, "Created Workload "+gang.WorkloadName(testJob())+" for Job job"; got != want {
 		t.Errorf("event %q, want %q", got, want)
 	}
-	if !decider.Requests()[0].GetSettings().GetGangScheduling() {
+	if decider.Requests()[0].GetSettings().GetPodGroups() == 0 {
 		t.Error("the engine is not told that gangs are wanted")
 	}
 }
@@ -106,13 +117,18 @@ func checkGang(t *testing.T, s *server, name string) {
 	yes := true
 	job := metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: testUID(1), Controller: &yes, BlockOwnerDeletion: &yes}
 	policy := schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: 2}}
+	constraints := &schedulingv1beta1.PodGroupSchedulingConstraints{Topology: []schedulingv1beta1.TopologyConstraint{{Key: "zone"}}}
+	mode := &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}}
+	claims := []schedulingv1beta1.PodGroupResourceClaim{{Name: "gpu", ResourceClaimName: new("claim")}}
 	w, err := s.SchedulingV1beta1().Workloads("ns").Get(t.Context(), gang.WorkloadName(testJob()), metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	wantSpec := schedulingv1beta1.WorkloadSpec{
-		ControllerRef:     &schedulingv1beta1.TypedLocalObjectReference{APIGroup: "batch", Kind: "Job", Name: "job"},
-		PodGroupTemplates: []schedulingv1beta1.PodGroupTemplate{{Name: "job-pgt-0", SchedulingPolicy: policy}},
+		ControllerRef: &schedulingv1beta1.TypedLocalObjectReference{APIGroup: "batch", Kind: "Job", Name: "job"},
+		PodGroupTemplates: []schedulingv1beta1.PodGroupTemplate{{
+			Name: "job-pgt-0", SchedulingPolicy: policy, PriorityClassName: "high", SchedulingConstraints: constraints, DisruptionMode: mode, ResourceClaims: claims,
+		}},
 	}
 	if diff := cmp.Diff(wantSpec, w.Spec) + cmp.Diff([]metav1.OwnerReference{job}, w.OwnerReferences); diff != "" {
 		t.Errorf("Workload (-want +got):\n%s", diff)
@@ -123,7 +139,7 @@ func checkGang(t *testing.T, s *server, name string) {
 	}
 	wantGroup := schedulingv1beta1.PodGroupSpec{
 		WorkloadRef:      &schedulingv1beta1.WorkloadReference{WorkloadName: w.Name, TemplateName: "job-pgt-0"},
-		SchedulingPolicy: policy,
+		SchedulingPolicy: policy, PriorityClassName: "high", SchedulingConstraints: constraints, DisruptionMode: mode, ResourceClaims: claims,
 	}
 	owners := []metav1.OwnerReference{job, {APIVersion: "scheduling.k8s.io/v1beta1", Kind: "Workload", Name: w.Name, UID: w.UID}}
 	if diff := cmp.Diff(wantGroup, g.Spec) + cmp.Diff(owners, g.OwnerReferences); diff != "" {
@@ -179,13 +195,15 @@ func TestWhatThereIsOfAGangIsUsed(t *testing.T) {
 		"no Workload, and the Job has begun": {begun: true, wantGroup: "none", want: pods},
 		"a Workload that the Job does not control": {
 			objects:   []runtime.Object{aWorkload("theirs", func(w *schedulingv1beta1.Workload) { w.OwnerReferences = nil })},
-			wantGroup: "none", want: pods,
+			wantGroup: ownGroup, want: after("create workloads", "create podgroups"),
 		},
-		"two Workloads":                     {objects: []runtime.Object{aWorkload("theirs"), aWorkload("another")}, wantGroup: "none", want: pods},
-		"a Workload with several templates": {objects: []runtime.Object{aWorkload("theirs", twoTemplates)}, wantGroup: "none", want: pods},
+		"a Workload that the Job does not control, and its name": {
+			objects: []runtime.Object{aWorkload(ownWorkload, func(w *schedulingv1beta1.Workload) { w.OwnerReferences = nil })}, wantGroup: "none", want: after("create workloads"),
+		},
+		"two Workloads": {objects: []runtime.Object{aWorkload("theirs"), aWorkload("another")}, wantGroup: "none", want: pods},
 		"a PodGroup that the Job does not control": {
 			objects:   []runtime.Object{aWorkload("theirs"), aPodGroup("group", func(g *schedulingv1beta1.PodGroup) { g.OwnerReferences = nil })},
-			wantGroup: "none", want: pods,
+			wantGroup: groupOfTheirs, want: after("create podgroups"),
 		},
 		"two PodGroups": {
 			objects:   []runtime.Object{aWorkload("theirs"), aPodGroup("group"), aPodGroup("another")},
@@ -217,6 +235,10 @@ func twoTemplates(w *schedulingv1beta1.Workload) {
 	second := w.Spec.PodGroupTemplates[0]
 	second.Name = "second"
 	w.Spec.PodGroupTemplates = append(w.Spec.PodGroupTemplates, second)
+}
+
+func ofThree(w *schedulingv1beta1.Workload) {
+	w.Spec.PodGroupTemplates[0].SchedulingPolicy.Gang.MinCount = 3
 }
 
 // hide keeps a resource out of caches; its objects can still be read.
@@ -291,7 +313,7 @@ func TestWithoutTheGateNothingIsReadOrMade(t *testing.T) {
 			t.Errorf("%s %s", action.GetVerb(), action.GetResource().Resource)
 		}
 	}
-	if decider.Requests()[0].GetSettings().GetGangScheduling() {
+	if decider.Requests()[0].GetSettings().GetPodGroups() != 0 {
 		t.Error("the engine is told that gangs are wanted")
 	}
 }
@@ -320,7 +342,7 @@ func TestAGangThatCannotBeReadIsNoGangless(t *testing.T) {
 		return true, nil, context.DeadlineExceeded
 	})
 	e := build(t, gangConfig(s, &script{}))
-	name, err := e.gangs.Ensure(t.Context(), nil, testJob(gangJob), &jobpolicyv1.Gang{MinCount: 2})
+	name, err := e.gangs.Ensure(t.Context(), nil, testJob(gangJob), &jobpolicyv1.Gang{MinCount: 2, MaxCount: 2}, true)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the group is %q, %v; want an error", name, err)
 	}
@@ -332,12 +354,64 @@ func TestAWorkloadDeletedBeforeItIsReadIsCreatedInAnotherTry(t *testing.T) {
 	s := newServer()
 	s.Failures["create workloads"] = fakes.FailFirst(1, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "workloads"}, ownWorkload))
 	e := build(t, gangConfig(s, &script{}))
-	want := &jobpolicyv1.Gang{MinCount: 2, MayCreate: true}
+	want := &jobpolicyv1.Gang{MinCount: 2, MaxCount: 2, MayCreate: true}
 	// api.ErrGone would say that the Job is gone.
-	if name, err := e.gangs.Ensure(t.Context(), nil, testJob(gangJob), want); err == nil || errors.Is(err, api.ErrGone) {
+	if name, err := e.gangs.Ensure(t.Context(), nil, testJob(gangJob), want, true); err == nil || errors.Is(err, api.ErrGone) {
 		t.Errorf("the group is %q, %v; want an error", name, err)
 	}
-	if name, err := e.gangs.Ensure(t.Context(), nil, testJob(gangJob), want); name != ownGroup || err != nil {
+	if name, err := e.gangs.Ensure(t.Context(), nil, testJob(gangJob), want, true); name != ownGroup || err != nil {
 		t.Errorf("the group in the next try is %q, %v; want %q", name, err, ownGroup)
+	}
+}
+
+// minCounts are the minimums of the gang in the Workload and in the PodGroup of these names.
+func (s *server) minCounts(t *testing.T, workload, group string) [2]int32 {
+	t.Helper()
+	w, err := s.SchedulingV1beta1().Workloads("ns").Get(t.Context(), workload, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := s.SchedulingV1beta1().PodGroups("ns").Get(t.Context(), group, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return [2]int32{w.Spec.PodGroupTemplates[0].SchedulingPolicy.Gang.MinCount, g.Spec.SchedulingPolicy.Gang.MinCount}
+}
+
+func TestTheMinimumOfAGangFollowsTheDecision(t *testing.T) {
+	groupOfThree := func(g *schedulingv1beta1.PodGroup) { g.Spec.SchedulingPolicy.Gang.MinCount = 3 }
+	cases := map[string]struct {
+		min, max int32
+		create   bool
+		want     []string
+		counts   [2]int32
+	}{
+		"less, while the Job creates no pods": {min: 2, max: 2, want: []string{"patch workloads", "patch podgroups"}, counts: [2]int32{2, 2}},
+		"more":                                {min: 4, max: 4, want: []string{"patch workloads", "patch podgroups"}, counts: [2]int32{4, 4}},
+		"less before a pod is created": {
+			min: 1, max: 1, create: true, want: []string{"patch workloads", "patch podgroups", "create pods", "create pods", "update jobs/status"}, counts: [2]int32{1, 1},
+		},
+		"less, which may wait": {min: 1, max: 3, counts: [2]int32{3, 3}},
+		"the policy is Basic":  {counts: [2]int32{3, 3}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(testJob(gangJob), aWorkload("theirs", ofThree), aPodGroup("group", groupOfThree))
+			d := &jobpolicyv1.DecideJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}
+			decided := answering(d)
+			if tc.create {
+				d = gangDecision(false)
+				decided = applying(d)
+			}
+			d.Gang = &jobpolicyv1.Gang{MinCount: tc.min, MaxCount: tc.max}
+			decider := &script{Answers: []reply{decided}}
+			start(t, gangConfig(s, decider))
+			decider.Await(t, 1)
+			fakes.Eventually(t, "the writes", func() bool { return len(s.Done()) >= len(tc.want) })
+			s.WantWrites(t, tc.want...)
+			if got := s.minCounts(t, "theirs", "group"); got != tc.counts {
+				t.Errorf("minimums in Workload and PodGroup: %v, want %v", got, tc.counts)
+			}
+		})
 	}
 }

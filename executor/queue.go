@@ -85,6 +85,8 @@ func highIf(high bool) controller.Priority {
 const (
 	causePod controller.Cause = "pod.event"
 	causeJob controller.Cause = "job.event"
+	// causeWorkload: a Workload has changed that the Job waits for or follows.
+	causeWorkload controller.Cause = "workload.event"
 	// causeMissed: an idle Job had something to do, and no event had made it due.
 	causeMissed controller.Cause = "missed.reconcile"
 )

@@ -16,6 +16,7 @@ import (
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/executor/writes"
 )
 
 var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
@@ -88,6 +89,22 @@ func (w *watcher) jobSeen(old, job *batchv1.Job) {
 		delay = firstStatusDelay // There is nothing to do but that status.
 	}
 	w.queue.enqueueAfter(s, causeJob, highIf(change >= state.SpecChanged), delay)
+}
+
+// workloadSeen enqueues a Job that waits for a Workload which has changed, or whose controller's Workload
+// has: the size of its gang may be another one now.
+func (w *watcher) workloadSeen(job *batchv1.Job) {
+	s, ok := w.jobs.Find(state.KeyOf(job))
+	if !ok {
+		return
+	}
+	waits := s.Refusals.Stands(writes.UseWorkload)
+	if waits {
+		s.Backoffs.Reset(state.Create)
+	}
+	if waits || wire.GroupTemplateName(job) != nil {
+		w.queue.enqueue(s, causeWorkload, highIf(waits))
+	}
 }
 
 // tellDetector tells the Detector of second controllers about a version of a Job. At the first

@@ -42,6 +42,7 @@ require (
 require (
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/netresearch/go-cron v0.9.1 // indirect
+	k8s.io/component-helpers v0.37.2 // indirect
 )
 
 require (

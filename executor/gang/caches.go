@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
+	utilwait "k8s.io/apimachinery/pkg/util/wait"
 )
 
 // servedPeriod is how often Run looks whether the API server serves gangs by now.
@@ -19,7 +19,7 @@ var errNotFilled = errors.New("the Workloads and PodGroups are not read yet")
 // gangs, Run waits until it does.
 func (g *Gangs) Run(ctx context.Context) {
 	served := func(context.Context) (bool, error) { return !g.cfg.Server.GangsAbsent(), nil }
-	if wait.PollUntilContextCancel(ctx, servedPeriod, true, served) != nil {
+	if utilwait.PollUntilContextCancel(ctx, servedPeriod, true, served) != nil {
 		return // ctx has ended.
 	}
 	var running sync.WaitGroup

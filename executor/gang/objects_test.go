@@ -16,7 +16,7 @@ func jobOf(name string, uid types.UID) *batchv1.Job {
 
 func TestNamesOfAGang(t *testing.T) {
 	long := func(n int, end string) string { return strings.Repeat("j", n-len(end)) + end }
-	for _, name := range []string{"job", long(57, ""), long(58, "-z"), long(58, "."), long(63, ""), long(253, ""), long(242, "-")} {
+	for _, name := range []string{"job", "a.b", long(57, ""), long(58, "-z"), long(58, "."), long(63, ""), long(253, ""), long(242, "-")} {
 		job := jobOf(name, "1")
 		other := jobOf(name, "2")
 		workload, template := WorkloadName(job), templateName(job)

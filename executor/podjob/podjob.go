@@ -39,7 +39,7 @@ type Controller struct {
 	Ask  answer.Ask
 	Pods corev1client.PodsGetter
 	// Settings of all requests; nil: every default. AtomicRelease must not be set, because pods
-	// are released one by one, and GangScheduling must not be set, because no Workload and no
+	// are released one by one, and PodGroups must not be set, because no Workload and no
 	// PodGroup is created.
 	Settings *jobpolicyv1.Settings
 	// Event is called with each event on a group, after the status is written. nil: events are
@@ -128,8 +128,8 @@ func (c *Controller) validate() error {
 	switch {
 	case c.Settings.GetAtomicRelease():
 		return errors.New("Settings.AtomicRelease is set, want it unset: pods are released one by one")
-	case c.Settings.GetGangScheduling():
-		return errors.New("Settings.GangScheduling is set, want it unset: no Workload and no PodGroup is created")
+	case c.Settings.GetPodGroups() != jobpolicyv1.PodGroups_POD_GROUPS_UNSPECIFIED:
+		return errors.New("Settings.PodGroups is set, want it unset: no Workload and no PodGroup is created")
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func (s *Job) PruneRefusals() {
 			slices.ContainsFunc(altered, func(pod *podcache.Pod) bool { return string(pod.UID) == uid })
 	})
 	if job := s.Version.Current(); job != nil && wire.FinishedCondition(job) != nil {
-		s.Refusals.Over(writes.CreatePod, writes.CreateWorkload, writes.CreatePodGroup, writes.AdoptPod, writes.DisownPod, writes.UpdateStatus)
+		s.Refusals.Over(writes.CreatePod, writes.CreateWorkload, writes.CreatePodGroup, writes.ChangeGang, writes.UseWorkload, writes.AdoptPod, writes.DisownPod, writes.UpdateStatus)
 	}
 }
 

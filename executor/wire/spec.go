@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -76,6 +78,9 @@ func JobSpec(job *batchv1.Job) (*jobpolicyv1.JobSpec, error) {
 		Deleting:                job.DeletionTimestamp != nil,
 		HasSchedulingGroup:      in.Template.Spec.SchedulingGroup != nil,
 		Annotations:             Annotations(job.Annotations),
+		Controlled:              metav1.GetControllerOfNoCopy(job) != nil,
+		GroupTemplateName:       GroupTemplateName(job),
+		Scheduling:              schedulingMessage(in.Scheduling),
 	}
 	if Indexed(job) {
 		out.CompletionMode = jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED
@@ -85,6 +90,35 @@ func JobSpec(job *batchv1.Job) (*jobpolicyv1.JobSpec, error) {
 		return nil, fmt.Errorf("successPolicy: %w", err)
 	}
 	return out, nil
+}
+
+// groupTemplateAnnotation is on a Job whose controller leaves it to the Job to make a PodGroup from a
+// template in the controller's Workload (pkg/apis/scheduling of Kubernetes v1.37).
+const groupTemplateAnnotation = "scheduling.k8s.io/group-template-name"
+
+// longestTemplateName is the contract's limit; no template has such a name.
+const longestTemplateName = 4096
+
+// GroupTemplateName is the name of that template; nil without the annotation. An empty name is the first
+// template.
+func GroupTemplateName(job *batchv1.Job) *string {
+	name, ok := job.Annotations[groupTemplateAnnotation]
+	if !ok {
+		return nil
+	}
+	name = strings.ToValidUTF8(name, "")
+	return new(name[:min(len(name), longestTemplateName)])
+}
+
+func schedulingMessage(in *batchv1.JobSchedulingConfiguration) *jobpolicyv1.JobScheduling {
+	if in == nil {
+		return nil
+	}
+	out := &jobpolicyv1.JobScheduling{Policy: jobpolicyv1.SchedulingPolicy_SCHEDULING_POLICY_BASIC}
+	if policy := in.SchedulingPolicy; policy != nil && policy.Gang != nil {
+		out.Policy, out.MinCount = jobpolicyv1.SchedulingPolicy_SCHEDULING_POLICY_GANG, policy.Gang.MinCount
+	}
+	return out
 }
 
 // completions are one for a Job that sets neither completions nor parallelism. With parallelism

@@ -66,7 +66,7 @@ func (r *Refusals) Refused(k Kind, object string, now time.Time, why string, var
 	e.Last, e.Why = now, why
 	e.tries[object]++
 	text := plain(why, vary)
-	if e.tries[object] < staysAfter || len(e.told) >= maxTold || slices.Contains(e.told, text) {
+	if (e.tries[object] < staysAfter && !k.announcement().atOnce) || len(e.told) >= maxTold || slices.Contains(e.told, text) {
 		return false
 	}
 	e.told = append(e.told, text)
@@ -76,6 +76,13 @@ func (r *Refusals) Refused(k Kind, object string, now time.Time, why string, var
 // Succeeded forgets the refusals of an object. Those of a kind are forgotten with the last object.
 func (r *Refusals) Succeeded(k Kind, object string) {
 	r.Keep(k, func(other string) bool { return other != object })
+}
+
+// Stands reports whether a kind of write is refused.
+func (r *Refusals) Stands(k Kind) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.kinds[k] != nil
 }
 
 // Over forgets kinds of which there is nothing to write any more.

@@ -18,6 +18,8 @@ const (
 	DisownPod      Kind = "disown_pod"
 	CreateWorkload Kind = "create_workload"
 	CreatePodGroup Kind = "create_pod_group"
+	ChangeGang     Kind = "change_gang"  // The minimum of the Job's gang.
+	UseWorkload    Kind = "use_workload" // No write: pods wait for a Workload that they can use.
 	UpdateStatus   Kind = "update_job_status"
 	DeleteJob      Kind = "delete_job" // Its time to live is over.
 )
@@ -36,6 +38,10 @@ type announcement struct {
 	words           string // What the controller does, in the infinitive.
 	cron            bool   // The event is on a CronJob.
 	reason, message string
+	// named: between the message and the refusal stand the object's name and a colon.
+	named bool
+	// atOnce: people are told of the first refusal. It is no answer of the API server.
+	atOnce bool
 	// everyTry: the controller sends the event itself, as the built-in one does, after every try.
 	everyTry bool
 }
@@ -45,8 +51,10 @@ type announcement struct {
 // controller of HorizontalPodAutoscalers, FailedUpdate by that of StatefulSets.
 var announcements = []announcement{
 	{kind: CreatePod, words: "create pods", reason: "FailedCreate", message: "Error creating: ", everyTry: true},
-	{kind: CreateWorkload, words: "create the Job's Workload", reason: "FailedCreate", message: "Error creating: workload: ", everyTry: true},
+	{kind: CreateWorkload, words: "create the Job's Workload", reason: "FailedWorkloadCreate", message: "Failed to create Workload for Job ", named: true, everyTry: true},
 	{kind: CreatePodGroup, words: "create the Job's PodGroup", reason: "FailedCreate", message: "Error creating: pod group: ", everyTry: true},
+	{kind: ChangeGang, words: "change how many pods of the Job's gang must run at once", reason: "FailedUpdate", message: "Error updating gang: "},
+	{kind: UseWorkload, words: "create pods before there is a Workload that they can use", reason: "WaitingForWorkload", message: "No pods are created yet: ", atOnce: true},
 	{kind: DeleteJob, words: "delete the Job", reason: "FailedDelete", message: "Error deleting job: "},
 	{kind: DeletePod, words: "delete pods", reason: "FailedDelete", message: "Error deleting: ", everyTry: true},
 	{kind: ReleasePod, words: "remove the finalizer of pods", reason: "FailedRemoveFinalizer", message: "Error removing finalizer: "},
@@ -80,6 +88,9 @@ func (k Kind) announcement() announcement {
 // Event is the reason and the message of the event about a refusal.
 func (k Kind) Event(why string) (reason, message string) {
 	a := k.announcement()
+	if a.named {
+		why = "(any): " + why
+	}
 	return a.reason, a.message + why
 }
 
@@ -98,6 +109,9 @@ func OfEvent(onCronJob bool, reason, message string) (k Kind, why string, ok boo
 	message = strings.TrimPrefix(message, combined)
 	for _, a := range announcements {
 		text, found := strings.CutPrefix(message, a.message)
+		if found && a.named {
+			_, text, found = strings.Cut(text, ": ")
+		}
 		if a.cron == onCronJob && a.reason == reason && found && (!ok || len(text) < len(why)) {
 			k, why, ok = a.kind, text, true
 		}

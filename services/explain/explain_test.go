@@ -289,6 +289,20 @@ func TestPodsThatTheAPIServerRefuses(t *testing.T) {
 			state: explain.Blocked,
 			says:  []string{"headline: The Job has none of 1 wanted pods, because the API server refuses to create more: the quota is used up", "change: Raise the quota", "5s ago"},
 		},
+		"a Workload that is not there yet": {
+			facts: explain.Facts{Job: job(), Events: []corev1.Event{{
+				Reason: "WaitingForWorkload", Message: "No pods are created yet: TrainJob t, which controls the Job, has no Workload yet", LastTimestamp: before(time.Minute),
+			}}},
+			state:  explain.Blocked,
+			says:   []string{"headline: The Job has none of 1 wanted pods, and creates none before there is a Workload that they can use: TrainJob t, which controls the Job, has no Workload yet."},
+			silent: []string{"refuses"},
+		},
+		"a Workload that is refused": {
+			facts: explain.Facts{Job: job(), Events: []corev1.Event{{
+				Reason: "FailedWorkloadCreate", Message: "Failed to create Workload for Job job: exceeded quota: q", LastTimestamp: before(5 * time.Second),
+			}}},
+			state: explain.Blocked, says: []string{"the API server refuses to create more: the quota is used up: exceeded quota: q."},
+		},
 		"a webhook that is away": {
 			facts: explain.Facts{Job: job(), Events: refused(`Internal error occurred: failed calling webhook "w": connection refused`)},
 			state: explain.Blocked,

@@ -80,7 +80,7 @@ func (w *work) findRefusals() {
 func (w *work) pending(r writes.Refusal) int {
 	due := false
 	switch r.Kind {
-	case writes.CreatePod, writes.CreateWorkload, writes.CreatePodGroup:
+	case writes.CreatePod, writes.CreateWorkload, writes.CreatePodGroup, writes.UseWorkload:
 		due = w.resp.GetCreate() != nil && !w.createdAfter(r.Last)
 	case writes.DeletePod:
 		if w.Now.Sub(r.Last) < stillTold {
@@ -167,7 +167,7 @@ func (n *Next) refuse(resp *jobpolicyv1.DecideJobResponse, refuses func(...write
 	n.Refused = slices.ContainsFunc(n.Steps, func(s Step) bool {
 		switch {
 		case s.Kind == "create":
-			return refuses(writes.CreatePod, writes.CreateWorkload, writes.CreatePodGroup)
+			return refuses(writes.CreatePod, writes.CreateWorkload, writes.CreatePodGroup, writes.UseWorkload)
 		case s.Kind == "delete":
 			return refuses(writes.DeletePod, writes.ReleasePod)
 		case s.Kind == "remove":
@@ -182,7 +182,7 @@ func (n *Next) refuse(resp *jobpolicyv1.DecideJobResponse, refuses func(...write
 func (w *work) tellRefusals() {
 	for _, r := range w.refusals {
 		switch r.Kind {
-		case writes.CreatePod, writes.CreateWorkload, writes.CreatePodGroup:
+		case writes.CreatePod, writes.CreateWorkload, writes.CreatePodGroup, writes.UseWorkload:
 			continue
 		}
 		text, wait, change := tell(r, w.Now)

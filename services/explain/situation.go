@@ -179,15 +179,21 @@ func (w *work) blocked() bool {
 	if w.resp.GetCreate() == nil {
 		return false
 	}
-	r := w.refusal(writes.CreatePod, writes.CreateWorkload, writes.CreatePodGroup)
+	r := w.refusal(writes.CreatePod, writes.CreateWorkload, writes.CreatePodGroup, writes.UseWorkload)
 	stands := latest(w.Events, "RunawayCreation")
 	if stands != nil && (r == nil || !Seen(stands).Before(r.Last)) && !w.createdAfter(Seen(stands)) {
 		w.Cause = stands.Message
 		w.advise("Stop what changes the pods, and delete those that are left; the Job goes on by itself.")
 		return w.say(Blocked, "The Job stands still with %s of %d wanted pods: %s.", number(w.Counts.Active), ptr.Deref(w.Counts.Wanted, 0), stands.Message)
 	}
-	if r == nil {
+	switch {
+	case r == nil:
 		return false
+	case r.Kind == writes.UseWorkload:
+		w.Cause = r.Why
+		w.advise("Let whoever makes the Workload make it as the message says; the Job goes on by itself when the Workload changes.")
+		return w.say(Blocked, "The Job has %s of %d wanted pods, and creates none before there is a Workload that they can use: %s.",
+			number(w.Counts.Active), ptr.Deref(w.Counts.Wanted, 0), r.Why)
 	}
 	why, change := whyNotCreated(r.Why)
 	w.Cause = why

@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,7 +34,7 @@ const (
 
 func startGangPlane(t *testing.T) *gangPlane {
 	t.Helper()
-	gates := "--feature-gates=GenericWorkload=true,WorkloadWithJob=true,GangScheduling=true"
+	gates := "--feature-gates=GenericWorkload=true,WorkloadWithJob=true"
 	plane := controlplane.Start(t, cluster.Options{
 		WithoutEngine:                true,
 		ControllerManagerControllers: strings.Replace(cluster.DefaultControllers, ",-job-controller", "", 1),
@@ -48,11 +49,14 @@ func startGangPlane(t *testing.T) *gangPlane {
 	return &gangPlane{plane, kubernetes.NewForConfigOrDie(plane.RESTConfig())}
 }
 
-// gangSpec is a Job with n pods that all run at once.
+// gangSpec is a Job with n pods that all run at once, and that declares a gang.
 func gangSpec(manager string, n int32, script string) batchv1.JobSpec {
 	spec := batchv1.JobSpec{
 		Parallelism: new(n), Completions: new(n), CompletionMode: new(batchv1.IndexedCompletion),
 		Template: shell(script, corev1.RestartPolicyNever),
+		Scheduling: &batchv1.JobSchedulingConfiguration{
+			SchedulingPolicy: &schedulingv1alpha3.WorkloadPodGroupSchedulingPolicy{Gang: &schedulingv1alpha3.WorkloadPodGroupGangSchedulingPolicy{}},
+		},
 	}
 	if manager != builtIn {
 		spec.ManagedBy = new(manager)
@@ -67,6 +71,16 @@ func schedulingGroup(name string) *corev1.PodSchedulingGroup {
 func (g *gangPlane) create(t *testing.T, namespace, name string, spec batchv1.JobSpec) *batchv1.Job {
 	t.Helper()
 	return createJobOn(t, g.client, namespace, name, spec)
+}
+
+// createJob creates a Job that has more than a name.
+func (g *gangPlane) createJob(t *testing.T, namespace string, job *batchv1.Job) *batchv1.Job {
+	t.Helper()
+	made, err := g.client.BatchV1().Jobs(namespace).Create(t.Context(), job, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
 }
 
 func (g *gangPlane) patch(t *testing.T, job *batchv1.Job, patch string) {
@@ -181,6 +195,16 @@ func (g *gangPlane) waitEvent(t *testing.T, job *batchv1.Job, reason string) (te
 		return text != "", fmt.Sprint(have)
 	})
 	return text
+}
+
+// waitMinCount waits until the Workload and the PodGroup of the namespace have this minimum.
+func (g *gangPlane) waitMinCount(t *testing.T, namespace string, want int32) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("minCount %d", want), func() (bool, string) {
+		workload, group := g.onlyGang(t, namespace)
+		have := [2]int32{workload.Spec.PodGroupTemplates[0].SchedulingPolicy.Gang.MinCount, group.Spec.SchedulingPolicy.Gang.MinCount}
+		return have == [2]int32{want, want}, fmt.Sprint(have)
+	})
 }
 
 // forbidPodGroups sets a quota of none, and waits until it is in force.

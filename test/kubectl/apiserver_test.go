@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	_ "k8s.io/kubernetes/pkg/apis/batch/install" // registers what legacyscheme decodes
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
@@ -24,6 +25,13 @@ import (
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
+
+// Without these gates the API server drops spec.scheduling.
+func init() {
+	if err := utilfeature.DefaultMutableFeatureGate.Set("GenericWorkload=true,WorkloadWithJob=true"); err != nil {
+		panic(err)
+	}
+}
 
 // refuseAll is what the API server says against a Job or CronJob, the Job of a CronJob's run,
 // and the last pod of the Job.

@@ -76,7 +76,7 @@ func executorRules() []rbacv1.PolicyRule {
 			// Used with --feature-gates=WorkloadWithJob=true only.
 			APIGroups: []string{"scheduling.k8s.io"},
 			Resources: []string{"workloads", "podgroups"},
-			Verbs:     []string{"get", "list", "watch", "create"},
+			Verbs:     []string{"get", "list", "watch", "create", "patch"},
 		},
 		{
 			APIGroups: []string{"coordination.k8s.io"},

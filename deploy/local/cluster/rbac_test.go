@@ -41,8 +41,10 @@ func TestExecutorMayDoWhatTheBuiltInControllersMay(t *testing.T) {
 	}
 	events := []rbacv1.PolicyRule{rule("", "events", "update"), rule("events.k8s.io", "events", "create"), rule("events.k8s.io", "events", "patch"), rule("events.k8s.io", "events", "update")}
 	jobs := []rbacv1.PolicyRule{rule("batch", "jobs", "patch"), rule("batch", "jobs", "update")}
+	// It patches Workloads and PodGroups, as the built-in controller does, and updates none.
+	groups := []rbacv1.PolicyRule{rule("scheduling.k8s.io", "podgroups", "update"), rule("scheduling.k8s.io", "workloads", "update")}
 	cases := map[string]struct{ notNeeded []rbacv1.PolicyRule }{
-		"job-controller":                {slices.Concat(jobs, events)},
+		"job-controller":                {slices.Concat(jobs, events, groups)},
 		"ttl-after-finished-controller": {events},
 		"cronjob-controller":            {slices.Concat([]rbacv1.PolicyRule{rule("batch", "cronjobs", "update")}, jobs, events)},
 	}

@@ -228,7 +228,9 @@ func (s *Server) patch(a clienttesting.PatchActionImpl) (bool, runtime.Object, e
 	var named struct {
 		Metadata struct{ ResourceVersion string }
 	}
-	must(json.Unmarshal(a.GetPatch(), &named))
+	if a.GetPatchType() != types.JSONPatchType {
+		must(json.Unmarshal(a.GetPatch(), &named))
+	}
 	current, err := s.Tracker().Get(a.GetResource(), a.GetNamespace(), a.GetName())
 	if err != nil {
 		return true, nil, err

@@ -23,6 +23,60 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// PodGroups says which Jobs have a group for their pods. No Job has one whose template
+// names a group, or that is controlled by another object, unless that object has delegated
+// it (JobSpec.group_template_name).
+type PodGroups int32
+
+const (
+	PodGroups_POD_GROUPS_UNSPECIFIED PodGroups = 0
+	// Those that declare how they are scheduled (JobSpec.scheduling), and delegated ones.
+	PodGroups_POD_GROUPS_DECLARED PodGroups = 1
+	// Those, and also Jobs that declare nothing, as in Kubernetes.
+	PodGroups_POD_GROUPS_ALL PodGroups = 2
+)
+
+// Enum value maps for PodGroups.
+var (
+	PodGroups_name = map[int32]string{
+		0: "POD_GROUPS_UNSPECIFIED",
+		1: "POD_GROUPS_DECLARED",
+		2: "POD_GROUPS_ALL",
+	}
+	PodGroups_value = map[string]int32{
+		"POD_GROUPS_UNSPECIFIED": 0,
+		"POD_GROUPS_DECLARED":    1,
+		"POD_GROUPS_ALL":         2,
+	}
+)
+
+func (x PodGroups) Enum() *PodGroups {
+	p := new(PodGroups)
+	*p = x
+	return p
+}
+
+func (x PodGroups) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (PodGroups) Descriptor() protoreflect.EnumDescriptor {
+	return file_jobpolicy_v1_decide_job_proto_enumTypes[0].Descriptor()
+}
+
+func (PodGroups) Type() protoreflect.EnumType {
+	return &file_jobpolicy_v1_decide_job_proto_enumTypes[0]
+}
+
+func (x PodGroups) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use PodGroups.Descriptor instead.
+func (PodGroups) EnumDescriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{0}
+}
+
 // Disposition says what kind of answer a decision is.
 type Disposition int32
 
@@ -30,7 +84,8 @@ const (
 	Disposition_DISPOSITION_UNSPECIFIED Disposition = 0
 	// Carry out the fields that are set, in the order of DecideJobResponse.
 	Disposition_DISPOSITION_APPLY Disposition = 1
-	// There is nothing to carry out now, except events if there are any.
+	// There is nothing to carry out now, except events if there are any, and gang if the
+	// objects of the gang differ from it.
 	Disposition_DISPOSITION_SETTLED Disposition = 2
 	// Do nothing; ask again with what requirements asks for.
 	Disposition_DISPOSITION_INCOMPLETE Disposition = 4
@@ -63,11 +118,11 @@ func (x Disposition) String() string {
 }
 
 func (Disposition) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_decide_job_proto_enumTypes[0].Descriptor()
+	return file_jobpolicy_v1_decide_job_proto_enumTypes[1].Descriptor()
 }
 
 func (Disposition) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_decide_job_proto_enumTypes[0]
+	return &file_jobpolicy_v1_decide_job_proto_enumTypes[1]
 }
 
 func (x Disposition) Number() protoreflect.EnumNumber {
@@ -76,7 +131,7 @@ func (x Disposition) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Disposition.Descriptor instead.
 func (Disposition) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{0}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{1}
 }
 
 // Requirement names data that the engine needs to go on.
@@ -115,11 +170,11 @@ func (x Requirement) String() string {
 }
 
 func (Requirement) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_decide_job_proto_enumTypes[1].Descriptor()
+	return file_jobpolicy_v1_decide_job_proto_enumTypes[2].Descriptor()
 }
 
 func (Requirement) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_decide_job_proto_enumTypes[1]
+	return &file_jobpolicy_v1_decide_job_proto_enumTypes[2]
 }
 
 func (x Requirement) Number() protoreflect.EnumNumber {
@@ -128,7 +183,7 @@ func (x Requirement) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Requirement.Descriptor instead.
 func (Requirement) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{1}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{2}
 }
 
 // FollowUp says when to ask again after a decision was carried out. In any case, a
@@ -181,11 +236,11 @@ func (x FollowUp) String() string {
 }
 
 func (FollowUp) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_decide_job_proto_enumTypes[2].Descriptor()
+	return file_jobpolicy_v1_decide_job_proto_enumTypes[3].Descriptor()
 }
 
 func (FollowUp) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_decide_job_proto_enumTypes[2]
+	return &file_jobpolicy_v1_decide_job_proto_enumTypes[3]
 }
 
 func (x FollowUp) Number() protoreflect.EnumNumber {
@@ -194,7 +249,7 @@ func (x FollowUp) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FollowUp.Descriptor instead.
 func (FollowUp) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{2}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{3}
 }
 
 // DeleteReason is why a pod is deleted.
@@ -241,11 +296,11 @@ func (x DeleteReason) String() string {
 }
 
 func (DeleteReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_decide_job_proto_enumTypes[3].Descriptor()
+	return file_jobpolicy_v1_decide_job_proto_enumTypes[4].Descriptor()
 }
 
 func (DeleteReason) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_decide_job_proto_enumTypes[3]
+	return &file_jobpolicy_v1_decide_job_proto_enumTypes[4]
 }
 
 func (x DeleteReason) Number() protoreflect.EnumNumber {
@@ -254,7 +309,7 @@ func (x DeleteReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DeleteReason.Descriptor instead.
 func (DeleteReason) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{3}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{4}
 }
 
 // DeleteJobReason is why a Job is deleted.
@@ -297,11 +352,11 @@ func (x DeleteJobReason) String() string {
 }
 
 func (DeleteJobReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_decide_job_proto_enumTypes[4].Descriptor()
+	return file_jobpolicy_v1_decide_job_proto_enumTypes[5].Descriptor()
 }
 
 func (DeleteJobReason) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_decide_job_proto_enumTypes[4]
+	return &file_jobpolicy_v1_decide_job_proto_enumTypes[5]
 }
 
 func (x DeleteJobReason) Number() protoreflect.EnumNumber {
@@ -310,7 +365,7 @@ func (x DeleteJobReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DeleteJobReason.Descriptor instead.
 func (DeleteJobReason) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{4}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{5}
 }
 
 // EventType is the type of a Kubernetes event.
@@ -347,11 +402,11 @@ func (x EventType) String() string {
 }
 
 func (EventType) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_decide_job_proto_enumTypes[5].Descriptor()
+	return file_jobpolicy_v1_decide_job_proto_enumTypes[6].Descriptor()
 }
 
 func (EventType) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_decide_job_proto_enumTypes[5]
+	return &file_jobpolicy_v1_decide_job_proto_enumTypes[6]
 }
 
 func (x EventType) Number() protoreflect.EnumNumber {
@@ -360,7 +415,7 @@ func (x EventType) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EventType.Descriptor instead.
 func (EventType) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{5}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{6}
 }
 
 // DecideJobRequest is a snapshot of one Job. The answer depends on nothing
@@ -601,10 +656,6 @@ type Settings struct {
 	// Keep status.startTime when a Job is suspended, as Kubernetes did before the
 	// gate MutableSchedulingDirectivesForSuspendedJobs (on since v1.36).
 	KeepStartTimeOnSuspend bool `protobuf:"varint,5,opt,name=keep_start_time_on_suspend,json=keepStartTimeOnSuspend,proto3" json:"keep_start_time_on_suspend,omitempty"`
-	// Decide whether the Job's pods are to be scheduled together, and answer with
-	// DecideJobResponse.gang (the gate WorkloadWithJob, alpha in v1.36). Ignored by an
-	// engine that does not list CAPABILITY_GANG_SCHEDULING.
-	GangScheduling bool `protobuf:"varint,6,opt,name=gang_scheduling,json=gangScheduling,proto3" json:"gang_scheduling,omitempty"`
 	// Set by a caller that carries out status and release either together or not at
 	// all, for example in one database transaction. Finished pods are then counted by
 	// the status that comes with their release: status.uncounted stays empty, no
@@ -617,7 +668,11 @@ type Settings struct {
 	// "pod".
 	PodNoun string `protobuf:"bytes,8,opt,name=pod_noun,json=podNoun,proto3" json:"pod_noun,omitempty"`
 	// How much of its explanation the answer holds. Absent: all of it.
-	Explain       Explain `protobuf:"varint,9,opt,name=explain,proto3,enum=jobpolicy.v1.Explain" json:"explain,omitempty"`
+	Explain Explain `protobuf:"varint,9,opt,name=explain,proto3,enum=jobpolicy.v1.Explain" json:"explain,omitempty"`
+	// Which Jobs are to have a group for their pods: the answer is DecideJobResponse.gang
+	// (the gate WorkloadWithJob, alpha in v1.37). Absent: none. An engine that does not list
+	// CAPABILITY_POD_GROUPS does not know this field.
+	PodGroups     PodGroups `protobuf:"varint,10,opt,name=pod_groups,json=podGroups,proto3,enum=jobpolicy.v1.PodGroups" json:"pod_groups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -687,13 +742,6 @@ func (x *Settings) GetKeepStartTimeOnSuspend() bool {
 	return false
 }
 
-func (x *Settings) GetGangScheduling() bool {
-	if x != nil {
-		return x.GangScheduling
-	}
-	return false
-}
-
 func (x *Settings) GetAtomicRelease() bool {
 	if x != nil {
 		return x.AtomicRelease
@@ -713,6 +761,13 @@ func (x *Settings) GetExplain() Explain {
 		return x.Explain
 	}
 	return Explain_EXPLAIN_UNSPECIFIED
+}
+
+func (x *Settings) GetPodGroups() PodGroups {
+	if x != nil {
+		return x.PodGroups
+	}
+	return PodGroups_POD_GROUPS_UNSPECIFIED
 }
 
 // DecideJobResponse is a decision. The caller carries it out in this order, and
@@ -764,9 +819,8 @@ type DecideJobResponse struct {
 	// Failed pods that this decision accounts for, by the action of the pod
 	// failure policy. For the caller's metrics; count them AFTER status.
 	PodFailureActions []*PodFailureActionCount `protobuf:"bytes,11,rep,name=pod_failure_actions,json=podFailureActions,proto3" json:"pod_failure_actions,omitempty"`
-	// Set when the Job's pods are to be scheduled all together or not at all.
-	// BEFORE create: the pods to create belong to the gang. Only with
-	// Settings.gang_scheduling.
+	// Set while the Job runs and its pods are to belong to a group. BEFORE create. Only with
+	// Settings.pod_groups.
 	Gang *Gang `protobuf:"bytes,12,opt,name=gang,proto3" json:"gang,omitempty"`
 	// Delete the Job itself, with foreground propagation, because its time to live
 	// after it finished is over. AFTER release. The caller first reads the Job past
@@ -984,20 +1038,37 @@ func (x *Verdict) GetPolicyRuleIndex() int32 {
 	return 0
 }
 
-// Gang says that the pods of a Job are of use only together. The caller chooses the
-// objects that represent a gang and how to find them again; in Kubernetes they are a
-// Workload and a PodGroup.
+// Gang says that the pods of a Job belong to a group. The caller chooses the objects that
+// represent it and how to find them again; in Kubernetes they are a Workload and a PodGroup.
+// A min_count in these objects that is less than Gang.min_count or more than Gang.max_count
+// is changed to Gang.min_count, also if the decision creates no pods.
+//
+// If the group cannot be made or changed, no pods are created. The other steps of the
+// decision go on, except as may_create says.
 type Gang struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many pods must be able to run at the same time; 2 or more.
+	// How many pods must be able to run at the same time: no more than can still run, so that
+	// the last pods of a gang do not wait for those that have ended
+	// (kubernetes/kubernetes#142330). 0: the pods are scheduled one by one (policy Basic).
 	MinCount int32 `protobuf:"varint,1,opt,name=min_count,json=minCount,proto3" json:"min_count,omitempty"`
-	// True: the Job has never started, so its gang may be created. False: only an
-	// existing gang may be used. If there is none, the pods are created without a gang,
-	// because a Job that started without a gang goes on without one.
+	// True: the Job has never started, so its group may be created. False: only an
+	// existing group may be used. If there is none, the pods are created without a group,
+	// because a Job that started without a group goes on without one.
 	//
-	// If may_create is true and the gang cannot be created, nothing else of the decision
-	// may be carried out, because the status would say that the Job has started.
-	MayCreate     bool `protobuf:"varint,2,opt,name=may_create,json=mayCreate,proto3" json:"may_create,omitempty"`
+	// If may_create is true and the group cannot be created, nothing else of the decision
+	// may be carried out, because the status would say that the Job has started. This does
+	// not hold with template_name.
+	MayCreate bool `protobuf:"varint,2,opt,name=may_create,json=mayCreate,proto3" json:"may_create,omitempty"`
+	// A larger min_count than min_count may stay until it is more than this: all pods of the
+	// Job run, so that none waits for the gang. min_count or more.
+	MaxCount int32 `protobuf:"varint,3,opt,name=max_count,json=maxCount,proto3" json:"max_count,omitempty"`
+	// Set: the Job's controller says how the pods are scheduled, in the template of this name
+	// in its own Workload; an empty name is the first template. The Job has only a PodGroup,
+	// made from the template. Its min_count is the template's; min_count and max_count are
+	// then the most that it may be. may_create is true while the Job has no pods: then pods
+	// are created only in the group. While there is no template, no pods are created, and a
+	// change of the Workload is a reason to ask again.
+	TemplateName  *string `protobuf:"bytes,4,opt,name=template_name,json=templateName,proto3,oneof" json:"template_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1044,6 +1115,20 @@ func (x *Gang) GetMayCreate() bool {
 		return x.MayCreate
 	}
 	return false
+}
+
+func (x *Gang) GetMaxCount() int32 {
+	if x != nil {
+		return x.MaxCount
+	}
+	return 0
+}
+
+func (x *Gang) GetTemplateName() string {
+	if x != nil && x.TemplateName != nil {
+		return *x.TemplateName
+	}
+	return ""
 }
 
 // CreatePods says which pods to create from the Job's template.
@@ -1477,17 +1562,19 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\x0eseen_suspended\x18\xe8\a \x01(\bR\rseenSuspended\x1aG\n" +
 	"\x19NamespaceAnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01J\x04\b\f\x10\rR\tfreshness\"\xd5\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01J\x04\b\f\x10\rR\tfreshness\"\xfb\x03\n" +
 	"\bSettings\x12I\n" +
 	"\x13pod_failure_backoff\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x11podFailureBackoff\x12P\n" +
 	"\x17max_pod_failure_backoff\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x14maxPodFailureBackoff\x12,\n" +
 	"\x12max_uncounted_pods\x18\x03 \x01(\x05R\x10maxUncountedPods\x12&\n" +
 	"\x0fmax_pod_changes\x18\x04 \x01(\x05R\rmaxPodChanges\x12:\n" +
-	"\x1akeep_start_time_on_suspend\x18\x05 \x01(\bR\x16keepStartTimeOnSuspend\x12'\n" +
-	"\x0fgang_scheduling\x18\x06 \x01(\bR\x0egangScheduling\x12%\n" +
+	"\x1akeep_start_time_on_suspend\x18\x05 \x01(\bR\x16keepStartTimeOnSuspend\x12%\n" +
 	"\x0eatomic_release\x18\a \x01(\bR\ratomicRelease\x12\x19\n" +
 	"\bpod_noun\x18\b \x01(\tR\apodNoun\x12/\n" +
-	"\aexplain\x18\t \x01(\x0e2\x15.jobpolicy.v1.ExplainR\aexplain\"\xa3\x06\n" +
+	"\aexplain\x18\t \x01(\x0e2\x15.jobpolicy.v1.ExplainR\aexplain\x126\n" +
+	"\n" +
+	"pod_groups\x18\n" +
+	" \x01(\x0e2\x17.jobpolicy.v1.PodGroupsR\tpodGroupsJ\x04\b\x06\x10\aR\x0fgang_scheduling\"\xa3\x06\n" +
 	"\x11DecideJobResponse\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12;\n" +
@@ -1511,11 +1598,14 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\x04rule\x18\x01 \x01(\x0e2\x12.jobpolicy.v1.RuleR\x04rule\x12\x1a\n" +
 	"\brepeated\x18\x02 \x01(\bR\brepeated\x12/\n" +
 	"\x11policy_rule_index\x18\x03 \x01(\x05H\x00R\x0fpolicyRuleIndex\x88\x01\x01B\x14\n" +
-	"\x12_policy_rule_index\"B\n" +
+	"\x12_policy_rule_index\"\x9b\x01\n" +
 	"\x04Gang\x12\x1b\n" +
 	"\tmin_count\x18\x01 \x01(\x05R\bminCount\x12\x1d\n" +
 	"\n" +
-	"may_create\x18\x02 \x01(\bR\tmayCreate\"\xc3\x01\n" +
+	"may_create\x18\x02 \x01(\bR\tmayCreate\x12\x1b\n" +
+	"\tmax_count\x18\x03 \x01(\x05R\bmaxCount\x12(\n" +
+	"\rtemplate_name\x18\x04 \x01(\tH\x00R\ftemplateName\x88\x01\x01B\x10\n" +
+	"\x0e_template_name\"\xc3\x01\n" +
 	"\n" +
 	"CreatePods\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\x05R\x05count\x120\n" +
@@ -1541,7 +1631,11 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\amessage\x18\x03 \x01(\tR\amessage\"k\n" +
 	"\x15PodFailureActionCount\x12<\n" +
 	"\x06action\x18\x01 \x01(\x0e2$.jobpolicy.v1.PodFailurePolicyActionR\x06action\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x05R\x05count*\x8e\x01\n" +
+	"\x05count\x18\x02 \x01(\x05R\x05count*T\n" +
+	"\tPodGroups\x12\x1a\n" +
+	"\x16POD_GROUPS_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13POD_GROUPS_DECLARED\x10\x01\x12\x12\n" +
+	"\x0ePOD_GROUPS_ALL\x10\x02*\x8e\x01\n" +
 	"\vDisposition\x12\x1b\n" +
 	"\x17DISPOSITION_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11DISPOSITION_APPLY\x10\x01\x12\x17\n" +
@@ -1584,88 +1678,90 @@ func file_jobpolicy_v1_decide_job_proto_rawDescGZIP() []byte {
 	return file_jobpolicy_v1_decide_job_proto_rawDescData
 }
 
-var file_jobpolicy_v1_decide_job_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_jobpolicy_v1_decide_job_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
 var file_jobpolicy_v1_decide_job_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_jobpolicy_v1_decide_job_proto_goTypes = []any{
-	(Disposition)(0),              // 0: jobpolicy.v1.Disposition
-	(Requirement)(0),              // 1: jobpolicy.v1.Requirement
-	(FollowUp)(0),                 // 2: jobpolicy.v1.FollowUp
-	(DeleteReason)(0),             // 3: jobpolicy.v1.DeleteReason
-	(DeleteJobReason)(0),          // 4: jobpolicy.v1.DeleteJobReason
-	(EventType)(0),                // 5: jobpolicy.v1.EventType
-	(*DecideJobRequest)(nil),      // 6: jobpolicy.v1.DecideJobRequest
-	(*Settings)(nil),              // 7: jobpolicy.v1.Settings
-	(*DecideJobResponse)(nil),     // 8: jobpolicy.v1.DecideJobResponse
-	(*Verdict)(nil),               // 9: jobpolicy.v1.Verdict
-	(*Gang)(nil),                  // 10: jobpolicy.v1.Gang
-	(*CreatePods)(nil),            // 11: jobpolicy.v1.CreatePods
-	(*IndexFailureCount)(nil),     // 12: jobpolicy.v1.IndexFailureCount
-	(*DeletePod)(nil),             // 13: jobpolicy.v1.DeletePod
-	(*DeleteJob)(nil),             // 14: jobpolicy.v1.DeleteJob
-	(*JobEvent)(nil),              // 15: jobpolicy.v1.JobEvent
-	(*PodFailureActionCount)(nil), // 16: jobpolicy.v1.PodFailureActionCount
-	nil,                           // 17: jobpolicy.v1.DecideJobRequest.NamespaceAnnotationsEntry
-	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
-	(*JobRef)(nil),                // 19: jobpolicy.v1.JobRef
-	(*JobSpec)(nil),               // 20: jobpolicy.v1.JobSpec
-	(*JobStatus)(nil),             // 21: jobpolicy.v1.JobStatus
-	(*PodSummary)(nil),            // 22: jobpolicy.v1.PodSummary
-	(*UnaccountedPod)(nil),        // 23: jobpolicy.v1.UnaccountedPod
-	(*UnlistedPods)(nil),          // 24: jobpolicy.v1.UnlistedPods
-	(*ActivePods)(nil),            // 25: jobpolicy.v1.ActivePods
-	(*InFlight)(nil),              // 26: jobpolicy.v1.InFlight
-	(*RetryFacts)(nil),            // 27: jobpolicy.v1.RetryFacts
-	(*Deferral)(nil),              // 28: jobpolicy.v1.Deferral
-	(*durationpb.Duration)(nil),   // 29: google.protobuf.Duration
-	(Explain)(0),                  // 30: jobpolicy.v1.Explain
-	(*Explanation)(nil),           // 31: jobpolicy.v1.Explanation
-	(Rule)(0),                     // 32: jobpolicy.v1.Rule
-	(*IndexSet)(nil),              // 33: jobpolicy.v1.IndexSet
-	(PodFailurePolicyAction)(0),   // 34: jobpolicy.v1.PodFailurePolicyAction
+	(PodGroups)(0),                // 0: jobpolicy.v1.PodGroups
+	(Disposition)(0),              // 1: jobpolicy.v1.Disposition
+	(Requirement)(0),              // 2: jobpolicy.v1.Requirement
+	(FollowUp)(0),                 // 3: jobpolicy.v1.FollowUp
+	(DeleteReason)(0),             // 4: jobpolicy.v1.DeleteReason
+	(DeleteJobReason)(0),          // 5: jobpolicy.v1.DeleteJobReason
+	(EventType)(0),                // 6: jobpolicy.v1.EventType
+	(*DecideJobRequest)(nil),      // 7: jobpolicy.v1.DecideJobRequest
+	(*Settings)(nil),              // 8: jobpolicy.v1.Settings
+	(*DecideJobResponse)(nil),     // 9: jobpolicy.v1.DecideJobResponse
+	(*Verdict)(nil),               // 10: jobpolicy.v1.Verdict
+	(*Gang)(nil),                  // 11: jobpolicy.v1.Gang
+	(*CreatePods)(nil),            // 12: jobpolicy.v1.CreatePods
+	(*IndexFailureCount)(nil),     // 13: jobpolicy.v1.IndexFailureCount
+	(*DeletePod)(nil),             // 14: jobpolicy.v1.DeletePod
+	(*DeleteJob)(nil),             // 15: jobpolicy.v1.DeleteJob
+	(*JobEvent)(nil),              // 16: jobpolicy.v1.JobEvent
+	(*PodFailureActionCount)(nil), // 17: jobpolicy.v1.PodFailureActionCount
+	nil,                           // 18: jobpolicy.v1.DecideJobRequest.NamespaceAnnotationsEntry
+	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
+	(*JobRef)(nil),                // 20: jobpolicy.v1.JobRef
+	(*JobSpec)(nil),               // 21: jobpolicy.v1.JobSpec
+	(*JobStatus)(nil),             // 22: jobpolicy.v1.JobStatus
+	(*PodSummary)(nil),            // 23: jobpolicy.v1.PodSummary
+	(*UnaccountedPod)(nil),        // 24: jobpolicy.v1.UnaccountedPod
+	(*UnlistedPods)(nil),          // 25: jobpolicy.v1.UnlistedPods
+	(*ActivePods)(nil),            // 26: jobpolicy.v1.ActivePods
+	(*InFlight)(nil),              // 27: jobpolicy.v1.InFlight
+	(*RetryFacts)(nil),            // 28: jobpolicy.v1.RetryFacts
+	(*Deferral)(nil),              // 29: jobpolicy.v1.Deferral
+	(*durationpb.Duration)(nil),   // 30: google.protobuf.Duration
+	(Explain)(0),                  // 31: jobpolicy.v1.Explain
+	(*Explanation)(nil),           // 32: jobpolicy.v1.Explanation
+	(Rule)(0),                     // 33: jobpolicy.v1.Rule
+	(*IndexSet)(nil),              // 34: jobpolicy.v1.IndexSet
+	(PodFailurePolicyAction)(0),   // 35: jobpolicy.v1.PodFailurePolicyAction
 }
 var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
-	18, // 0: jobpolicy.v1.DecideJobRequest.now:type_name -> google.protobuf.Timestamp
-	19, // 1: jobpolicy.v1.DecideJobRequest.job:type_name -> jobpolicy.v1.JobRef
-	20, // 2: jobpolicy.v1.DecideJobRequest.spec:type_name -> jobpolicy.v1.JobSpec
-	21, // 3: jobpolicy.v1.DecideJobRequest.status:type_name -> jobpolicy.v1.JobStatus
-	22, // 4: jobpolicy.v1.DecideJobRequest.pods:type_name -> jobpolicy.v1.PodSummary
-	23, // 5: jobpolicy.v1.DecideJobRequest.unaccounted_pods:type_name -> jobpolicy.v1.UnaccountedPod
-	24, // 6: jobpolicy.v1.DecideJobRequest.unlisted_pods:type_name -> jobpolicy.v1.UnlistedPods
-	25, // 7: jobpolicy.v1.DecideJobRequest.active_pods:type_name -> jobpolicy.v1.ActivePods
-	26, // 8: jobpolicy.v1.DecideJobRequest.in_flight:type_name -> jobpolicy.v1.InFlight
-	27, // 9: jobpolicy.v1.DecideJobRequest.retry:type_name -> jobpolicy.v1.RetryFacts
-	7,  // 10: jobpolicy.v1.DecideJobRequest.settings:type_name -> jobpolicy.v1.Settings
-	28, // 11: jobpolicy.v1.DecideJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
-	17, // 12: jobpolicy.v1.DecideJobRequest.namespace_annotations:type_name -> jobpolicy.v1.DecideJobRequest.NamespaceAnnotationsEntry
-	29, // 13: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
-	29, // 14: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
-	30, // 15: jobpolicy.v1.Settings.explain:type_name -> jobpolicy.v1.Explain
-	0,  // 16: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
-	11, // 17: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
-	13, // 18: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
-	21, // 19: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
-	18, // 20: jobpolicy.v1.DecideJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
-	15, // 21: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
-	1,  // 22: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
-	31, // 23: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
-	16, // 24: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
-	10, // 25: jobpolicy.v1.DecideJobResponse.gang:type_name -> jobpolicy.v1.Gang
-	14, // 26: jobpolicy.v1.DecideJobResponse.delete_job:type_name -> jobpolicy.v1.DeleteJob
-	2,  // 27: jobpolicy.v1.DecideJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
-	9,  // 28: jobpolicy.v1.DecideJobResponse.verdict:type_name -> jobpolicy.v1.Verdict
-	32, // 29: jobpolicy.v1.Verdict.rule:type_name -> jobpolicy.v1.Rule
-	33, // 30: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
-	12, // 31: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
-	3,  // 32: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
-	4,  // 33: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
-	18, // 34: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
-	5,  // 35: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
-	34, // 36: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
-	37, // [37:37] is the sub-list for method output_type
-	37, // [37:37] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	19, // 0: jobpolicy.v1.DecideJobRequest.now:type_name -> google.protobuf.Timestamp
+	20, // 1: jobpolicy.v1.DecideJobRequest.job:type_name -> jobpolicy.v1.JobRef
+	21, // 2: jobpolicy.v1.DecideJobRequest.spec:type_name -> jobpolicy.v1.JobSpec
+	22, // 3: jobpolicy.v1.DecideJobRequest.status:type_name -> jobpolicy.v1.JobStatus
+	23, // 4: jobpolicy.v1.DecideJobRequest.pods:type_name -> jobpolicy.v1.PodSummary
+	24, // 5: jobpolicy.v1.DecideJobRequest.unaccounted_pods:type_name -> jobpolicy.v1.UnaccountedPod
+	25, // 6: jobpolicy.v1.DecideJobRequest.unlisted_pods:type_name -> jobpolicy.v1.UnlistedPods
+	26, // 7: jobpolicy.v1.DecideJobRequest.active_pods:type_name -> jobpolicy.v1.ActivePods
+	27, // 8: jobpolicy.v1.DecideJobRequest.in_flight:type_name -> jobpolicy.v1.InFlight
+	28, // 9: jobpolicy.v1.DecideJobRequest.retry:type_name -> jobpolicy.v1.RetryFacts
+	8,  // 10: jobpolicy.v1.DecideJobRequest.settings:type_name -> jobpolicy.v1.Settings
+	29, // 11: jobpolicy.v1.DecideJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
+	18, // 12: jobpolicy.v1.DecideJobRequest.namespace_annotations:type_name -> jobpolicy.v1.DecideJobRequest.NamespaceAnnotationsEntry
+	30, // 13: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
+	30, // 14: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
+	31, // 15: jobpolicy.v1.Settings.explain:type_name -> jobpolicy.v1.Explain
+	0,  // 16: jobpolicy.v1.Settings.pod_groups:type_name -> jobpolicy.v1.PodGroups
+	1,  // 17: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
+	12, // 18: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
+	14, // 19: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
+	22, // 20: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
+	19, // 21: jobpolicy.v1.DecideJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
+	16, // 22: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
+	2,  // 23: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
+	32, // 24: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
+	17, // 25: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
+	11, // 26: jobpolicy.v1.DecideJobResponse.gang:type_name -> jobpolicy.v1.Gang
+	15, // 27: jobpolicy.v1.DecideJobResponse.delete_job:type_name -> jobpolicy.v1.DeleteJob
+	3,  // 28: jobpolicy.v1.DecideJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
+	10, // 29: jobpolicy.v1.DecideJobResponse.verdict:type_name -> jobpolicy.v1.Verdict
+	33, // 30: jobpolicy.v1.Verdict.rule:type_name -> jobpolicy.v1.Rule
+	34, // 31: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
+	13, // 32: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
+	4,  // 33: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
+	5,  // 34: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
+	19, // 35: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
+	6,  // 36: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
+	35, // 37: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
+	38, // [38:38] is the sub-list for method output_type
+	38, // [38:38] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_decide_job_proto_init() }
@@ -1680,12 +1776,13 @@ func file_jobpolicy_v1_decide_job_proto_init() {
 	file_jobpolicy_v1_pod_proto_init()
 	file_jobpolicy_v1_rule_proto_init()
 	file_jobpolicy_v1_decide_job_proto_msgTypes[3].OneofWrappers = []any{}
+	file_jobpolicy_v1_decide_job_proto_msgTypes[4].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_decide_job_proto_rawDesc), len(file_jobpolicy_v1_decide_job_proto_rawDesc)),
-			NumEnums:      6,
+			NumEnums:      7,
 			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -184,6 +184,58 @@ func (PodReplacementPolicy) EnumDescriptor() ([]byte, []int) {
 	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{2}
 }
 
+// SchedulingPolicy says how the pods of a Job are scheduled.
+type SchedulingPolicy int32
+
+const (
+	SchedulingPolicy_SCHEDULING_POLICY_UNSPECIFIED SchedulingPolicy = 0
+	// One by one.
+	SchedulingPolicy_SCHEDULING_POLICY_BASIC SchedulingPolicy = 1
+	// Together: none is started before enough of them can run.
+	SchedulingPolicy_SCHEDULING_POLICY_GANG SchedulingPolicy = 2
+)
+
+// Enum value maps for SchedulingPolicy.
+var (
+	SchedulingPolicy_name = map[int32]string{
+		0: "SCHEDULING_POLICY_UNSPECIFIED",
+		1: "SCHEDULING_POLICY_BASIC",
+		2: "SCHEDULING_POLICY_GANG",
+	}
+	SchedulingPolicy_value = map[string]int32{
+		"SCHEDULING_POLICY_UNSPECIFIED": 0,
+		"SCHEDULING_POLICY_BASIC":       1,
+		"SCHEDULING_POLICY_GANG":        2,
+	}
+)
+
+func (x SchedulingPolicy) Enum() *SchedulingPolicy {
+	p := new(SchedulingPolicy)
+	*p = x
+	return p
+}
+
+func (x SchedulingPolicy) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (SchedulingPolicy) Descriptor() protoreflect.EnumDescriptor {
+	return file_jobpolicy_v1_job_proto_enumTypes[3].Descriptor()
+}
+
+func (SchedulingPolicy) Type() protoreflect.EnumType {
+	return &file_jobpolicy_v1_job_proto_enumTypes[3]
+}
+
+func (x SchedulingPolicy) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use SchedulingPolicy.Descriptor instead.
+func (SchedulingPolicy) EnumDescriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{3}
+}
+
 // PodFailurePolicyAction is what a rule of the pod failure policy does.
 type PodFailurePolicyAction int32
 
@@ -229,11 +281,11 @@ func (x PodFailurePolicyAction) String() string {
 }
 
 func (PodFailurePolicyAction) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_job_proto_enumTypes[3].Descriptor()
+	return file_jobpolicy_v1_job_proto_enumTypes[4].Descriptor()
 }
 
 func (PodFailurePolicyAction) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_job_proto_enumTypes[3]
+	return &file_jobpolicy_v1_job_proto_enumTypes[4]
 }
 
 func (x PodFailurePolicyAction) Number() protoreflect.EnumNumber {
@@ -242,7 +294,7 @@ func (x PodFailurePolicyAction) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PodFailurePolicyAction.Descriptor instead.
 func (PodFailurePolicyAction) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{3}
+	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{4}
 }
 
 // ExitCodeOperator compares a container's exit code with the listed values.
@@ -282,11 +334,11 @@ func (x ExitCodeOperator) String() string {
 }
 
 func (ExitCodeOperator) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_job_proto_enumTypes[4].Descriptor()
+	return file_jobpolicy_v1_job_proto_enumTypes[5].Descriptor()
 }
 
 func (ExitCodeOperator) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_job_proto_enumTypes[4]
+	return &file_jobpolicy_v1_job_proto_enumTypes[5]
 }
 
 func (x ExitCodeOperator) Number() protoreflect.EnumNumber {
@@ -295,7 +347,7 @@ func (x ExitCodeOperator) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ExitCodeOperator.Descriptor instead.
 func (ExitCodeOperator) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{4}
+	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{5}
 }
 
 // ConditionStatus is the status of a Job or pod condition.
@@ -336,11 +388,11 @@ func (x ConditionStatus) String() string {
 }
 
 func (ConditionStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_job_proto_enumTypes[5].Descriptor()
+	return file_jobpolicy_v1_job_proto_enumTypes[6].Descriptor()
 }
 
 func (ConditionStatus) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_job_proto_enumTypes[5]
+	return &file_jobpolicy_v1_job_proto_enumTypes[6]
 }
 
 func (x ConditionStatus) Number() protoreflect.EnumNumber {
@@ -349,7 +401,7 @@ func (x ConditionStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ConditionStatus.Descriptor instead.
 func (ConditionStatus) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{5}
+	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{6}
 }
 
 // JobRef names the Job a request is about.
@@ -479,7 +531,7 @@ type JobSpec struct {
 	// being deleted, see DecideJobRequest.namespace_deleting.
 	Deleting bool `protobuf:"varint,14,opt,name=deleting,proto3" json:"deleting,omitempty"`
 	// Set by the caller; true when spec.template.spec.schedulingGroup is set. Then
-	// someone else decides which pods are scheduled together with this Job's pods.
+	// someone else has decided which pods are scheduled together with this Job's pods.
 	HasSchedulingGroup bool `protobuf:"varint,15,opt,name=has_scheduling_group,json=hasSchedulingGroup,proto3" json:"has_scheduling_group,omitempty"`
 	// Set by the caller; the Job's annotations whose names begin with jobpolicy.dev/,
 	// as they are written. The caller need not know any of them. The engine reads those
@@ -495,7 +547,18 @@ type JobSpec struct {
 	//
 	// A value has at most 4096 bytes: the caller truncates a longer one. Names and
 	// values have at most 1 MiB together.
-	Annotations   map[string]string `protobuf:"bytes,16,rep,name=annotations,proto3" json:"annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Annotations map[string]string `protobuf:"bytes,16,rep,name=annotations,proto3" json:"annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Set by the caller; true if another object controls the Job (metadata.ownerReferences).
+	// Read only with Settings.pod_groups: such a Job is scheduled as that object wants.
+	Controlled bool `protobuf:"varint,1000,opt,name=controlled,proto3" json:"controlled,omitempty"`
+	// Set by the caller; the annotation scheduling.k8s.io/group-template-name, present even
+	// if its value is empty. At most 4096 bytes. Read only with Settings.pod_groups, and only
+	// of a controlled Job: its controller leaves it to the Job to make a group of its pods
+	// from this template of its own.
+	GroupTemplateName *string `protobuf:"bytes,1001,opt,name=group_template_name,json=groupTemplateName,proto3,oneof" json:"group_template_name,omitempty"`
+	// Set by the caller; what spec.scheduling declares. Absent: nothing. Read only with
+	// Settings.pod_groups.
+	Scheduling    *JobScheduling `protobuf:"bytes,1002,opt,name=scheduling,proto3" json:"scheduling,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -642,6 +705,83 @@ func (x *JobSpec) GetAnnotations() map[string]string {
 	return nil
 }
 
+func (x *JobSpec) GetControlled() bool {
+	if x != nil {
+		return x.Controlled
+	}
+	return false
+}
+
+func (x *JobSpec) GetGroupTemplateName() string {
+	if x != nil && x.GroupTemplateName != nil {
+		return *x.GroupTemplateName
+	}
+	return ""
+}
+
+func (x *JobSpec) GetScheduling() *JobScheduling {
+	if x != nil {
+		return x.Scheduling
+	}
+	return nil
+}
+
+// JobScheduling is the part of spec.scheduling that policy reads.
+type JobScheduling struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Absent: BASIC.
+	Policy SchedulingPolicy `protobuf:"varint,1,opt,name=policy,proto3,enum=jobpolicy.v1.SchedulingPolicy" json:"policy,omitempty"`
+	// With GANG: how many pods must be able to run at the same time, 1 or more. Absent:
+	// as many as parallelism, at least 1.
+	MinCount      *int32 `protobuf:"varint,2,opt,name=min_count,json=minCount,proto3,oneof" json:"min_count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JobScheduling) Reset() {
+	*x = JobScheduling{}
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobScheduling) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobScheduling) ProtoMessage() {}
+
+func (x *JobScheduling) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobScheduling.ProtoReflect.Descriptor instead.
+func (*JobScheduling) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *JobScheduling) GetPolicy() SchedulingPolicy {
+	if x != nil {
+		return x.Policy
+	}
+	return SchedulingPolicy_SCHEDULING_POLICY_UNSPECIFIED
+}
+
+func (x *JobScheduling) GetMinCount() int32 {
+	if x != nil && x.MinCount != nil {
+		return *x.MinCount
+	}
+	return 0
+}
+
 // PodFailurePolicy is spec.podFailurePolicy: the first rule that matches a
 // failed pod decides how the failure is handled.
 type PodFailurePolicy struct {
@@ -654,7 +794,7 @@ type PodFailurePolicy struct {
 
 func (x *PodFailurePolicy) Reset() {
 	*x = PodFailurePolicy{}
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[2]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -666,7 +806,7 @@ func (x *PodFailurePolicy) String() string {
 func (*PodFailurePolicy) ProtoMessage() {}
 
 func (x *PodFailurePolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[2]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -679,7 +819,7 @@ func (x *PodFailurePolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodFailurePolicy.ProtoReflect.Descriptor instead.
 func (*PodFailurePolicy) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{2}
+	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *PodFailurePolicy) GetRules() []*PodFailurePolicyRule {
@@ -704,7 +844,7 @@ type PodFailurePolicyRule struct {
 
 func (x *PodFailurePolicyRule) Reset() {
 	*x = PodFailurePolicyRule{}
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[3]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -716,7 +856,7 @@ func (x *PodFailurePolicyRule) String() string {
 func (*PodFailurePolicyRule) ProtoMessage() {}
 
 func (x *PodFailurePolicyRule) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[3]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -729,7 +869,7 @@ func (x *PodFailurePolicyRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodFailurePolicyRule.ProtoReflect.Descriptor instead.
 func (*PodFailurePolicyRule) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{3}
+	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *PodFailurePolicyRule) GetAction() PodFailurePolicyAction {
@@ -769,7 +909,7 @@ type ExitCodesRequirement struct {
 
 func (x *ExitCodesRequirement) Reset() {
 	*x = ExitCodesRequirement{}
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[4]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -781,7 +921,7 @@ func (x *ExitCodesRequirement) String() string {
 func (*ExitCodesRequirement) ProtoMessage() {}
 
 func (x *ExitCodesRequirement) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[4]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -794,7 +934,7 @@ func (x *ExitCodesRequirement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExitCodesRequirement.ProtoReflect.Descriptor instead.
 func (*ExitCodesRequirement) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{4}
+	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ExitCodesRequirement) GetContainerName() string {
@@ -832,7 +972,7 @@ type PodConditionPattern struct {
 
 func (x *PodConditionPattern) Reset() {
 	*x = PodConditionPattern{}
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[5]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -844,7 +984,7 @@ func (x *PodConditionPattern) String() string {
 func (*PodConditionPattern) ProtoMessage() {}
 
 func (x *PodConditionPattern) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[5]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -857,7 +997,7 @@ func (x *PodConditionPattern) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodConditionPattern.ProtoReflect.Descriptor instead.
 func (*PodConditionPattern) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{5}
+	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *PodConditionPattern) GetType() string {
@@ -885,7 +1025,7 @@ type SuccessPolicy struct {
 
 func (x *SuccessPolicy) Reset() {
 	*x = SuccessPolicy{}
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[6]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -897,7 +1037,7 @@ func (x *SuccessPolicy) String() string {
 func (*SuccessPolicy) ProtoMessage() {}
 
 func (x *SuccessPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[6]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -910,7 +1050,7 @@ func (x *SuccessPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuccessPolicy.ProtoReflect.Descriptor instead.
 func (*SuccessPolicy) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{6}
+	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SuccessPolicy) GetRules() []*SuccessPolicyRule {
@@ -935,7 +1075,7 @@ type SuccessPolicyRule struct {
 
 func (x *SuccessPolicyRule) Reset() {
 	*x = SuccessPolicyRule{}
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[7]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -947,7 +1087,7 @@ func (x *SuccessPolicyRule) String() string {
 func (*SuccessPolicyRule) ProtoMessage() {}
 
 func (x *SuccessPolicyRule) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[7]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -960,7 +1100,7 @@ func (x *SuccessPolicyRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuccessPolicyRule.ProtoReflect.Descriptor instead.
 func (*SuccessPolicyRule) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{7}
+	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SuccessPolicyRule) GetSucceededIndexes() *IndexSet {
@@ -1000,7 +1140,7 @@ type JobCondition struct {
 
 func (x *JobCondition) Reset() {
 	*x = JobCondition{}
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[8]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1012,7 +1152,7 @@ func (x *JobCondition) String() string {
 func (*JobCondition) ProtoMessage() {}
 
 func (x *JobCondition) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[8]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1025,7 +1165,7 @@ func (x *JobCondition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobCondition.ProtoReflect.Descriptor instead.
 func (*JobCondition) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{8}
+	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *JobCondition) GetType() string {
@@ -1085,7 +1225,7 @@ type UncountedTerminatedPods struct {
 
 func (x *UncountedTerminatedPods) Reset() {
 	*x = UncountedTerminatedPods{}
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[9]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1097,7 +1237,7 @@ func (x *UncountedTerminatedPods) String() string {
 func (*UncountedTerminatedPods) ProtoMessage() {}
 
 func (x *UncountedTerminatedPods) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[9]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1110,7 +1250,7 @@ func (x *UncountedTerminatedPods) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UncountedTerminatedPods.ProtoReflect.Descriptor instead.
 func (*UncountedTerminatedPods) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{9}
+	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *UncountedTerminatedPods) GetSucceeded() [][]byte {
@@ -1166,7 +1306,7 @@ type JobStatus struct {
 
 func (x *JobStatus) Reset() {
 	*x = JobStatus{}
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[10]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1178,7 +1318,7 @@ func (x *JobStatus) String() string {
 func (*JobStatus) ProtoMessage() {}
 
 func (x *JobStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_job_proto_msgTypes[10]
+	mi := &file_jobpolicy_v1_job_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1191,7 +1331,7 @@ func (x *JobStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStatus.ProtoReflect.Descriptor instead.
 func (*JobStatus) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{10}
+	return file_jobpolicy_v1_job_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *JobStatus) GetConditions() []*JobCondition {
@@ -1282,7 +1422,7 @@ const file_jobpolicy_v1_job_proto_rawDesc = "" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x04 \x01(\x03R\n" +
-	"generation\"\xcc\b\n" +
+	"generation\"\xf9\t\n" +
 	"\aJobSpec\x12E\n" +
 	"\x0fcompletion_mode\x18\x01 \x01(\x0e2\x1c.jobpolicy.v1.CompletionModeR\x0ecompletionMode\x12 \n" +
 	"\vparallelism\x18\x02 \x01(\x05R\vparallelism\x12%\n" +
@@ -1300,7 +1440,14 @@ const file_jobpolicy_v1_job_proto_rawDesc = "" +
 	"\x1attl_seconds_after_finished\x18\r \x01(\x05H\x04R\x17ttlSecondsAfterFinished\x88\x01\x01\x12\x1a\n" +
 	"\bdeleting\x18\x0e \x01(\bR\bdeleting\x120\n" +
 	"\x14has_scheduling_group\x18\x0f \x01(\bR\x12hasSchedulingGroup\x12H\n" +
-	"\vannotations\x18\x10 \x03(\v2&.jobpolicy.v1.JobSpec.AnnotationsEntryR\vannotations\x1a>\n" +
+	"\vannotations\x18\x10 \x03(\v2&.jobpolicy.v1.JobSpec.AnnotationsEntryR\vannotations\x12\x1f\n" +
+	"\n" +
+	"controlled\x18\xe8\a \x01(\bR\n" +
+	"controlled\x124\n" +
+	"\x13group_template_name\x18\xe9\a \x01(\tH\x05R\x11groupTemplateName\x88\x01\x01\x12<\n" +
+	"\n" +
+	"scheduling\x18\xea\a \x01(\v2\x1b.jobpolicy.v1.JobSchedulingR\n" +
+	"scheduling\x1a>\n" +
 	"\x10AnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x0e\n" +
@@ -1308,7 +1455,13 @@ const file_jobpolicy_v1_job_proto_rawDesc = "" +
 	"\x18_backoff_limit_per_indexB\x15\n" +
 	"\x13_max_failed_indexesB\x1a\n" +
 	"\x18_active_deadline_secondsB\x1d\n" +
-	"\x1b_ttl_seconds_after_finished\"L\n" +
+	"\x1b_ttl_seconds_after_finishedB\x16\n" +
+	"\x14_group_template_name\"w\n" +
+	"\rJobScheduling\x126\n" +
+	"\x06policy\x18\x01 \x01(\x0e2\x1e.jobpolicy.v1.SchedulingPolicyR\x06policy\x12 \n" +
+	"\tmin_count\x18\x02 \x01(\x05H\x00R\bminCount\x88\x01\x01B\f\n" +
+	"\n" +
+	"_min_count\"L\n" +
 	"\x10PodFailurePolicy\x128\n" +
 	"\x05rules\x18\x01 \x03(\v2\".jobpolicy.v1.PodFailurePolicyRuleR\x05rules\"\xeb\x01\n" +
 	"\x14PodFailurePolicyRule\x12<\n" +
@@ -1368,7 +1521,11 @@ const file_jobpolicy_v1_job_proto_rawDesc = "" +
 	"\x14PodReplacementPolicy\x12&\n" +
 	"\"POD_REPLACEMENT_POLICY_UNSPECIFIED\x10\x00\x120\n" +
 	",POD_REPLACEMENT_POLICY_TERMINATING_OR_FAILED\x10\x01\x12!\n" +
-	"\x1dPOD_REPLACEMENT_POLICY_FAILED\x10\x02*\xe0\x01\n" +
+	"\x1dPOD_REPLACEMENT_POLICY_FAILED\x10\x02*n\n" +
+	"\x10SchedulingPolicy\x12!\n" +
+	"\x1dSCHEDULING_POLICY_UNSPECIFIED\x10\x00\x12\x1b\n" +
+	"\x17SCHEDULING_POLICY_BASIC\x10\x01\x12\x1a\n" +
+	"\x16SCHEDULING_POLICY_GANG\x10\x02*\xe0\x01\n" +
 	"\x16PodFailurePolicyAction\x12)\n" +
 	"%POD_FAILURE_POLICY_ACTION_UNSPECIFIED\x10\x00\x12&\n" +
 	"\"POD_FAILURE_POLICY_ACTION_FAIL_JOB\x10\x01\x12(\n" +
@@ -1397,59 +1554,63 @@ func file_jobpolicy_v1_job_proto_rawDescGZIP() []byte {
 	return file_jobpolicy_v1_job_proto_rawDescData
 }
 
-var file_jobpolicy_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_jobpolicy_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_jobpolicy_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_jobpolicy_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_jobpolicy_v1_job_proto_goTypes = []any{
 	(CompletionMode)(0),             // 0: jobpolicy.v1.CompletionMode
 	(RestartPolicy)(0),              // 1: jobpolicy.v1.RestartPolicy
 	(PodReplacementPolicy)(0),       // 2: jobpolicy.v1.PodReplacementPolicy
-	(PodFailurePolicyAction)(0),     // 3: jobpolicy.v1.PodFailurePolicyAction
-	(ExitCodeOperator)(0),           // 4: jobpolicy.v1.ExitCodeOperator
-	(ConditionStatus)(0),            // 5: jobpolicy.v1.ConditionStatus
-	(*JobRef)(nil),                  // 6: jobpolicy.v1.JobRef
-	(*JobSpec)(nil),                 // 7: jobpolicy.v1.JobSpec
-	(*PodFailurePolicy)(nil),        // 8: jobpolicy.v1.PodFailurePolicy
-	(*PodFailurePolicyRule)(nil),    // 9: jobpolicy.v1.PodFailurePolicyRule
-	(*ExitCodesRequirement)(nil),    // 10: jobpolicy.v1.ExitCodesRequirement
-	(*PodConditionPattern)(nil),     // 11: jobpolicy.v1.PodConditionPattern
-	(*SuccessPolicy)(nil),           // 12: jobpolicy.v1.SuccessPolicy
-	(*SuccessPolicyRule)(nil),       // 13: jobpolicy.v1.SuccessPolicyRule
-	(*JobCondition)(nil),            // 14: jobpolicy.v1.JobCondition
-	(*UncountedTerminatedPods)(nil), // 15: jobpolicy.v1.UncountedTerminatedPods
-	(*JobStatus)(nil),               // 16: jobpolicy.v1.JobStatus
-	nil,                             // 17: jobpolicy.v1.JobSpec.AnnotationsEntry
-	(*IndexSet)(nil),                // 18: jobpolicy.v1.IndexSet
-	(*timestamppb.Timestamp)(nil),   // 19: google.protobuf.Timestamp
+	(SchedulingPolicy)(0),           // 3: jobpolicy.v1.SchedulingPolicy
+	(PodFailurePolicyAction)(0),     // 4: jobpolicy.v1.PodFailurePolicyAction
+	(ExitCodeOperator)(0),           // 5: jobpolicy.v1.ExitCodeOperator
+	(ConditionStatus)(0),            // 6: jobpolicy.v1.ConditionStatus
+	(*JobRef)(nil),                  // 7: jobpolicy.v1.JobRef
+	(*JobSpec)(nil),                 // 8: jobpolicy.v1.JobSpec
+	(*JobScheduling)(nil),           // 9: jobpolicy.v1.JobScheduling
+	(*PodFailurePolicy)(nil),        // 10: jobpolicy.v1.PodFailurePolicy
+	(*PodFailurePolicyRule)(nil),    // 11: jobpolicy.v1.PodFailurePolicyRule
+	(*ExitCodesRequirement)(nil),    // 12: jobpolicy.v1.ExitCodesRequirement
+	(*PodConditionPattern)(nil),     // 13: jobpolicy.v1.PodConditionPattern
+	(*SuccessPolicy)(nil),           // 14: jobpolicy.v1.SuccessPolicy
+	(*SuccessPolicyRule)(nil),       // 15: jobpolicy.v1.SuccessPolicyRule
+	(*JobCondition)(nil),            // 16: jobpolicy.v1.JobCondition
+	(*UncountedTerminatedPods)(nil), // 17: jobpolicy.v1.UncountedTerminatedPods
+	(*JobStatus)(nil),               // 18: jobpolicy.v1.JobStatus
+	nil,                             // 19: jobpolicy.v1.JobSpec.AnnotationsEntry
+	(*IndexSet)(nil),                // 20: jobpolicy.v1.IndexSet
+	(*timestamppb.Timestamp)(nil),   // 21: google.protobuf.Timestamp
 }
 var file_jobpolicy_v1_job_proto_depIdxs = []int32{
 	0,  // 0: jobpolicy.v1.JobSpec.completion_mode:type_name -> jobpolicy.v1.CompletionMode
 	1,  // 1: jobpolicy.v1.JobSpec.restart_policy:type_name -> jobpolicy.v1.RestartPolicy
 	2,  // 2: jobpolicy.v1.JobSpec.pod_replacement_policy:type_name -> jobpolicy.v1.PodReplacementPolicy
-	8,  // 3: jobpolicy.v1.JobSpec.pod_failure_policy:type_name -> jobpolicy.v1.PodFailurePolicy
-	12, // 4: jobpolicy.v1.JobSpec.success_policy:type_name -> jobpolicy.v1.SuccessPolicy
-	17, // 5: jobpolicy.v1.JobSpec.annotations:type_name -> jobpolicy.v1.JobSpec.AnnotationsEntry
-	9,  // 6: jobpolicy.v1.PodFailurePolicy.rules:type_name -> jobpolicy.v1.PodFailurePolicyRule
-	3,  // 7: jobpolicy.v1.PodFailurePolicyRule.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
-	10, // 8: jobpolicy.v1.PodFailurePolicyRule.on_exit_codes:type_name -> jobpolicy.v1.ExitCodesRequirement
-	11, // 9: jobpolicy.v1.PodFailurePolicyRule.on_pod_conditions:type_name -> jobpolicy.v1.PodConditionPattern
-	4,  // 10: jobpolicy.v1.ExitCodesRequirement.operator:type_name -> jobpolicy.v1.ExitCodeOperator
-	5,  // 11: jobpolicy.v1.PodConditionPattern.status:type_name -> jobpolicy.v1.ConditionStatus
-	13, // 12: jobpolicy.v1.SuccessPolicy.rules:type_name -> jobpolicy.v1.SuccessPolicyRule
-	18, // 13: jobpolicy.v1.SuccessPolicyRule.succeeded_indexes:type_name -> jobpolicy.v1.IndexSet
-	5,  // 14: jobpolicy.v1.JobCondition.status:type_name -> jobpolicy.v1.ConditionStatus
-	19, // 15: jobpolicy.v1.JobCondition.last_probe_time:type_name -> google.protobuf.Timestamp
-	19, // 16: jobpolicy.v1.JobCondition.last_transition_time:type_name -> google.protobuf.Timestamp
-	14, // 17: jobpolicy.v1.JobStatus.conditions:type_name -> jobpolicy.v1.JobCondition
-	19, // 18: jobpolicy.v1.JobStatus.start_time:type_name -> google.protobuf.Timestamp
-	19, // 19: jobpolicy.v1.JobStatus.completion_time:type_name -> google.protobuf.Timestamp
-	18, // 20: jobpolicy.v1.JobStatus.completed_indexes:type_name -> jobpolicy.v1.IndexSet
-	18, // 21: jobpolicy.v1.JobStatus.failed_indexes:type_name -> jobpolicy.v1.IndexSet
-	15, // 22: jobpolicy.v1.JobStatus.uncounted:type_name -> jobpolicy.v1.UncountedTerminatedPods
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	10, // 3: jobpolicy.v1.JobSpec.pod_failure_policy:type_name -> jobpolicy.v1.PodFailurePolicy
+	14, // 4: jobpolicy.v1.JobSpec.success_policy:type_name -> jobpolicy.v1.SuccessPolicy
+	19, // 5: jobpolicy.v1.JobSpec.annotations:type_name -> jobpolicy.v1.JobSpec.AnnotationsEntry
+	9,  // 6: jobpolicy.v1.JobSpec.scheduling:type_name -> jobpolicy.v1.JobScheduling
+	3,  // 7: jobpolicy.v1.JobScheduling.policy:type_name -> jobpolicy.v1.SchedulingPolicy
+	11, // 8: jobpolicy.v1.PodFailurePolicy.rules:type_name -> jobpolicy.v1.PodFailurePolicyRule
+	4,  // 9: jobpolicy.v1.PodFailurePolicyRule.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
+	12, // 10: jobpolicy.v1.PodFailurePolicyRule.on_exit_codes:type_name -> jobpolicy.v1.ExitCodesRequirement
+	13, // 11: jobpolicy.v1.PodFailurePolicyRule.on_pod_conditions:type_name -> jobpolicy.v1.PodConditionPattern
+	5,  // 12: jobpolicy.v1.ExitCodesRequirement.operator:type_name -> jobpolicy.v1.ExitCodeOperator
+	6,  // 13: jobpolicy.v1.PodConditionPattern.status:type_name -> jobpolicy.v1.ConditionStatus
+	15, // 14: jobpolicy.v1.SuccessPolicy.rules:type_name -> jobpolicy.v1.SuccessPolicyRule
+	20, // 15: jobpolicy.v1.SuccessPolicyRule.succeeded_indexes:type_name -> jobpolicy.v1.IndexSet
+	6,  // 16: jobpolicy.v1.JobCondition.status:type_name -> jobpolicy.v1.ConditionStatus
+	21, // 17: jobpolicy.v1.JobCondition.last_probe_time:type_name -> google.protobuf.Timestamp
+	21, // 18: jobpolicy.v1.JobCondition.last_transition_time:type_name -> google.protobuf.Timestamp
+	16, // 19: jobpolicy.v1.JobStatus.conditions:type_name -> jobpolicy.v1.JobCondition
+	21, // 20: jobpolicy.v1.JobStatus.start_time:type_name -> google.protobuf.Timestamp
+	21, // 21: jobpolicy.v1.JobStatus.completion_time:type_name -> google.protobuf.Timestamp
+	20, // 22: jobpolicy.v1.JobStatus.completed_indexes:type_name -> jobpolicy.v1.IndexSet
+	20, // 23: jobpolicy.v1.JobStatus.failed_indexes:type_name -> jobpolicy.v1.IndexSet
+	17, // 24: jobpolicy.v1.JobStatus.uncounted:type_name -> jobpolicy.v1.UncountedTerminatedPods
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_job_proto_init() }
@@ -1459,16 +1620,17 @@ func file_jobpolicy_v1_job_proto_init() {
 	}
 	file_jobpolicy_v1_index_set_proto_init()
 	file_jobpolicy_v1_job_proto_msgTypes[1].OneofWrappers = []any{}
-	file_jobpolicy_v1_job_proto_msgTypes[4].OneofWrappers = []any{}
-	file_jobpolicy_v1_job_proto_msgTypes[7].OneofWrappers = []any{}
-	file_jobpolicy_v1_job_proto_msgTypes[10].OneofWrappers = []any{}
+	file_jobpolicy_v1_job_proto_msgTypes[2].OneofWrappers = []any{}
+	file_jobpolicy_v1_job_proto_msgTypes[5].OneofWrappers = []any{}
+	file_jobpolicy_v1_job_proto_msgTypes[8].OneofWrappers = []any{}
+	file_jobpolicy_v1_job_proto_msgTypes[11].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_job_proto_rawDesc), len(file_jobpolicy_v1_job_proto_rawDesc)),
-			NumEnums:      6,
-			NumMessages:   12,
+			NumEnums:      7,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

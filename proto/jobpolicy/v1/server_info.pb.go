@@ -41,13 +41,13 @@ const (
 	Capability_CAPABILITY_SUCCESS_POLICY          Capability = 9
 	Capability_CAPABILITY_POD_REPLACEMENT_POLICY  Capability = 10
 	Capability_CAPABILITY_TTL_AFTER_FINISHED      Capability = 11
-	// Settings.gang_scheduling is supported.
-	Capability_CAPABILITY_GANG_SCHEDULING Capability = 12
-	Capability_CAPABILITY_CRON_JOB        Capability = 13
+	Capability_CAPABILITY_CRON_JOB                Capability = 13
 	// CheckJobStatus is served.
 	Capability_CAPABILITY_CHECK_JOB_STATUS Capability = 14
 	// The partial questions of PolicyService are answered.
 	Capability_CAPABILITY_PARTIAL_QUESTIONS Capability = 15
+	// Settings.pod_groups is supported.
+	Capability_CAPABILITY_POD_GROUPS Capability = 16
 )
 
 // Enum value maps for Capability.
@@ -65,10 +65,10 @@ var (
 		9:  "CAPABILITY_SUCCESS_POLICY",
 		10: "CAPABILITY_POD_REPLACEMENT_POLICY",
 		11: "CAPABILITY_TTL_AFTER_FINISHED",
-		12: "CAPABILITY_GANG_SCHEDULING",
 		13: "CAPABILITY_CRON_JOB",
 		14: "CAPABILITY_CHECK_JOB_STATUS",
 		15: "CAPABILITY_PARTIAL_QUESTIONS",
+		16: "CAPABILITY_POD_GROUPS",
 	}
 	Capability_value = map[string]int32{
 		"CAPABILITY_UNSPECIFIED":             0,
@@ -83,10 +83,10 @@ var (
 		"CAPABILITY_SUCCESS_POLICY":          9,
 		"CAPABILITY_POD_REPLACEMENT_POLICY":  10,
 		"CAPABILITY_TTL_AFTER_FINISHED":      11,
-		"CAPABILITY_GANG_SCHEDULING":         12,
 		"CAPABILITY_CRON_JOB":                13,
 		"CAPABILITY_CHECK_JOB_STATUS":        14,
 		"CAPABILITY_PARTIAL_QUESTIONS":       15,
+		"CAPABILITY_POD_GROUPS":              16,
 	}
 )
 
@@ -248,7 +248,7 @@ const file_jobpolicy_v1_server_info_proto_rawDesc = "" +
 	"\x11contract_versions\x18\x02 \x03(\tR\x10contractVersions\x12<\n" +
 	"\fcapabilities\x18\x03 \x03(\x0e2\x18.jobpolicy.v1.CapabilityR\fcapabilities\x12*\n" +
 	"\x11max_request_bytes\x18\x04 \x01(\x03R\x0fmaxRequestBytes\x12!\n" +
-	"\frules_digest\x18\x05 \x01(\tR\vrulesDigest*\xff\x03\n" +
+	"\frules_digest\x18\x05 \x01(\tR\vrulesDigest*\x9c\x04\n" +
 	"\n" +
 	"Capability\x12\x1a\n" +
 	"\x16CAPABILITY_UNSPECIFIED\x10\x00\x12\x1b\n" +
@@ -263,11 +263,11 @@ const file_jobpolicy_v1_server_info_proto_rawDesc = "" +
 	"\x19CAPABILITY_SUCCESS_POLICY\x10\t\x12%\n" +
 	"!CAPABILITY_POD_REPLACEMENT_POLICY\x10\n" +
 	"\x12!\n" +
-	"\x1dCAPABILITY_TTL_AFTER_FINISHED\x10\v\x12\x1e\n" +
-	"\x1aCAPABILITY_GANG_SCHEDULING\x10\f\x12\x17\n" +
+	"\x1dCAPABILITY_TTL_AFTER_FINISHED\x10\v\x12\x17\n" +
 	"\x13CAPABILITY_CRON_JOB\x10\r\x12\x1f\n" +
 	"\x1bCAPABILITY_CHECK_JOB_STATUS\x10\x0e\x12 \n" +
-	"\x1cCAPABILITY_PARTIAL_QUESTIONS\x10\x0fB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
+	"\x1cCAPABILITY_PARTIAL_QUESTIONS\x10\x0f\x12\x19\n" +
+	"\x15CAPABILITY_POD_GROUPS\x10\x10\"\x04\b\f\x10\f*\x1aCAPABILITY_GANG_SCHEDULINGB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (
 	file_jobpolicy_v1_server_info_proto_rawDescOnce sync.Once

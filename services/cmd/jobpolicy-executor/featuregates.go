@@ -52,8 +52,8 @@ var gates = []gate{
 	{name: "SidecarContainers", locked: removed},
 	{name: "StaleControllerConsistencyJob", locked: lockedHere},
 	{
-		name: "WorkloadWithJob", about: "(ALPHA - default=false): an Indexed Job that runs all its pods at once gets a Workload and a PodGroup, by which they are scheduled together; " +
-			"the API server must serve scheduling.k8s.io/v1beta1",
+		name: "WorkloadWithJob", about: "(ALPHA - default=false): the pods of a Job are scheduled as its spec.scheduling says, by means of a Workload and a PodGroup; " +
+			"the API server must serve scheduling.k8s.io/v1beta1, and have this gate and GenericWorkload",
 		set: func(g *featureGates, on bool) { g.workloadWithJob = on },
 	},
 }

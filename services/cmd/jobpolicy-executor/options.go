@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"jobpolicy.dev/executor"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/decisionlog"
 	"jobpolicy.dev/services/internal/flaggroup"
 	"jobpolicy.dev/services/internal/kubeclient"
@@ -76,6 +77,7 @@ type jobOptions struct {
 	maxPodChanges        int
 	maxUncountedPods     int
 	maxUnseenPods        int
+	undeclaredGroups     bool
 	onSecondController   string
 	gates                featureGates
 }
@@ -114,6 +116,7 @@ func (o *jobOptions) addFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.syncBatchPeriod, "sync-batch-period", 200*time.Millisecond, "The shortest time between two reconciles of a busy Job; events meanwhile are handled together. The first event of a quiet Job is handled at once.")
 	fs.IntVar(&o.maxPodChanges, "max-pod-changes-per-sync", 500, "How many pods one reconcile may create or delete. Of a busy NonIndexed Job, it creates at most half as many. 1 to 100000.")
 	fs.IntVar(&o.maxUncountedPods, "max-uncounted-pods", 500, "How many finished pods a Job's status may list at once. 1 to 100000.")
+	fs.BoolVar(&o.undeclaredGroups, "pod-groups-for-all-jobs", true, "With the feature gate WorkloadWithJob: also a Job without spec.scheduling gets a Workload and a PodGroup, as from the built-in controller. With false, such Jobs cost no more than without the gate, and their pods have no group.")
 	fs.IntVar(&o.maxUnseenPods, "max-unseen-pods-per-hour", executor.DefaultMaxUnseenPods, "How many pods of one Job may be created in an hour without any of them being seen as the Job's own. A Job that reaches it creates no pod for an hour. 1 or more.")
 	fs.StringVar(&o.onSecondController, "on-second-controller", secondReport, "What to do when another controller writes the status of a managed Job, or makes pods for it: report (metric, event, /readyz) or stand-down (also leave the Job alone until no managed Job was touched by another controller for 10 minutes).")
 	fs.Var(&o.gates, "feature-gates", gatesUsage())
@@ -157,4 +160,15 @@ func (o *jobOptions) validate() error {
 		"--max-uncounted-pods must be between 1 and %d, is %d", maxPods, o.maxUncountedPods)
 	errs.Require(o.maxUnseenPods >= 1, "--max-unseen-pods-per-hour must be at least 1, is %d", o.maxUnseenPods)
 	return errors.Join(errs...)
+}
+
+// podGroups says which Jobs get a group for their pods.
+func (o *jobOptions) podGroups() jobpolicyv1.PodGroups {
+	switch {
+	case !o.gates.workloadWithJob:
+		return jobpolicyv1.PodGroups_POD_GROUPS_UNSPECIFIED
+	case !o.undeclaredGroups:
+		return jobpolicyv1.PodGroups_POD_GROUPS_DECLARED
+	}
+	return jobpolicyv1.PodGroups_POD_GROUPS_ALL
 }

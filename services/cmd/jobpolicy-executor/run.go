@@ -207,7 +207,7 @@ func (o *options) newExecutor(shared controller.Config, d executor.Decider, serv
 			MaxPodChanges:          int32(o.jobs.maxPodChanges),
 			MaxUncountedPods:       int32(o.jobs.maxUncountedPods),
 			KeepStartTimeOnSuspend: o.jobs.gates.keepStartTimeOnSuspend,
-			GangScheduling:         o.jobs.gates.workloadWithJob,
+			PodGroups:              o.jobs.podGroups(),
 		},
 		MaxUnseenPods:   o.jobs.maxUnseenPods,
 		SyncBatchPeriod: o.jobs.syncBatchPeriod,

@@ -43,7 +43,7 @@ func (o *options) needs() []need {
 		all = append(all, need{jobpolicyv1.Capability_CAPABILITY_TTL_AFTER_FINISHED, "--controllers=" + ttlController})
 	}
 	if o.jobs.gates.workloadWithJob {
-		all = append(all, need{jobpolicyv1.Capability_CAPABILITY_GANG_SCHEDULING, "--feature-gates=WorkloadWithJob=true"})
+		all = append(all, need{jobpolicyv1.Capability_CAPABILITY_POD_GROUPS, "--feature-gates=WorkloadWithJob=true"})
 	}
 	return all
 }

@@ -60,9 +60,9 @@ func TestAnEngineThatLacksSomething(t *testing.T) {
 			wantLog: "policy engine connected",
 		},
 		"no gangs": {
-			info:      &jobpolicyv1.GetServerInfoResponse{Version: "v9", ContractVersions: v1, Capabilities: without(jobpolicyv1.Capability_CAPABILITY_GANG_SCHEDULING)},
+			info:      &jobpolicyv1.GetServerInfoResponse{Version: "v9", ContractVersions: v1, Capabilities: without(jobpolicyv1.Capability_CAPABILITY_POD_GROUPS)},
 			flags:     []string{"--feature-gates=WorkloadWithJob=true"},
-			wantError: "CAPABILITY_GANG_SCHEDULING, which --feature-gates=WorkloadWithJob=true needs",
+			wantError: "CAPABILITY_POD_GROUPS, which --feature-gates=WorkloadWithJob=true needs",
 			wantLog:   "too old",
 		},
 		"another contract": {

@@ -9,6 +9,7 @@ var checks = []check{
 	{Description{"pod-template", "The fields of the pod template have values that the API server takes."}, podTemplate},
 	{Description{"failure-policy", "The rules of the pod failure policy can match, in this order."}, failurePolicy},
 	{Description{"success-policy", "The rules of the success policy name indexes that the Job has."}, successPolicy},
+	{Description{"scheduling", "The API server takes what the Job declares about the scheduling of its pods, with the gate WorkloadWithJob."}, scheduling},
 	{Description{"managed-by", "managedBy names a controller that is there."}, managedBy},
 	{Description{"selector", "The API server sets the selector and its labels, or a selector that the manifest sets selects the Job's pods."}, selector},
 	{Description{"size", "parallelism and completions let the Job run pods, within the API server's limits."}, size},

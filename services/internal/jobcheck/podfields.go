@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// podFields says what the API server (v1.37) asks of single fields of a pod template. A line
-// names a type of core/v1 and a field, and then, in any order:
+// podFields says what the API server (v1.37) asks of single fields of a pod template and of spec.scheduling. A line
+// names a type of the API and a field, and then, in any order:
 //
 //	required   the field must not be empty, and has no default
 //	A|B        it is one of these words
@@ -232,6 +232,18 @@ ScaleIOVolumeSource.system           required
 ScaleIOVolumeSource.volumeName       required
 StorageOSVolumeSource.volumeName     required label
 StorageOSVolumeSource.volumeNamespace label
+PodSchedulingGroup                   one
+PodSchedulingGroup.podGroupName      subdomain
+JobSchedulingConfiguration.resourceClaims max=4 unique=name
+WorkloadPodGroupSchedulingPolicy     one
+WorkloadPodGroupGangSchedulingPolicy.minCount 1..2147483647
+WorkloadPodGroupSchedulingConstraints.topology max=1
+TopologyConstraint.key               required qualified
+WorkloadPodGroupDisruptionMode       one
+WorkloadPodGroupResourceClaim        one=resourceClaimName|resourceClaimTemplateName
+WorkloadPodGroupResourceClaim.name   required label
+WorkloadPodGroupResourceClaim.resourceClaimName subdomain
+WorkloadPodGroupResourceClaim.resourceClaimTemplateName subdomain
 `
 
 // A fieldRule is a line of podFields.

@@ -5,10 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Each line of podFields names a type and a field of a pod template, and no line is there twice.
+// Each line of podFields names a type and a field of a pod template or of spec.scheduling, and no line is there twice.
 func TestPodFieldsExist(t *testing.T) {
 	known := map[string]bool{}
 	var visit func(t reflect.Type, outer string)
@@ -33,6 +34,7 @@ func TestPodFieldsExist(t *testing.T) {
 		}
 	}
 	visit(reflect.TypeFor[corev1.PodSpec](), "")
+	visit(reflect.TypeFor[batchv1.JobSchedulingConfiguration](), "")
 	lines := 0
 	for line := range strings.Lines(podFields) {
 		words := strings.Fields(line)
@@ -41,7 +43,7 @@ func TestPodFieldsExist(t *testing.T) {
 		}
 		lines++
 		if !known[words[0]] {
-			t.Errorf("%s is not in a pod template", words[0])
+			t.Errorf("%s is in neither", words[0])
 		}
 	}
 	if lines != len(fieldRules) {

@@ -29,6 +29,7 @@ func specFits(s *subject) {
 		s.find(Error, "successPolicy", strings.TrimPrefix(err.Error(), "successPolicy: "))
 		return
 	}
+	spec.Scheduling = nil // The check scheduling reads it.
 	_, err = engine.DecideJob(&jobpolicyv1.DecideJobRequest{
 		Now: timestamppb.New(time.Unix(0, 0)), Spec: spec, Job: &jobpolicyv1.JobRef{Uid: make([]byte, 16), Namespace: "default", Name: "job"},
 	})

@@ -141,6 +141,9 @@ func TestIgnorableFieldsAnywhereAreIgnored(t *testing.T) {
 // The fields of today's contract with an ignorable number, each with why a caller
 // can live with an engine that does not know it.
 var ignorableFields = map[protoreflect.FullName]string{
+	"jobpolicy.v1.JobSpec.controlled":              "read only with Settings.pod_groups, which an engine that does not know it refuses",
+	"jobpolicy.v1.JobSpec.group_template_name":     "as controlled",
+	"jobpolicy.v1.JobSpec.scheduling":              "as controlled",
 	"jobpolicy.v1.DecideJobRequest.seen_suspended": "an engine that ignores it starts the Job, too; only the events and the condition of the suspension are missing",
 }
 
