@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/transport"
 
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/apiserver"
@@ -76,13 +75,7 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	}
 	var all *controllers
 	alive := newLiveness(registry, func() error { return all.Ready() }, election, log)
-	server, err := apiserver.New(apiserver.Config{
-		Gangs: o.jobs.gates.workloadWithJob, TypesMinor: apiserver.TypesMinor(), Registerer: registry, Logger: log,
-	})
-	if err != nil {
-		return err
-	}
-	client, err := newClients(api, alive.CountRequests, server.Transport)
+	server, client, err := o.newClients(api, alive, registry, log)
 	if err != nil {
 		return err
 	}
@@ -160,22 +153,29 @@ type clients struct {
 	secrets kubernetes.Interface
 }
 
-func newClients(api *rest.Config, wrap ...transport.WrapperFunc) (*clients, error) {
+func (o *options) newClients(api *rest.Config, alive *liveness.Watch, r prometheus.Registerer, log *slog.Logger) (*apiserver.Server, *clients, error) {
+	server, err := apiserver.New(apiserver.Config{
+		Gangs: o.jobs.gates.workloadWithJob, TypesMinor: apiserver.TypesMinor(), Registerer: r, Logger: log,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
 	wrapped := rest.CopyConfig(api)
-	wrapped.Wrap(transport.Wrappers(wrap...))
+	wrapped.Wrap(alive.CountRequests)
+	wrapped.Wrap(server.Transport)
 	client, err := kubeclient.New(wrapped)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	events, err := kubeclient.NewForEvents(api)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	secrets, err := kubeclient.NewForSecrets(api)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &clients{client, events, secrets}, nil
+	return server, &clients{client, events, secrets}, nil
 }
 
 // shared is the part of the configuration that all controllers have.
