@@ -20,23 +20,24 @@ const watchRetry = time.Second
 // client-go's reflector does so, and waits up to a minute between two tries: after an upgrade of the API
 // server, Jobs would stand still for that long. A watch that is refused is left to the reflector.
 func (s *Server) Transport(next http.RoundTripper) http.RoundTripper {
-	return &transport{next, s.cfg.Logger, &httptrace.ClientTrace{GotConn: func(conn httptrace.GotConnInfo) {
+	return &transport{next, s.cfg.Logger, func(conn httptrace.GotConnInfo) {
 		if !conn.Reused {
 			s.Ask()
 		}
-	}}}
+	}}
 }
 
 type transport struct {
 	http.RoundTripper
-	log   *slog.Logger
-	trace *httptrace.ClientTrace
+	log     *slog.Logger
+	gotConn func(httptrace.GotConnInfo)
 }
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx := r.Context()
-	r = r.WithContext(httptrace.WithClientTrace(ctx, t.trace))
+	// Each request has a trace of its own, because WithClientTrace changes the one that it is given.
+	r = r.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: t.gotConn}))
 	resp, err := t.RoundTripper.RoundTrip(r)
 	if err == nil || !isWatch(r) {
 		return resp, err
