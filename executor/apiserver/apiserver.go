@@ -203,7 +203,7 @@ func (s *Server) Ready(context.Context) error {
 
 func missing(a answers) error {
 	return fmt.Errorf("the API server (%s) does not serve the Workloads and PodGroups of %s, which the feature gate WorkloadWithJob needs: "+
-		"start the API server (v1.37 or newer) with --feature-gates=GenericWorkload=true --runtime-config=%s=true, or this executor without WorkloadWithJob",
+		"start the API server (v1.37 or newer) with --feature-gates=GenericWorkload=true,WorkloadWithJob=true --runtime-config=%s=true, or this executor without WorkloadWithJob",
 		a.version, schedulingv1beta1.SchemeGroupVersion, schedulingv1beta1.SchemeGroupVersion)
 }
 

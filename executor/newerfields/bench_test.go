@@ -34,9 +34,9 @@ func ordinaryJob() *batchv1.Job {
 					TerminationGracePeriodSeconds: new(int64(30)), SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: new(true)},
 					Volumes: []corev1.Volume{{Name: "work", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
 					Containers: []corev1.Container{{
-						Name: "main", Image: "registry.example.com/data/report:1.2.3", Command: []string{"report", "--all"},
-						Env:       []corev1.EnvVar{{Name: "REGION", Value: "eu"}, {Name: "LEVEL", Value: "info"}, {Name: "OUT", Value: "/work/out"}},
-						Resources: corev1.ResourceRequirements{Requests: resources, Limits: resources}, VolumeMounts: []corev1.VolumeMount{{Name: "work", MountPath: "/work"}},
+						Name: "main", Image: "example.com/report:1.2.3", Command: []string{"report", "--all"},
+						Env:       []corev1.EnvVar{{Name: "REGION", Value: "eu"}, {Name: "LEVEL", Value: "info"}, {Name: "OUT", Value: "/data/out"}},
+						Resources: corev1.ResourceRequirements{Requests: resources, Limits: resources}, VolumeMounts: []corev1.VolumeMount{{Name: "work", MountPath: "/data"}},
 						TerminationMessagePath: "/dev/termination-log", TerminationMessagePolicy: corev1.TerminationMessageReadFile, ImagePullPolicy: corev1.PullIfNotPresent,
 					}},
 				},
