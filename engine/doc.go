@@ -52,11 +52,8 @@
 // # Tasks that are not pods
 //
 // The engine does not need Kubernetes. A pod may be any unit of work that runs once:
-// give it a UID of its own, leave namespace and restart policy out, and set
-// Settings.pod_noun to the name that texts use for it. A caller that keeps Jobs and
-// tasks in one transactional store sets Settings.atomic_release. Then the status
-// counts the tasks that the same decision releases, and there is no ledger. Package
-// snapshot makes the request.
+// give it a UID of its own, and leave namespace and restart policy out. Package snapshot
+// makes the request.
 //
 // # How a decision is made
 //

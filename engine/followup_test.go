@@ -40,16 +40,7 @@ func TestADecisionSaysWhenToAskAgain(t *testing.T) {
 		"a fifth of the limit is released":       {"job completions=9 parallelism=5\nsettings maxChanges=20\nstatus start=0s active=9\npods active=5\n" + finished(4), "AT_ONCE"},
 		"few are released, and some are created": {"job completions=9 parallelism=5\nsettings maxChanges=20\nstatus start=0s active=5\npods active=1\n" + finished(4), "WHEN_CONFIRMED"},
 		"the last ones are released":             {"job completions=3 parallelism=3\nsettings maxChanges=20\nstatus start=0s active=3\ncondition SuccessCriteriaMet\n" + finished(3), "AT_ONCE"},
-		"few of those to be released fit": {
-			"job completions=9 parallelism=5\nsettings maxUncounted=2 atomicRelease=true\nstatus start=0s active=8\npods active=5\n" + finished(3), "AT_ONCE",
-		},
-		"few of those to be released fit, and some are created": {
-			"job completions=9 parallelism=5\nsettings maxUncounted=2 atomicRelease=true\nstatus start=0s active=7\npods active=4\n" + finished(3), "AT_ONCE",
-		},
-		"all those to be released fit": {
-			"job completions=9 parallelism=5\nsettings maxUncounted=3 atomicRelease=true\nstatus start=0s active=8\npods active=5\n" + finished(3), "NONE",
-		},
-		"a verdict is announced": {"job completions=3 parallelism=3 activeDeadlineSeconds=1\nnow 2s\nstatus start=0s active=3 ready=0 terminating=0\npods active=3", "AT_ONCE"},
+		"a verdict is announced":                 {"job completions=3 parallelism=3 activeDeadlineSeconds=1\nnow 2s\nstatus start=0s active=3 ready=0 terminating=0\npods active=3", "AT_ONCE"},
 		"a verdict is announced whose condition was there, not true": {
 			"job completions=3 parallelism=3 activeDeadlineSeconds=1\nnow 2s\nstatus start=0s active=3 ready=0 terminating=0\ncondition FailureTarget status=False\npods active=3", "AT_ONCE",
 		},

@@ -43,7 +43,7 @@ func busyIndexes(s *snapshot, t tally) (indexset.Set, []*jobpolicyv1.Wait) {
 		return busy, nil
 	}
 	return busy.Union(unlisted), []*jobpolicyv1.Wait{wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS,
-		"indexes whose failed %ss the request does not list yet: %d", s.noun, unlisted.Len())}
+		"indexes whose failed pods the request does not list yet: %d", unlisted.Len())}
 }
 
 // delayedIndexes are those of the missing indexes whose retry delay has not passed, and

@@ -18,13 +18,12 @@ const maxQuestions = 10_000
 func MatchPodFailurePolicy(req *jobpolicyv1.MatchPodFailurePolicyRequest) (*jobpolicyv1.MatchPodFailurePolicyResponse, error) {
 	if err := check(req, func(c *checker) {
 		c.bytesBetween("namespace", req.GetNamespace(), 0, maxNameBytes)
-		c.bytesBetween("pod_noun", req.GetPodNoun(), 0, maxNounBytes)
 		c.askedPolicy(req.GetPolicy())
 		each(c, "failures", maxQuestions, req.GetFailures(), c.failure)
 	}); err != nil {
 		return nil, err
 	}
-	policy := readFailurePolicy(req.GetPolicy(), req.GetNamespace(), podNoun(req.GetPodNoun()))
+	policy := readFailurePolicy(req.GetPolicy(), req.GetNamespace())
 	resp := &jobpolicyv1.MatchPodFailurePolicyResponse{}
 	for _, f := range req.GetFailures() {
 		resp.Matches = append(resp.Matches, policy.match(f).message())
@@ -79,7 +78,7 @@ func ComputePodBackoff(req *jobpolicyv1.ComputePodBackoffRequest) (*jobpolicyv1.
 	}); err != nil {
 		return nil, err
 	}
-	now, policy, b := req.GetNow().AsTime(), readFailurePolicy(req.GetPolicy(), "", defaultPodNoun), readBackoff(req.GetSettings())
+	now, policy, b := req.GetNow().AsTime(), readFailurePolicy(req.GetPolicy(), ""), readBackoff(req.GetSettings())
 	resp := &jobpolicyv1.ComputePodBackoffResponse{}
 	for _, h := range req.GetHistories() {
 		failures := readFailures(h.GetRetry(), policy, readSuccesses(now, h.GetRetry())).after(int64(h.GetEarlierFailures()))

@@ -317,7 +317,6 @@ func TestBadPodFailurePolicyQuestionsAreRefusedByField(t *testing.T) {
 			field: "policy.rules",
 		},
 		"a namespace of 254 bytes": {spoil: func(r *question) { r.Namespace = long(254) }, field: "namespace"},
-		"a noun of 33 bytes":       {spoil: func(r *question) { r.PodNoun = long(33) }, field: "pod_noun"},
 		"an exit with 0":           {spoil: func(r *question) { r.Failures[0] = exit("main", 0) }, field: "failures[0].container_exits[0].exit_code"},
 		"10001 failures":           {spoil: func(r *question) { r.Failures = make([]*jobpolicyv1.PodFailure, 10_001) }, field: "failures"},
 	})

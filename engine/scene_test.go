@@ -371,7 +371,6 @@ func (s *scene) settings(args []datadriven.CmdArg) error {
 		"maxUncounted":  func(v value) { set.MaxUncountedPods = v.int32() },
 		"maxChanges":    func(v value) { set.MaxPodChanges = v.int32() },
 		"keepStartTime": func(v value) { set.KeepStartTimeOnSuspend = v.bool() },
-		"atomicRelease": func(v value) { set.AtomicRelease = v.bool() },
 		"groups":        func(v value) { set.PodGroups = jobpolicyv1.PodGroups(v.enum(set.PodGroups)) },
 	})
 }

@@ -32,7 +32,6 @@ const (
 	maxBackoffSeconds   = 24 * 60 * 60
 	maxLimitSetting     = 100_000
 	maxUIDBytes         = 64
-	maxNounBytes        = 32
 	maxListedViolations = 100
 )
 
@@ -176,7 +175,6 @@ func (c *checker) settings(s *jobpolicyv1.Settings) {
 	}
 	c.between("settings.max_uncounted_pods", int64(s.GetMaxUncountedPods()), 0, maxLimitSetting)
 	c.between("settings.max_pod_changes", int64(s.GetMaxPodChanges()), 0, maxLimitSetting)
-	c.bytesBetween("settings.pod_noun", s.GetPodNoun(), 0, maxNounBytes)
 }
 
 // backoff checks an optional duration and returns it in seconds: the default of
