@@ -15,7 +15,7 @@ import (
 // *UnsupportedError, for one with fields or values that this engine does not know.
 // How a Job ends is never an error.
 func DecideJob(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-	if err := check(req, func(c *checker) { c.decideJob(req) }); err != nil {
+	if err := checkRequest(req, func(c checker) { c.decideJob(req) }); err != nil {
 		return nil, err
 	}
 	s := newSnapshot(req)

@@ -5,8 +5,8 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"jobpolicy.dev/engine/deferral"
 	"jobpolicy.dev/engine/indexset"
+	"jobpolicy.dev/engine/internal/waits"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -128,7 +128,7 @@ func (s *snapshot) deleting() bool { return s.spec.GetDeleting() || s.req.GetNam
 // deferredUntil returns the earliest time at which the caller wants a step. asked is
 // false if the caller did not defer the step.
 func (s *snapshot) deferredUntil(step jobpolicyv1.Step) (until time.Time, asked bool) {
-	return deferral.Until(s.req.GetDeferrals(), step)
+	return waits.DeferredUntil(s.req.GetDeferrals(), step)
 }
 
 // deferred says that a step is left for later because the caller asked for that; nil

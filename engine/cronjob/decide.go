@@ -4,8 +4,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"jobpolicy.dev/engine"
 	"jobpolicy.dev/engine/annotation"
+	"jobpolicy.dev/engine/internal/check"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -16,10 +16,7 @@ import (
 // and *engine.UnsupportedError, for one with fields or values that this engine
 // does not know. A schedule or an option that makes no sense is never an error.
 func Decide(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
-	if err := engine.CheckKnown(req); err != nil {
-		return nil, err
-	}
-	if err := validate(req); err != nil {
+	if err := check.Request(req, func(c *check.Checker) { checker{c}.decideCronJob(req) }); err != nil {
 		return nil, err
 	}
 	resp := decide(newSnapshot(req))

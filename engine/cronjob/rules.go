@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"jobpolicy.dev/engine/annotation"
-	"jobpolicy.dev/engine/deferral"
+	"jobpolicy.dev/engine/internal/waits"
 	"jobpolicy.dev/engine/timestamp"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -314,7 +314,7 @@ func concurrencyForbidden(f facts) answer {
 
 // creationDeferredUntil is until when the caller wants no Jobs created.
 func (s *snapshot) creationDeferredUntil() (time.Time, bool) {
-	until, deferred := deferral.Until(s.req.GetDeferrals(), jobpolicyv1.Step_STEP_CREATE_JOB)
+	until, deferred := waits.DeferredUntil(s.req.GetDeferrals(), jobpolicyv1.Step_STEP_CREATE_JOB)
 	return until, deferred && until.After(s.now)
 }
 
@@ -322,7 +322,7 @@ func (s *snapshot) creationDeferredUntil() (time.Time, bool) {
 // step. A manual run never holds up the runs of the schedule.
 func (s *snapshot) manualDeferredUntil() (jobpolicyv1.Step, time.Time, bool) {
 	until, deferred := s.creationDeferredUntil()
-	alone, asked := deferral.Until(s.req.GetDeferrals(), jobpolicyv1.Step_STEP_CREATE_MANUAL_JOB)
+	alone, asked := waits.DeferredUntil(s.req.GetDeferrals(), jobpolicyv1.Step_STEP_CREATE_MANUAL_JOB)
 	if asked && alone.After(s.now) && (!deferred || alone.After(until)) {
 		return jobpolicyv1.Step_STEP_CREATE_MANUAL_JOB, alone, true
 	}
