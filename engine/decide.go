@@ -33,14 +33,14 @@ func decide(s *snapshot) *jobpolicyv1.DecideJobResponse {
 	v, answers := askRules(facts{s, t})
 	deletions := planDeletions(s, t, v)
 	if len(deletions.needs) > 0 {
-		return incomplete(explain(s, t, v, answers, deletions), deletions.needs)
+		return incomplete(explain(s, t, answers, deletions), deletions.needs)
 	}
 	l := keepLedger(s, t, v, deletions)
 	p := planCreations(s, t, deletions, l)
 	p.gang = planGang(s, t, v, p)
 	pub := publish(s, t, v, p, l)
 	d := deliver(s, v, p, l, pub)
-	return assemble(s, v, p, l, d, explain(s, t, v, answers, p))
+	return assemble(s, v, p, l, d, explain(s, t, answers, p))
 }
 
 // assemble builds the response from the parts and sets its disposition.

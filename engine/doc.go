@@ -60,8 +60,8 @@
 //	validate → tally → verdict → deletions → ledger → creations → publish → deliver → explain
 //
 // Each step takes values and returns values, and none is repeated. The tally counts
-// the pods by how they ended. For the verdict, the rules are asked in order (see
-// RuleNames); the first verdict wins. Deletions are the pods to delete. The ledger
+// the pods by how they ended. For the verdict, the rules are asked in order (that
+// of Rule in the contract); the first verdict wins. Deletions are the pods to delete. The ledger
 // records finished pods, releases their finalizers and counts those whose release is
 // confirmed. Creations are the pods to create; if there are many to create and many to
 // record, a later decision creates them. Publish builds the next status, with as much

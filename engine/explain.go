@@ -6,19 +6,14 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"jobpolicy.dev/engine/internal/rules"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 // explain says how the decision came about.
-func explain(s *snapshot, t tally, v verdict, answers []asked, p plan) *jobpolicyv1.Explanation {
+func explain(s *snapshot, t tally, answers []asked, p plan) *jobpolicyv1.Explanation {
 	e := &jobpolicyv1.Explanation{Facts: jobFacts(s, t, p), Generation: s.req.GetJob().GetGeneration()}
-	for _, a := range answers {
-		decided := a.answer.verdict.reached()
-		e.Rules = append(e.Rules, &jobpolicyv1.RuleAnswer{Rule: a.rule, Decided: decided, Detail: a.answer.detail})
-		if decided {
-			e.DecidingRule = a.rule
-		}
-	}
+	e.Rules, e.DecidingRule = rules.Explain(answers)
 	return e
 }
 
