@@ -55,7 +55,7 @@ func (s *scene) created(c *jobpolicyv1.CreatePods) {
 	p.Active += c.GetCount()
 	p.TrackedActive += c.GetCount()
 	if c.GetIndexes() != nil {
-		p.ActiveIndexes = indexMessage(indexes(p.GetActiveIndexes()).Union(indexes(c.GetIndexes())))
+		p.ActiveIndexes = indexes(p.GetActiveIndexes()).Union(indexes(c.GetIndexes())).Message()
 	}
 }
 
@@ -94,6 +94,6 @@ func (s *scene) forgetIndex(d *jobpolicyv1.DeletePod, ix int32) {
 		}
 	}
 	p := s.req.Pods
-	p.ActiveIndexes = indexMessage(indexes(p.GetActiveIndexes()).Minus(indexset.Of(ix)))
-	p.TerminatingIndexes = indexMessage(indexes(p.GetTerminatingIndexes()).Union(indexset.Of(ix)))
+	p.ActiveIndexes = indexes(p.GetActiveIndexes()).Minus(indexset.Of(ix)).Message()
+	p.TerminatingIndexes = indexes(p.GetTerminatingIndexes()).Union(indexset.Of(ix)).Message()
 }

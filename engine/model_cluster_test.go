@@ -204,8 +204,8 @@ func (c *cluster) observePods(req *jobpolicyv1.DecideJobRequest) {
 		}
 	}
 	if c.indexed() {
-		req.Pods.ActiveIndexes = indexMessage(indexset.Of(active...))
-		req.Pods.TerminatingIndexes = indexMessage(indexset.Of(terminating...))
+		req.Pods.ActiveIndexes = indexset.Of(active...).Message()
+		req.Pods.TerminatingIndexes = indexset.Of(terminating...).Message()
 	}
 }
 
@@ -233,7 +233,7 @@ func (c *cluster) observeInFlight(req *jobpolicyv1.DecideJobRequest) {
 		creating = appendIndex(creating, &modelPod{index: ghost})
 	}
 	if c.indexed() {
-		req.InFlight.CreateIndexes = indexMessage(indexset.Of(creating...))
+		req.InFlight.CreateIndexes = indexset.Of(creating...).Message()
 	}
 }
 

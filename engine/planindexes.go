@@ -82,7 +82,7 @@ func retryWait(s *snapshot, r podRow, at time.Time) *jobpolicyv1.Wait {
 
 // createIndexes says to create a pod for each of the indexes.
 func createIndexes(t tally, indexes indexset.Set) *jobpolicyv1.CreatePods {
-	create := &jobpolicyv1.CreatePods{Count: int32(indexes.Len()), Indexes: writeSet(indexes), AfterFailures: t.failed > 0}
+	create := &jobpolicyv1.CreatePods{Count: int32(indexes.Len()), Indexes: indexes.Message(), AfterFailures: t.failed > 0}
 	if len(t.awaiting) == 0 {
 		return create
 	}

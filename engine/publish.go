@@ -53,10 +53,10 @@ func (pub *publication) countPods(s *snapshot, t tally, p plan, l ledger) {
 		next.Uncounted = l.uncounted
 	}
 	if !t.succeededIndexes.Empty() {
-		next.CompletedIndexes = writeSet(t.succeededIndexes)
+		next.CompletedIndexes = t.succeededIndexes.Message()
 	}
 	if s.perIndex() {
-		next.FailedIndexes = writeSet(t.failedIndexes)
+		next.FailedIndexes = t.failedIndexes.Message()
 	}
 }
 

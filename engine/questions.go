@@ -145,9 +145,9 @@ func computeIndexes(job *jobpolicyv1.JobIndexes) *jobpolicyv1.IndexProgress {
 		limit = n
 	}
 	return &jobpolicyv1.IndexProgress{
-		CompletedIndexes: writeSet(progress.succeededIndexes),
-		FailedIndexes:    writeSet(progress.failedIndexes),
-		MissingIndexes:   writeSet(progress.missing(busy, limit, completions)),
+		CompletedIndexes: progress.succeededIndexes.Message(),
+		FailedIndexes:    progress.failedIndexes.Message(),
+		MissingIndexes:   progress.missing(busy, limit, completions).Message(),
 		MissingCount:     clamp32(int64(completions) - progress.taken(busy).Len()),
 	}
 }

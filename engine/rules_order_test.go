@@ -71,11 +71,11 @@ func tooManyRestarts(t *testing.T, s *scene) {
 }
 
 func (s *scene) indexesSucceeded(ix ...int32) {
-	s.req.Status.CompletedIndexes = indexMessage(indexes(s.req.Status.CompletedIndexes).Union(indexset.Of(ix...)))
+	s.req.Status.CompletedIndexes = indexes(s.req.Status.CompletedIndexes).Union(indexset.Of(ix...)).Message()
 }
 
 func (s *scene) indexesFailed(ix ...int32) {
-	s.req.Status.FailedIndexes = indexMessage(indexes(s.req.Status.FailedIndexes).Union(indexset.Of(ix...)))
+	s.req.Status.FailedIndexes = indexes(s.req.Status.FailedIndexes).Union(indexset.Of(ix...)).Message()
 }
 
 // TestEverySetOfRules makes every possible set of rules hold at once, and expects the

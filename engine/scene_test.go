@@ -464,21 +464,9 @@ func pattern(text string) *jobpolicyv1.PodConditionPattern {
 
 // indexes returns the set as numbers.
 func indexes(m *jobpolicyv1.IndexSet) indexset.Set {
-	var ranges []indexset.Range
-	for _, r := range m.GetRanges() {
-		ranges = append(ranges, indexset.Range{First: r.GetFirst(), Last: r.GetLast()})
-	}
-	set, ok := indexset.FromRanges(ranges)
+	set, ok := indexset.Read(m)
 	if !ok {
 		panic("malformed index set " + indexText(m))
 	}
 	return set
-}
-
-func indexMessage(s indexset.Set) *jobpolicyv1.IndexSet {
-	m := &jobpolicyv1.IndexSet{}
-	for _, r := range s.Ranges() {
-		m.Ranges = append(m.Ranges, &jobpolicyv1.IndexRange{First: r.First, Last: r.Last})
-	}
-	return m
 }

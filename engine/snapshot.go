@@ -157,29 +157,8 @@ func uidSet(uids [][]byte) map[string]bool {
 	return set
 }
 
+// readSet reads a set that passed validation.
 func readSet(m *jobpolicyv1.IndexSet) indexset.Set {
-	set, _ := indexset.FromRanges(readRanges(m))
+	set, _ := indexset.Read(m)
 	return set
-}
-
-func readRanges(m *jobpolicyv1.IndexSet) []indexset.Range {
-	ranges := make([]indexset.Range, len(m.GetRanges()))
-	for i, r := range m.GetRanges() {
-		ranges[i] = indexset.Range{First: r.GetFirst(), Last: r.GetLast()}
-	}
-	return ranges
-}
-
-func writeSet(s indexset.Set) *jobpolicyv1.IndexSet {
-	m := &jobpolicyv1.IndexSet{}
-	if s.Empty() {
-		return m
-	}
-	ranges := make([]jobpolicyv1.IndexRange, len(s.Ranges()))
-	m.Ranges = make([]*jobpolicyv1.IndexRange, len(ranges))
-	for i, r := range s.Ranges() {
-		ranges[i].First, ranges[i].Last = r.First, r.Last
-		m.Ranges[i] = &ranges[i]
-	}
-	return m
 }

@@ -110,7 +110,7 @@ func (c checker) indexSet(field string, m *jobpolicyv1.IndexSet) indexset.Set {
 	if !c.Length(field+".ranges", len(m.GetRanges()), maxRanges) {
 		return indexset.Set{}
 	}
-	set, ok := indexset.FromRanges(readRanges(m))
+	set, ok := indexset.Read(m)
 	c.Require(ok, field+".ranges",
 		"must be in ascending order, must not overlap, and first and last must satisfy 0 <= first <= last <= %d", indexset.Max)
 	return set
