@@ -7,16 +7,10 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"jobpolicy.dev/engine/indexset"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
-
-// protoEnum is any generated enum.
-type protoEnum interface {
-	Descriptor() protoreflect.EnumDescriptor
-}
 
 // apply carries a decision out without faults, and returns what it did. Created pods are
 // visible at once, releases are confirmed at once, and deleted pods are terminating until
