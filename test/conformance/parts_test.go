@@ -292,6 +292,18 @@ func TestARaceIsWhatTheBuiltinSideShowsIfItSeesThingsLater(t *testing.T) {
 	}
 }
 
+// Here ours creates a pod between two steps of one line, and deletes it before the node has started it.
+func TestAPodThatTheNodeHasNotStartedIsPartOfARace(t *testing.T) {
+	c := Generated(18537)
+	if r := run(t, c); r.problem != "" || r.race == "" {
+		t.Errorf("problem %q, race %q; want no problem and a race", r.problem, r.race)
+	}
+	ours := player{seed: c.seed}.play(t, c)
+	if _, explained := c.explainedApart(t, player{builtin: true, seed: c.seed}, ours); explained {
+		t.Error("the built-in side shows the same although the node starts the pod: the case proves nothing")
+	}
+}
+
 func TestEditsArePatches(t *testing.T) {
 	cases := map[string]string{
 		"suspend":                          `{"spec":{"suspend":true}}`,
