@@ -260,6 +260,8 @@ func TestOnlyAPodOfOthersMayBeDeletedBeforeTheEnd(t *testing.T) {
 		"it was deleted and is held":         {ended, waits, true},
 		"it is not deleted":                  {ended, append(slices.Clone(waits[:3]), "pod Running ready: 1", adopted[3]), false},
 		"two are held":                       {ended, append([]string{"active=0 ready=0 terminating=2 succeeded=1 failed=0"}, waits[1:]...), false},
+		"one of its pods was gone before":    {append(slices.Clone(orphan), "pod Failed gone: 1"), append(slices.Clone(end), "pod Failed gone: 2", adopted[3]), true},
+		"two were deleted":                   {orphan, append(slices.Clone(end), "pod Failed gone: 2", adopted[3]), false},
 		"an orphan was adopted and deleted":  {orphan, adopted, true},
 		"another pod was deleted before":     {append(slices.Clone(orphan), adopted[3]), adopted, true},
 		"nothing was deleted":                {orphan, adopted[:3], false},

@@ -166,8 +166,10 @@ const deletesBeforeTheEnd = "a pod that appears between a Job's verdict and its 
 
 var (
 	finishedLine = regexp.MustCompile(`^condition \d: (Complete|Failed)=True `)
-	strangerLine = regexp.MustCompile(`^pod \w+(( tracked)?( ready)? orphan|( ready)?): 1$`)
-	deletedLine  = regexp.MustCompile(`^pod \w+ deleting( ready)?: 1$`)
+	podsLine     = regexp.MustCompile(`^(pod .*): (\d+)$`)
+	strangerPod  = regexp.MustCompile(`^pod \w+(( tracked)?( ready)? orphan|( ready)?) number \d+$`)
+	deletedPod   = regexp.MustCompile(`^pod \w+ deleting( ready)? number \d+$`)
+	goneFailed   = regexp.MustCompile(`^pod Failed gone number \d+$`)
 	// endLine matches lines that change when a Job waits for a pod before it ends.
 	endLine = regexp.MustCompile(`^(active=|startTime=|event: Normal Completed |event: Warning |condition \d: (Complete|Failed)=True )`)
 )
@@ -177,19 +179,37 @@ var (
 // deleted pods are held, ours waits for it.
 func latePod(builtin, ours []string) bool {
 	const deleted = `event: Normal SuccessfulDelete "Deleted pod: <pod>"` // Others may have been deleted before.
+	builtin, ours = podByPod(builtin), podByPod(ours)
 	onlyBuiltin, onlyOurs := without(builtin, ours), without(ours, builtin)
 	waits := slices.ContainsFunc(builtin, finishedLine.MatchString) && !slices.ContainsFunc(ours, finishedLine.MatchString)
 	if waits && withPrefix(ours, "active=0 ready=0 terminating=1 ") {
 		onlyBuiltin, onlyOurs = slices.DeleteFunc(onlyBuiltin, endLine.MatchString), slices.DeleteFunc(onlyOurs, endLine.MatchString)
 	}
 	onlyOurs = slices.DeleteFunc(onlyOurs, func(line string) bool { return line == deleted })
-	if len(onlyBuiltin) != 1 || !strangerLine.MatchString(onlyBuiltin[0]) || len(onlyOurs) != 1 || !slices.Contains(ours, deleted) {
+	if len(onlyBuiltin) != 1 || !strangerPod.MatchString(onlyBuiltin[0]) || len(onlyOurs) != 1 || !slices.Contains(ours, deleted) {
 		return false
 	}
 	if waits {
-		return deletedLine.MatchString(onlyOurs[0])
+		return deletedPod.MatchString(onlyOurs[0])
 	}
-	return slices.ContainsFunc(ours, finishedLine.MatchString) && onlyOurs[0] == "pod Failed gone: 1"
+	return slices.ContainsFunc(ours, finishedLine.MatchString) && goneFailed.MatchString(onlyOurs[0])
+}
+
+// podByPod has a line for each pod in the place of each line that counts alike ones.
+func podByPod(lines []string) []string {
+	var all []string
+	for _, line := range lines {
+		match := podsLine.FindStringSubmatch(line)
+		if match == nil {
+			all = append(all, line)
+			continue
+		}
+		n, _ := strconv.Atoi(match[2]) // They are digits.
+		for i := range n {
+			all = append(all, fmt.Sprintf("%s number %d", match[1], i+1))
+		}
+	}
+	return all
 }
 
 // without returns the lines that the others lack, sorted.
