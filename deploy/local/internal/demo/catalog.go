@@ -113,7 +113,7 @@ func scriptedExamples() []*example {
 // the sentences say so.
 func completes(name, shows string, wants ...string) *example {
 	if !slices.ContainsFunc(wants, func(want string) bool { return strings.Contains(want, "failed ") }) {
-		wants = append(wants, "failed 0")
+		wants = slices.Insert(wants, 1, "failed 0")
 	}
 	return &example{name: name, shows: shows, wants: append([]string{reached}, wants...), events: []string{"SuccessfulCreate", "Completed"}}
 }
