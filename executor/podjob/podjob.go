@@ -38,9 +38,8 @@ const (
 type Controller struct {
 	Ask  answer.Ask
 	Pods corev1client.PodsGetter
-	// Settings of all requests; nil: every default. AtomicRelease must not be set, because pods
-	// are released one by one, and PodGroups must not be set, because no Workload and no
-	// PodGroup is created.
+	// Settings of all requests; nil: every default. PodGroups must not be set, because no
+	// Workload and no PodGroup is created.
 	Settings *jobpolicyv1.Settings
 	// Event is called with each event on a group, after the status is written. nil: events are
 	// dropped.
@@ -125,10 +124,7 @@ func (c *Controller) Step(ctx context.Context, g Group) (next time.Time, err err
 
 // validate refuses settings that a Controller cannot carry out.
 func (c *Controller) validate() error {
-	switch {
-	case c.Settings.GetAtomicRelease():
-		return errors.New("Settings.AtomicRelease is set, want it unset: pods are released one by one")
-	case c.Settings.GetPodGroups() != jobpolicyv1.PodGroups_POD_GROUPS_UNSPECIFIED:
+	if c.Settings.GetPodGroups() != jobpolicyv1.PodGroups_POD_GROUPS_UNSPECIFIED {
 		return errors.New("Settings.PodGroups is set, want it unset: no Workload and no PodGroup is created")
 	}
 	return nil
