@@ -169,10 +169,7 @@ func (c *Controller) request(g Group, activePods bool) (*jobpolicyv1.DecideJobRe
 	if activePods {
 		question.ActiveRows = maxRows
 	}
-	view, err := g.tracker().View(question)
-	if err != nil {
-		return nil, err
-	}
+	view := g.tracker().View(question)
 	uid := g.uid()
 	req := &jobpolicyv1.DecideJobRequest{
 		Now: timestamppb.New(now), Settings: c.Settings, Spec: spec, Status: status,

@@ -1,14 +1,10 @@
-package tracker
+package podfacts
 
 import (
 	"cmp"
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-
-	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -18,15 +14,14 @@ const maxFailures = 64
 
 // failure is a pod that failed.
 type failure struct {
-	uid      types.UID
+	uid      string
 	finished time.Time
-	seen     time.Time // See record.endSeen.
+	seen     time.Time // See Counted.EndSeen.
 	details  *jobpolicyv1.PodFailure
 }
 
 // retryFacts are the facts from which the engine computes the retry delay. They outlive
-// the pod objects. After a restart they are rebuilt from the pods that are left
-// (invariant I10).
+// the pods. After a restart they are rebuilt from the pods that are left (invariant I10).
 type retryFacts struct {
 	lastSuccess, successSeen time.Time
 	// failures are sorted by finished; at most maxFailures. Those before lastSuccess are
@@ -34,35 +29,32 @@ type retryFacts struct {
 	failures []failure
 }
 
-// learn adds a finished pod to the retry facts. A pod with the finalizer counts. A pod
-// without it counts if it failed by itself, or if it had succeeded before this process saw
-// it. A pod that was released and then deleted has not failed.
-func (f *retryFacts) learn(r *record, policy *Policy, first bool) {
-	byItself := r.pod.Ended() && !r.deleting() && (first || r.pod.Phase() == corev1.PodFailed)
-	if !r.pod.HasTrackingFinalizer && !byItself {
-		return
-	}
-	if policy.Indexed && (r.pod.Index == NoIndex || r.pod.Index >= policy.Completions) {
-		return
-	}
-	at := finishedTime(r.pod)
-	if r.pod.Phase() == corev1.PodSucceeded {
-		f.succeeded(at, r.endSeen)
-		return
-	}
-	if !r.pod.Ended() && (policy.ReplaceFailedOnly || !r.pod.Deleting) {
-		return
-	}
-	fact := failure{uid: r.pod.UID, finished: at, seen: r.endSeen}
-	if policy.Failures != nil {
-		fact.details = wire.PodFailure(r.pod, policy.Failures)
-	}
-	f.failed(fact)
+// seen is how a pod was seen: for the first time, after its deletion was accepted, and as ended
+// at this time (Counted.EndSeen).
+type seen struct {
+	first, deleted bool
+	end            time.Time
 }
 
-func (f *retryFacts) succeeded(at, seen time.Time) {
-	if at.After(f.lastSuccess) {
-		f.lastSuccess, f.successSeen = at, seen
+// learn adds a pod that has ended or ends. A tracked pod counts. A pod that is not tracked counts
+// if it failed by itself, or if it had succeeded before it was seen first. A pod that was released
+// and then deleted has not failed.
+func (f *retryFacts) learn(pod *Pod, policy *Policy, how seen) {
+	byItself := pod.ended() && !pod.Deleting && !how.deleted && (how.first || !pod.succeeded())
+	if !pod.Tracked && !byItself {
+		return
+	}
+	if ix := policy.index(pod); policy.Indexed && (ix == noIndex || ix >= policy.Completions) {
+		return
+	}
+	at := pod.EndTime()
+	switch {
+	case pod.succeeded():
+		if at.After(f.lastSuccess) {
+			f.lastSuccess, f.successSeen = at, how.end
+		}
+	case pod.ended(), pod.Deleting && !policy.ReplaceFailedOnly:
+		f.failed(failure{uid: string(pod.UID), finished: at, seen: how.end, details: policy.failure(pod)})
 	}
 }
 
@@ -79,17 +71,19 @@ func (f *retryFacts) failed(fact failure) {
 	}
 }
 
-func (f *retryFacts) message(now time.Time) *jobpolicyv1.RetryFacts {
+// Retry returns the ends of pods on which the retry delay depends; nil if no pod has ended.
+func (c *Counter[P]) Retry(wall Wall) *jobpolicyv1.RetryFacts {
+	f := &c.retry
 	if f.lastSuccess.IsZero() && len(f.failures) == 0 {
 		return nil
 	}
 	m := &jobpolicyv1.RetryFacts{}
 	if !f.lastSuccess.IsZero() {
-		m.LastSuccessTime = wire.Timestamp(notAfter(f.lastSuccess, f.successSeen, now))
+		m.LastSuccessTime = wall.notAfter(f.lastSuccess, f.successSeen)
 	}
 	for _, fact := range f.failures {
 		m.RecentFailures = append(m.RecentFailures, &jobpolicyv1.PodFailureFact{
-			FinishedTime: wire.Timestamp(notAfter(fact.finished, fact.seen, now)), Failure: fact.details,
+			FinishedTime: wall.notAfter(fact.finished, fact.seen), Failure: fact.details,
 		})
 	}
 	return m

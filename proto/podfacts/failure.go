@@ -1,4 +1,4 @@
-package snapshot
+package podfacts
 
 import (
 	"slices"
@@ -17,19 +17,20 @@ const (
 const disruption = "DisruptionTarget"
 
 // failure holds the facts about a failed pod that the pod failure policy reads; nil
-// without a policy.
-func (c *counter) failure(p *pod) *jobpolicyv1.PodFailure {
-	policy := c.spec.GetPodFailurePolicy()
+// without a policy. Anybody who may write a pod's status can put any number of conditions there,
+// so it holds nothing that no rule asks for.
+func (p *Policy) failure(pod *Pod) *jobpolicyv1.PodFailure {
+	policy := p.Failures
 	if policy == nil {
 		return nil
 	}
-	f := &jobpolicyv1.PodFailure{PodName: p.Name}
-	for _, exit := range p.Exits {
+	f := &jobpolicyv1.PodFailure{PodName: pod.Name}
+	for _, exit := range pod.Exits {
 		if len(f.ContainerExits) < maxContainerExits && exitMatters(policy, f.ContainerExits, exit) {
 			f.ContainerExits = append(f.ContainerExits, exit)
 		}
 	}
-	for _, condition := range p.Conditions {
+	for _, condition := range pod.Conditions {
 		listed := slices.ContainsFunc(f.Conditions, func(m *jobpolicyv1.PodConditionPattern) bool { return same(m, condition) })
 		if !listed && len(f.Conditions) < maxConditions && conditionMatters(policy, condition) {
 			f.Conditions = append(f.Conditions, condition)

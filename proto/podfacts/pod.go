@@ -1,9 +1,7 @@
-// Package podfacts has what the engine reads about one pod. Package engine/snapshot makes
-// a request of the facts about all pods of a Job, and package executor/wire makes the
-// facts of a pod of Kubernetes.
 package podfacts
 
 import (
+	"cmp"
 	"time"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -31,7 +29,7 @@ type Pod struct {
 	// Ready: the pod's condition Ready is true.
 	Ready bool
 	// Index is the pod's completion index, 0 to 2147483646; nil: none, or not such a number.
-	// Package snapshot drops any other number.
+	// A Counter drops any other number.
 	Index *int32
 
 	// Created is when the pod was created.
@@ -57,4 +55,49 @@ type Pod struct {
 	// among regular ones, MaxSidecarRestarts among restartable init containers.
 	Restarts                        int64
 	MaxRestarts, MaxSidecarRestarts int32
+}
+
+func (p *Pod) ended() bool {
+	return p.Phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED || p.Phase == jobpolicyv1.PodPhase_POD_PHASE_FAILED
+}
+
+func (p *Pod) succeeded() bool { return p.Phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED }
+
+func (p *Pod) phase() jobpolicyv1.PodPhase {
+	return cmp.Or(p.Phase, jobpolicyv1.PodPhase_POD_PHASE_PENDING)
+}
+
+// restarts are the restarts that count: those of a pod that has not ended.
+func (p *Pod) restarts() int64 {
+	if phase := p.phase(); phase == jobpolicyv1.PodPhase_POD_PHASE_PENDING || phase == jobpolicyv1.PodPhase_POD_PHASE_RUNNING {
+		return p.Restarts
+	}
+	return 0
+}
+
+// EndTime is UnaccountedPod.finished_time: never before the pod was created, because
+// otherwise a node with a slow clock would make the retry delay end too early.
+func (p *Pod) EndTime() time.Time {
+	at := p.reportedEnd()
+	if at.Before(p.Created) {
+		at = p.Created
+	}
+	if at.IsZero() {
+		return time.Unix(0, 0)
+	}
+	return at
+}
+
+// reportedEnd is when the pod ended, as far as that is known; zero if it is not known.
+func (p *Pod) reportedEnd() time.Time {
+	switch {
+	case !p.Finished.IsZero():
+		return p.Finished
+	case !p.Ready && !p.UnreadySince.IsZero():
+		return p.UnreadySince
+	case p.Deleting:
+		return p.DeletionRequested
+	default:
+		return time.Time{}
+	}
 }

@@ -1,16 +1,19 @@
-package tracker
+package podfacts
 
 import (
 	"maps"
 	"math/bits"
 	"slices"
 
-	"jobpolicy.dev/executor/podcache"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// NoIndex stands for a pod without a usable completion index.
-const NoIndex = podcache.NoIndex
+const (
+	// noIndex stands for a pod without a usable completion index.
+	noIndex int32 = -1
+	// maxIndex is the highest index that the contract allows.
+	maxIndex = 1<<31 - 2
+)
 
 const (
 	wordBits  = 64
@@ -30,6 +33,15 @@ type page struct {
 type indexes struct {
 	pages map[int32]*page
 	extra map[int32]int32
+}
+
+// IndexSet returns a set of completion indexes, none below 0; nil if there are none.
+func IndexSet(members []int32) *jobpolicyv1.IndexSet {
+	var s indexes
+	for _, ix := range members {
+		s.add(ix)
+	}
+	return s.set()
 }
 
 // change adds one occurrence of ix (sign 1) or removes one (-1).
