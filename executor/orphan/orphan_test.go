@@ -53,7 +53,7 @@ func newBench(t *testing.T) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, writes := &api.Client{Kubernetes: b.server, Tracer: base.Tracer}, limit.NewPool(limit.Config{Total: 1})
+	client, writes := &api.Client{Kubernetes: b.server, Core: b.server.CoreV1(), Tracer: base.Tracer}, limit.NewPool(limit.Config{Total: 1})
 	b.base, b.Releaser = base, New(base, Config{
 		API: client, Scope: cfg.Scope(), Jobs: state.NewJobs(writes), Pods: pods, Writes: writes,
 		Calls: func(s *state.Job) *api.Pods {
