@@ -288,10 +288,11 @@ func (w *refusedWrite) start(t *testing.T, server *server, registry *prometheus.
 	e := build(t, cfg)
 	shared := cfg.Config
 	shared.ManagedBy = ManagedBy
-	finished, err := ttl.New(ttl.Config{Config: shared, Decider: &script{Otherwise: w.ttl}, Jobs: e.Jobs(), Refusals: e.Refusals})
+	shared.Decider = &script{Otherwise: w.ttl}
+	finished, err := ttl.New(ttl.Config{Config: shared, Jobs: e.Jobs(), Refusals: e.Refusals})
 	must(err)
-	decider := &fakes.Script[*jobpolicyv1.DecideCronJobRequest, *jobpolicyv1.DecideCronJobResponse]{Otherwise: w.cron}
-	crons, err := cronjob.New(cronjob.Config{Config: shared, Decider: decider, Jobs: e.Jobs()})
+	shared.Decider = &fakes.Script[*jobpolicyv1.DecideCronJobRequest, *jobpolicyv1.DecideCronJobResponse]{Otherwise: w.cron}
+	crons, err := cronjob.New(cronjob.Config{Config: shared, Jobs: e.Jobs()})
 	must(err)
 	fakes.Run(t, e.Run, finished.Run, crons.Run)
 	return e, crons

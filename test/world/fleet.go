@@ -163,7 +163,7 @@ func (f *fleet) controllers(p *process, transport http.RoundTripper, log *slog.L
 	}
 	d := decider{p.link}
 	shared := controller.Config{
-		Client: c, ManagedBy: executor.ManagedBy, ReplaceBuiltin: settings.replace, DrainPeriod: time.Second, Now: f.now, Workers: settings.workers,
+		Decider: d, Client: c, ManagedBy: executor.ManagedBy, ReplaceBuiltin: settings.replace, DrainPeriod: time.Second, Now: f.now, Workers: settings.workers,
 		Telemetry: controller.Telemetry{Logger: log, TracerProvider: noop.NewTracerProvider()},
 	}
 	manager := ""
@@ -171,7 +171,7 @@ func (f *fleet) controllers(p *process, transport http.RoundTripper, log *slog.L
 		manager = executorManager
 	}
 	jobs, err := executor.New(executor.Config{
-		Config: shared, Decider: d, FieldManager: manager, StandDown: settings.standDown,
+		Config: shared, FieldManager: manager, StandDown: settings.standDown,
 		Settings: &jobpolicyv1.Settings{
 			MaxPodChanges: int32(settings.maxChanges), MaxUncountedPods: int32(settings.maxUncounted),
 			KeepStartTimeOnSuspend: settings.keepStartTime,
@@ -182,11 +182,11 @@ func (f *fleet) controllers(p *process, transport http.RoundTripper, log *slog.L
 	if err != nil {
 		return nil, nil, err
 	}
-	crons, err := cronjob.New(cronjob.Config{Config: shared, Decider: d, Jobs: jobs.Jobs(), TimeZone: settings.zone})
+	crons, err := cronjob.New(cronjob.Config{Config: shared, Jobs: jobs.Jobs(), TimeZone: settings.zone})
 	if err != nil {
 		return nil, nil, err
 	}
-	finished, err := ttl.New(ttl.Config{Config: shared, Decider: d, Jobs: jobs.Jobs(), ServerNow: c.serverNow, Refusals: jobs.Refusals})
+	finished, err := ttl.New(ttl.Config{Config: shared, Jobs: jobs.Jobs(), ServerNow: c.serverNow, Refusals: jobs.Refusals})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -19,7 +19,6 @@ import (
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/ttl"
 	"jobpolicy.dev/services/internal/debugpages"
-	"jobpolicy.dev/services/internal/decider"
 	"jobpolicy.dev/services/internal/flaggroup"
 	"jobpolicy.dev/services/internal/page"
 	"jobpolicy.dev/services/internal/probes"
@@ -100,7 +99,7 @@ type controllers struct {
 	standBy func(ctx context.Context, start func(func()))
 }
 
-func (o *options) newControllers(client *clients, jobs *executor.Executor, d decider.Decider, shared controller.Config, report *shadow.Report) (*controllers, error) {
+func (o *options) newControllers(client *clients, jobs *executor.Executor, shared controller.Config, report *shadow.Report) (*controllers, error) {
 	c := &controllers{
 		run: []func(context.Context) error{jobs.Run}, ready: []func() error{jobs.Ready},
 		pages: map[string]http.Handler{"GET /debug/decisions": debugpages.Decisions(jobs)},
@@ -123,7 +122,7 @@ func (o *options) newControllers(client *clients, jobs *executor.Executor, d dec
 	}
 	if o.controllers.enabled(cronJobController) {
 		shared.Workers = o.controllers.cronWorkers
-		crons, err := cronjob.New(cronjob.Config{Config: shared, Decider: d, Jobs: jobs.Jobs(), TimeZone: o.controllers.timeZone, Shadow: report})
+		crons, err := cronjob.New(cronjob.Config{Config: shared, Jobs: jobs.Jobs(), TimeZone: o.controllers.timeZone, Shadow: report})
 		if err != nil {
 			return nil, err
 		}
@@ -133,7 +132,7 @@ func (o *options) newControllers(client *clients, jobs *executor.Executor, d dec
 	}
 	if o.controllers.enabled(ttlController) {
 		shared.Workers = o.controllers.ttlWorkers
-		finished, err := ttl.New(ttl.Config{Config: shared, Decider: d, Jobs: jobs.Jobs(), ServerNow: client.Clock.Now, Refusals: jobs.Refusals, Shadow: report})
+		finished, err := ttl.New(ttl.Config{Config: shared, Jobs: jobs.Jobs(), ServerNow: client.Clock.Now, Refusals: jobs.Refusals, Shadow: report})
 		if err != nil {
 			return nil, err
 		}

@@ -93,12 +93,12 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	}
 	defer func() { err = closeLog(err) }()
 	shared := o.shared(client, seen)
-	shared.DecisionLog = decisions
-	jobs, err := o.newExecutor(shared, engine.decider, server, report)
+	shared.Decider, shared.DecisionLog = engine.decider, decisions
+	jobs, err := o.newExecutor(shared, server, report)
 	if err != nil {
 		return err
 	}
-	if all, err = o.newControllers(client, jobs, engine.decider, shared, report); err != nil {
+	if all, err = o.newControllers(client, jobs, shared, report); err != nil {
 		return err
 	}
 	all.server = server
@@ -190,15 +190,13 @@ func (o *options) shared(client *clients, t controller.Telemetry) controller.Con
 // wrapDecider is set by a test.
 var wrapDecider func(executor.Decider) executor.Decider
 
-func (o *options) newExecutor(shared controller.Config, d executor.Decider, server *apiserver.Server, report *shadow.Report) (*executor.Executor, error) {
+func (o *options) newExecutor(shared controller.Config, server *apiserver.Server, report *shadow.Report) (*executor.Executor, error) {
 	shared.Workers = o.jobs.concurrentSyncs
 	if wrapDecider != nil {
-		d = wrapDecider(d)
+		shared.Decider = wrapDecider(shared.Decider)
 	}
-	asked := jobmetrics.NewRejections(d)
 	jobs, err := executor.New(executor.Config{
-		Config:  shared,
-		Decider: asked, APIServer: server,
+		Config: shared, APIServer: server,
 		Shadow: report,
 		Writes: limit.Config{PerJob: jobWrites(o.kube.QPS), Alone: loneJobWrites(o.kube.QPS)},
 		Settings: &jobpolicyv1.Settings{
@@ -217,7 +215,7 @@ func (o *options) newExecutor(shared controller.Config, d executor.Decider, serv
 	if err != nil {
 		return nil, err
 	}
-	return jobs, jobmetrics.Register(shared.Registerer, jobs, asked)
+	return jobs, jobmetrics.Register(shared.Registerer, jobs)
 }
 
 // jobWrites is how many writes one Job may have in flight. Writes that wait for the
