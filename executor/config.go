@@ -70,6 +70,9 @@ type Config struct {
 	// MissedReconcilesReportOnly: a Job whose reconcile was missed is counted and logged, but not
 	// enqueued. Such a Job is idle although there is something to do.
 	MissedReconcilesReportOnly bool
+	// CronJobs and FinishedJobs are the controllers to run besides that of Jobs. nil: it does not run.
+	CronJobs     *CronJobs
+	FinishedJobs *FinishedJobs
 	// Shadow collects the differences between the engine's decisions and what the built-in
 	// controller does with its Jobs. If it is set, the Executor only compares: it writes
 	// nothing, and ManagedBy, ReplaceBuiltin and Settings.PodGroups have no effect.

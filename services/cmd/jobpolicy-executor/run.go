@@ -74,7 +74,7 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 		return err
 	}
 	var all *controllers
-	alive := newLiveness(registry, func() error { return all.Ready() }, election, log)
+	alive := newLiveness(registry, func() error { return all.ready() }, election, log)
 	server, client, err := o.newClients(api, alive, registry, log)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	defer func() { err = closeLog(err) }()
 	shared := o.shared(client, seen)
 	shared.Decider, shared.DecisionLog = engine.decider, decisions
-	jobs, err := o.newExecutor(shared, server, report)
+	jobs, err := o.newExecutor(shared, server, client.Clock.Now, report)
 	if err != nil {
 		return err
 	}
@@ -190,12 +190,12 @@ func (o *options) shared(client *clients, t controller.Telemetry) controller.Con
 // wrapDecider is set by a test.
 var wrapDecider func(executor.Decider) executor.Decider
 
-func (o *options) newExecutor(shared controller.Config, server *apiserver.Server, report *shadow.Report) (*executor.Executor, error) {
+func (o *options) newExecutor(shared controller.Config, server *apiserver.Server, serverNow func() time.Time, report *shadow.Report) (*executor.Executor, error) {
 	shared.Workers = o.jobs.concurrentSyncs
 	if wrapDecider != nil {
 		shared.Decider = wrapDecider(shared.Decider)
 	}
-	jobs, err := executor.New(executor.Config{
+	cfg := executor.Config{
 		Config: shared, APIServer: server,
 		Shadow: report,
 		Writes: limit.Config{PerJob: jobWrites(o.kube.QPS), Alone: loneJobWrites(o.kube.QPS)},
@@ -211,7 +211,9 @@ func (o *options) newExecutor(shared controller.Config, server *apiserver.Server
 		SyncBatchPeriod: o.jobs.syncBatchPeriod,
 		FieldManager:    name, // The user agent begins with it.
 		StandDown:       o.jobs.onSecondController == secondStandDown,
-	})
+	}
+	o.controllers.configure(&cfg, serverNow)
+	jobs, err := executor.New(cfg)
 	if err != nil {
 		return nil, err
 	}
