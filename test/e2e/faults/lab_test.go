@@ -14,6 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/test/controlplane"
 )
 
 var labs atomic.Int32
@@ -148,21 +150,9 @@ func (l *lab) remains() string {
 	return strings.Join(left, "\n")
 }
 
-// eventually waits until done reports ok. If that takes too long the test fails with
-// the last state.
 func (l *lab) eventually(what string, done func() (ok bool, state string)) {
 	l.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		ok, state := done()
-		if ok {
-			return
-		}
-		if time.Now().After(deadline) {
-			l.Fatalf("%s: not after %s; last state: %s", what, patience, state)
-		}
-		time.Sleep(30 * time.Millisecond)
-	}
+	controlplane.Eventually(l.T, what, done)
 }
 
 // hits waits until a rule has applied to n calls.
