@@ -101,20 +101,22 @@ func TestWrittenCases(t *testing.T) {
 
 func badTime() *timestamppb.Timestamp { return &timestamppb.Timestamp{Seconds: 1 << 60} }
 
-// Some requests cannot be written: JSON has no word for what is wrong with them, they are
-// too long, or a newer engine takes them. The field with the mistake is named.
-func TestQuestionsThatCannotBeWrittenAreRefusedByField(t *testing.T) {
+// An unwritable request cannot be a written case: JSON has no word for what is wrong with
+// it, it is too long, or a newer engine takes it.
+type unwritable struct {
+	ask     question
+	request proto.Message
+	field   string // the one with the mistake
+}
+
+func unwritables() map[string]unwritable {
 	checking := func(minor int32, after *jobpolicyv1.JobStatus) *jobpolicyv1.CheckJobStatusRequest {
 		return &jobpolicyv1.CheckJobStatusRequest{
 			KubernetesMinor: minor, Updates: []*jobpolicyv1.JobStatusUpdate{{Spec: &jobpolicyv1.JobSpec{}, After: after}},
 		}
 	}
 	started := &jobpolicyv1.JobStatus{StartTime: at(0)}
-	cases := map[string]struct {
-		ask     question
-		request proto.Message
-		field   string
-	}{
+	return map[string]unwritable{
 		"100001 pods": {
 			asking(engine.ChoosePodsToDelete),
 			&jobpolicyv1.ChoosePodsToDeleteRequest{Jobs: []*jobpolicyv1.ScaleDown{{Pods: make([]*jobpolicyv1.ActivePod, 100_001)}}}, "jobs[0].pods",
@@ -168,7 +170,10 @@ func TestQuestionsThatCannotBeWrittenAreRefusedByField(t *testing.T) {
 			"updates[0].after.completed_indexes.ranges",
 		},
 	}
-	for name, tc := range cases {
+}
+
+func TestQuestionsThatCannotBeWrittenAreRefusedByField(t *testing.T) {
+	for name, tc := range unwritables() {
 		t.Run(name, func(t *testing.T) {
 			_, err := tc.ask.ask(tc.request)
 			invalid, ok := errors.AsType[*engine.InvalidRequestError](err)
