@@ -10,7 +10,6 @@ import (
 
 	"jobpolicy.dev/executor/informer"
 	"jobpolicy.dev/executor/podcache"
-	"jobpolicy.dev/executor/podinformer"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -26,7 +25,7 @@ import (
 //     Run begins.
 //   - There is nothing to do for the Job. The watch will show what the Job waits for.
 type podWatch struct {
-	pods    podinformer.Informer
+	pods    informer.Pods
 	jobs    *informer.Set
 	log     *slog.Logger
 	standby atomic.Bool // StandBy was called.
@@ -47,7 +46,7 @@ type progress struct {
 	caughtUp bool
 }
 
-func newPodWatch(pods podinformer.Informer, jobs *informer.Set, log *slog.Logger) *podWatch {
+func newPodWatch(pods informer.Pods, jobs *informer.Set, log *slog.Logger) *podWatch {
 	return &podWatch{pods: pods, jobs: jobs, log: log, seen: map[string]*progress{}}
 }
 
