@@ -1,4 +1,4 @@
-package engine
+package check
 
 import (
 	"google.golang.org/protobuf/proto"
@@ -25,18 +25,13 @@ var requests = unknown.NewFinder(
 	&jobpolicyv1.ListScheduledRunsRequest{},
 )
 
-// CheckKnown returns an *UnsupportedError if a request has a field or an enum
+// Known returns an *UnsupportedError if a request has a field or an enum
 // value, at any depth, that this engine does not know and must not ignore. A
 // decision on a request that is only partly understood would be wrong. req is one of
 // the requests that functions of this module take.
-func CheckKnown(req proto.Message) error {
+func Known(req proto.Message) error {
 	if found := requests.Find(req); found != nil {
-		return Unsupported(found)
+		return &UnsupportedError{Field: found.Path, Description: found.What + ", which needs a newer engine"}
 	}
 	return nil
-}
-
-// Unsupported is the error of a request in which something unknown was found.
-func Unsupported(found *unknown.Found) *UnsupportedError {
-	return &UnsupportedError{Field: found.Path, Description: found.What + ", which needs a newer engine"}
 }
