@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// New returns a logger that writes at most one line in 10 seconds, as Every does.
+// New is Every with 10 s.
 func New(log *slog.Logger) *slog.Logger { return Every(10*time.Second, log) }
 
 // Every returns a logger that writes the first line at once, and then at most one line in
