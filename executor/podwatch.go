@@ -35,9 +35,9 @@ type podWatch struct {
 	seen map[string]*progress // by informer.Set.Key
 }
 
-// progress says how much of a pod cache the watcher has been told. The watcher is told after the
-// cache has changed. After a new list it is told of the pods by name, and not by version, but
-// always before any later change.
+// progress is how much of a pod cache the watcher has received. It receives each change after the
+// cache has it. Changes arrive in the order of their versions, except for those of a new list:
+// they arrive in another order, but before any later change.
 type progress struct {
 	jobsListed uint64 // The version of the list of Jobs.
 	// cached is a version of the cache that is not older than that; 0: there was none yet.
