@@ -20,9 +20,9 @@ import (
 	"jobpolicy.dev/executor/ttl"
 	"jobpolicy.dev/services/internal/debugpages"
 	"jobpolicy.dev/services/internal/decider"
-	"jobpolicy.dev/services/internal/flaggroup"
 	"jobpolicy.dev/services/internal/page"
 	"jobpolicy.dev/services/internal/probes"
+	"jobpolicy.dev/services/internal/program"
 )
 
 // Names of the controllers, as in kube-controller-manager.
@@ -53,7 +53,7 @@ func (o *controllerOptions) addFlags(fs *pflag.FlagSet) {
 }
 
 func (o *controllerOptions) validate() error {
-	var errs flaggroup.Problems
+	var errs program.Problems
 	for _, name := range o.names {
 		plain := strings.TrimPrefix(name, "-")
 		errs.Require(name == everyController || slices.Contains(knownControllers, plain),

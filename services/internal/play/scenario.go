@@ -1,6 +1,7 @@
-// Package play makes a scenario that can be played in virtual time from the Job of a
-// manifest, and a report from the play. The command kubectl jobpolicy simulate and the
-// playground share it.
+// Package play plays the Job of a manifest in virtual time. For the command kubectl jobpolicy
+// simulate and the playground it makes a scenario of the Job, and a report of the play. For the
+// page of the playground it also says when a CronJob runs. The page calls it in the browser, as
+// WebAssembly (cmd/jobpolicy-playground), and the answer depends only on the page's input.
 package play
 
 import (

@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"jobpolicy.dev/services/internal/limitedlog"
+	"jobpolicy.dev/services/internal/bounded"
 )
 
 const (
@@ -73,7 +73,7 @@ type Server struct {
 func New(cfg Config) *Server {
 	s := &Server{checks: cfg.Ready, alive: cfg.Alive}
 	// Each client that goes away before its answer is complete causes an error.
-	failed := slog.NewLogLogger(limitedlog.New(cfg.Logger).Handler(), slog.LevelWarn)
+	failed := slog.NewLogLogger(bounded.Log(cfg.Logger).Handler(), slog.LevelWarn)
 	mux := http.NewServeMux()
 	mux.Handle("GET /healthz", readInTime(http.HandlerFunc(s.healthz)))
 	mux.Handle("GET /readyz", readInTime(http.HandlerFunc(s.readyz)))

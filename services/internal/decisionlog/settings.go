@@ -1,4 +1,4 @@
-package replay
+package decisionlog
 
 import (
 	"encoding/json"

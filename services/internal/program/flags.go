@@ -1,7 +1,4 @@
-// Package flaggroup gives a program command line flags whose help is printed in named
-// groups, and errors that name the flag they are about. (k8s.io/component-base has named
-// flag sets too, but the engine would link that module only for this.)
-package flaggroup
+package program
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package flaggroup
+package program
 
 import (
 	"errors"

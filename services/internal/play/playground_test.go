@@ -1,4 +1,4 @@
-package playground
+package play
 
 import (
 	"path/filepath"

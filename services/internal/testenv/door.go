@@ -1,4 +1,4 @@
-package testapi
+package testenv
 
 import (
 	"fmt"
@@ -13,8 +13,6 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"jobpolicy.dev/services/internal/testenv"
 )
 
 const kubeconfig = `apiVersion: v1
@@ -28,11 +26,11 @@ current-context: test
 func Kubeconfig(t testing.TB, address string) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "kubeconfig")
-	testenv.WriteFile(t, file, fmt.Sprintf(kubeconfig, address))
+	WriteFile(t, file, fmt.Sprintf(kubeconfig, address))
 	return file
 }
 
-// A Door is an address of a Server. By the Door a test knows who has sent a request. It
+// A Door is an address of an API. By the Door a test knows who has sent a request. It
 // ends with the test.
 type Door struct {
 	// Kubeconfig names a file.
@@ -47,7 +45,7 @@ type Door struct {
 }
 
 // Door opens another Door.
-func (s *Server) Door(t testing.TB) *Door {
+func (s *API) Door(t testing.TB) *Door {
 	t.Helper()
 	d := &Door{handler: s.handler, release: make(chan struct{})}
 	web := httptest.NewServer(d)

@@ -1,6 +1,4 @@
-// Package clip bounds texts that a caller chooses, before they go into an error, a span or a
-// log line.
-package clip
+package bounded
 
 import "strings"
 

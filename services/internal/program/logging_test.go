@@ -1,4 +1,4 @@
-package telemetry
+package program
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package replay_test
+package decisionlog_test
 
 import (
 	"bufio"
@@ -23,8 +23,8 @@ import (
 	"jobpolicy.dev/engine/cronjob"
 	"jobpolicy.dev/proto/conformance"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/decisionlog"
 	"jobpolicy.dev/services/internal/refusal"
-	"jobpolicy.dev/services/internal/replay"
 )
 
 // scenarios are a log of the conformance kit's cases of Jobs.
@@ -84,7 +84,7 @@ func sequence(log []*jobpolicyv1.DecisionRecord) iter.Seq2[*jobpolicyv1.Decision
 	}
 }
 
-var ours = replay.Engine{Job: decideJob, CronJob: cronjob.Decide}
+var ours = decisionlog.Engine{Job: decideJob, CronJob: cronjob.Decide}
 
 func decideJob(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 	answer, err := engine.DecideJob(req)
@@ -96,11 +96,11 @@ func decideJob(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobRespons
 
 func TestTheSameEngineDecidesTheSame(t *testing.T) {
 	log := scenarios(t)
-	got, err := replay.Run(sequence(log), ours)
+	got, err := decisionlog.Replay(sequence(log), ours)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(replay.Result{Same: len(log)}, got); diff != "" {
+	if diff := cmp.Diff(decisionlog.Result{Same: len(log)}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -114,29 +114,29 @@ func TestDifferencesAreFound(t *testing.T) {
 		}
 		return decideJob(req)
 	}
-	got, err := replay.Run(sequence(scenarios(t)), lenient)
+	got, err := decisionlog.Replay(sequence(scenarios(t)), lenient)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(got.Differences, func(d replay.Difference) bool {
+	if !slices.ContainsFunc(got.Differences, func(d decisionlog.Difference) bool {
 		return d.Then == jobpolicyv1.Rule_RULE_BACKOFF_LIMIT_EXCEEDED.Name() && d.Now == "no verdict" && slices.Contains(d.Fields, "status") && d.Object == "job/ns/job" && d.Record > 0
 	}) {
 		t.Errorf("no Job goes on that had too many failures: %v", got.Differences)
 	}
 	patient := ours
 	patient.Settings = settings(t, `{"podFailureBackoff": "300s"}`)
-	got, err = replay.Run(sequence(scenarios(t)), patient)
+	got, err = decisionlog.Replay(sequence(scenarios(t)), patient)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(got.Differences, func(d replay.Difference) bool { return slices.Contains(d.Fields, "requeue_time") }) {
+	if !slices.ContainsFunc(got.Differences, func(d decisionlog.Difference) bool { return slices.Contains(d.Fields, "requeue_time") }) {
 		t.Errorf("no requeue time differs with another delay: %v", got.Differences)
 	}
 }
 
-func settings(t *testing.T, text string) *replay.Settings {
+func settings(t *testing.T, text string) *decisionlog.Settings {
 	t.Helper()
-	s, err := replay.ParseSettings(text)
+	s, err := decisionlog.ParseSettings(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestSettingsReplaceThoseOfARequest(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got *jobpolicyv1.Settings
-			e := replay.Engine{Settings: settings(t, tc.given), Job: func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+			e := decisionlog.Engine{Settings: settings(t, tc.given), Job: func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 				got = req.GetSettings()
 				return &jobpolicyv1.DecideJobResponse{}, nil
 			}}
@@ -199,8 +199,8 @@ func TestWhatIsNotComparable(t *testing.T) {
 		}},
 	}
 	away := &jobpolicyv1.DecisionRecord{Exchange: refused.Exchange, Error: &status.Status{Code: int32(codes.Unavailable)}}
-	got, err := replay.Run(sequence([]*jobpolicyv1.DecisionRecord{away, hidden, {Time: timestamppb.Now()}, refused}), ours)
-	want := replay.Result{Skipped: 3, Differences: []replay.Difference{{
+	got, err := decisionlog.Replay(sequence([]*jobpolicyv1.DecisionRecord{away, hidden, {Time: timestamppb.Now()}, refused}), ours)
+	want := decisionlog.Result{Skipped: 3, Differences: []decisionlog.Difference{{
 		Record: 4, Object: "job/ns/job", Then: "refused: InvalidArgument", Now: "no verdict", Fields: []string{"the answer"},
 	}}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -210,7 +210,7 @@ func TestWhatIsNotComparable(t *testing.T) {
 	gone.Job = func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		return nil, grpcstatus.Error(codes.Unavailable, "away")
 	}
-	if _, err := replay.Run(sequence([]*jobpolicyv1.DecisionRecord{valid}), gone); grpcstatus.Code(err) != codes.Unavailable {
+	if _, err := decisionlog.Replay(sequence([]*jobpolicyv1.DecisionRecord{valid}), gone); grpcstatus.Code(err) != codes.Unavailable {
 		t.Errorf("error %v of an engine that is away, want Unavailable", err)
 	}
 }
@@ -220,7 +220,7 @@ func BenchmarkReplay(b *testing.B) {
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
-		if _, err := replay.Run(sequence(log), ours); err != nil {
+		if _, err := decisionlog.Replay(sequence(log), ours); err != nil {
 			b.Fatal(err)
 		}
 		n += len(log)

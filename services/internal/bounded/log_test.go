@@ -1,4 +1,4 @@
-package limitedlog_test
+package bounded_test
 
 import (
 	"strings"
@@ -6,14 +6,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"jobpolicy.dev/services/internal/limitedlog"
+	"jobpolicy.dev/services/internal/bounded"
 	"jobpolicy.dev/services/internal/testenv"
 )
 
 func TestLinesThatStrangersCauseAreFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out testenv.Log
-		log := limitedlog.New(out.Logger())
+		log := bounded.Log(out.Logger())
 		for range 100 {
 			log.With("from", "x").Warn("refused")
 		}
@@ -29,7 +29,7 @@ func TestLinesThatStrangersCauseAreFew(t *testing.T) {
 func TestThePeriodMayBeLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out testenv.Log
-		log := limitedlog.Every(time.Minute, out.Logger())
+		log := bounded.LogEvery(time.Minute, out.Logger())
 		for range 121 {
 			log.Warn("away")
 			time.Sleep(time.Second)

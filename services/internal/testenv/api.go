@@ -1,7 +1,4 @@
-// Package testapi is the part of a Kubernetes API server that a program needs to start:
-// Jobs that never change, no CronJobs, only those pods that a test gives it, no namespaces,
-// and Leases that can be held.
-package testapi
+package testenv
 
 import (
 	"encoding/json"
@@ -19,8 +16,10 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// Server is the API server. It ends with the test.
-type Server struct {
+// API is the part of a Kubernetes API server that a program needs to start: Jobs that never
+// change, no CronJobs, only those pods that a test gives it, no namespaces, and Leases that
+// can be held. It ends with the test.
+type API struct {
 	// Kubeconfig names a file. Every Door has one of its own.
 	Kubeconfig string
 	// HoldLists, while true, prevents lists of objects.
@@ -43,10 +42,10 @@ type Server struct {
 	lease *coordinationv1.Lease
 }
 
-// Start starts a Server with these Jobs.
-func Start(t testing.TB, jobs ...*batchv1.Job) *Server {
+// StartAPI starts an API with these Jobs.
+func StartAPI(t testing.TB, jobs ...*batchv1.Job) *API {
 	t.Helper()
-	s := &Server{jobs: jobs}
+	s := &API{jobs: jobs}
 	items := make([]any, len(jobs))
 	for i, job := range jobs {
 		items[i] = job
@@ -70,7 +69,7 @@ func Start(t testing.TB, jobs ...*batchv1.Job) *Server {
 }
 
 // Holder is who holds the lease; empty if nobody does.
-func (s *Server) Holder() string {
+func (s *API) Holder() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lease == nil || s.lease.Spec.HolderIdentity == nil {
@@ -80,14 +79,14 @@ func (s *Server) Holder() string {
 }
 
 // DeleteLease deletes the lease, as a person may.
-func (s *Server) DeleteLease() {
+func (s *API) DeleteLease() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lease = nil
 }
 
 // list answers lists and watches of objects that never change.
-func (s *Server) list(version, kind string, items ...any) http.HandlerFunc {
+func (s *API) list(version, kind string, items ...any) http.HandlerFunc {
 	meta := map[string]any{"resourceVersion": "1"}
 	list := map[string]any{"apiVersion": version, "kind": kind + "List", "metadata": meta, "items": append([]any{}, items...)}
 	bookmark := map[string]any{"type": "BOOKMARK", "object": map[string]any{
@@ -118,7 +117,7 @@ func (s *Server) list(version, kind string, items ...any) http.HandlerFunc {
 }
 
 // listPods lists the pods once; a watch shows none.
-func (s *Server) listPods(none http.HandlerFunc) http.HandlerFunc {
+func (s *API) listPods(none http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if len(s.Pods) == 0 || r.URL.Query().Get("watch") != "" {
 			none(w, r)
@@ -129,7 +128,7 @@ func (s *Server) listPods(none http.HandlerFunc) http.HandlerFunc {
 }
 
 // listEvents lists the events on the object that the field selector names.
-func (s *Server) listEvents(w http.ResponseWriter, r *http.Request) {
+func (s *API) listEvents(w http.ResponseWriter, r *http.Request) {
 	list := &corev1.EventList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "EventList"}}
 	for _, e := range s.Events {
 		if r.URL.Query().Get("fieldSelector") == "involvedObject.uid="+string(e.InvolvedObject.UID) {
@@ -140,13 +139,13 @@ func (s *Server) listEvents(w http.ResponseWriter, r *http.Request) {
 }
 
 // AfterRead replaces the Jobs that are read by name, after one has been read.
-func (s *Server) AfterRead(jobs ...*batchv1.Job) {
+func (s *API) AfterRead(jobs ...*batchv1.Job) {
 	s.jobsMu.Lock()
 	defer s.jobsMu.Unlock()
 	s.next = &jobs
 }
 
-func (s *Server) readJob(w http.ResponseWriter, r *http.Request) {
+func (s *API) readJob(w http.ResponseWriter, r *http.Request) {
 	s.jobsMu.Lock()
 	defer s.jobsMu.Unlock()
 	defer func() {
@@ -163,7 +162,7 @@ func (s *Server) readJob(w http.ResponseWriter, r *http.Request) {
 	fail(w, http.StatusNotFound, metav1.StatusReasonNotFound)
 }
 
-func (s *Server) readLease(w http.ResponseWriter, _ *http.Request) {
+func (s *API) readLease(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lease == nil {
@@ -173,7 +172,7 @@ func (s *Server) readLease(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, s.lease)
 }
 
-func (s *Server) writeLease(w http.ResponseWriter, r *http.Request) {
+func (s *API) writeLease(w http.ResponseWriter, r *http.Request) {
 	if s.RefuseRenewals.Load() {
 		fail(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable)
 		return

@@ -1,4 +1,4 @@
-package replay
+package decisionlog
 
 import (
 	"errors"
@@ -15,7 +15,6 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
-	"jobpolicy.dev/services/internal/decisionlog"
 )
 
 // An Engine decides. It is called concurrently, and its errors have a gRPC status.
@@ -53,9 +52,9 @@ type Result struct {
 // chunk is how many records are decided concurrently.
 const chunk = 1024
 
-// Run decides the requests of a log again. If the log cannot be read, or the engine cannot
+// Replay decides the requests of a log again. If the log cannot be read, or the engine cannot
 // be asked, it returns the error with what it has found so far.
-func Run(log iter.Seq2[*jobpolicyv1.DecisionRecord, error], e Engine) (Result, error) {
+func Replay(log iter.Seq2[*jobpolicyv1.DecisionRecord, error], e Engine) (Result, error) {
 	var result Result
 	n := 0
 	var waiting []*jobpolicyv1.DecisionRecord
@@ -196,8 +195,8 @@ func different(record *jobpolicyv1.DecisionRecord, now proto.Message, err error)
 	}
 	if record.GetRedacted() {
 		then, now = proto.Clone(then), proto.Clone(now)
-		decisionlog.WithoutNames(then)
-		decisionlog.WithoutNames(now)
+		WithoutNames(then)
+		WithoutNames(now)
 	}
 	var names []string
 	a, b := then.ProtoReflect(), now.ProtoReflect()

@@ -1,8 +1,4 @@
-// Package preflight finds the Jobs and CronJobs of a cluster that a deliberate
-// difference from the built-in controllers would touch, if jobpolicy took their
-// place. ARCHITECTURE.md lists the differences. Some concern only a restart, a race or
-// the answer of a failing API server; they do not depend on the object and are left out.
-package preflight
+package jobcheck
 
 import (
 	"fmt"
@@ -17,7 +13,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/executor/wire"
-	"jobpolicy.dev/services/internal/jobcheck"
 	"jobpolicy.dev/services/internal/manifest"
 )
 
@@ -38,7 +33,8 @@ type Cluster struct {
 	Now      time.Time
 }
 
-// difference is a row of ARCHITECTURE.md that can be seen in an object.
+// difference is a row of ARCHITECTURE.md that can be seen in an object. Those are left out that
+// concern only a restart, a race or the answer of a failing API server.
 type difference struct {
 	what, builtIn, here string
 	// job and cron say whether an object is touched; nil: none of its kind is.
@@ -98,7 +94,7 @@ var differences = []difference{
 	{
 		what:    "a schedule with a run in an hour that clock changes repeat or leave out",
 		builtIn: "may lose runs", here: "runs at the times that the clocks show",
-		cron: func(c *batchv1.CronJob, _ *Cluster) bool { return clockChanges(c) },
+		cron: func(c *batchv1.CronJob, _ *Cluster) bool { return losesRuns(c) },
 	},
 	{
 		what:    "@every with a shorter starting deadline",
@@ -133,9 +129,10 @@ var differences = []difference{
 	},
 }
 
-// Check finds the objects that are touched. It ignores finished Jobs and those of another
+// Preflight finds the Jobs and CronJobs of a cluster that a deliberate difference from the
+// built-in controllers would touch, if jobpolicy took their place. It ignores finished Jobs and those of another
 // controller.
-func Check(c Cluster) []Touch {
+func Preflight(c Cluster) []Touch {
 	var out []Touch
 	for _, d := range differences {
 		t := Touch{What: d.what, BuiltIn: d.builtIn, Here: d.here}
@@ -177,9 +174,9 @@ func ignores(j *batchv1.Job, disruptions bool) bool {
 	})
 }
 
-func clockChanges(c *batchv1.CronJob) bool {
-	findings := jobcheck.Check(&manifest.Object{Kind: "CronJob", CronJob: c})
-	return slices.ContainsFunc(findings, func(f jobcheck.Finding) bool { return f.Check == "clock-changes" })
+func losesRuns(c *batchv1.CronJob) bool {
+	findings := Check(&manifest.Object{Kind: "CronJob", CronJob: c})
+	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Check == "clock-changes" })
 }
 
 // interval is the length of an @every schedule.

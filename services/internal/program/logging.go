@@ -1,4 +1,4 @@
-package telemetry
+package program
 
 import (
 	"context"
@@ -8,8 +8,6 @@ import (
 
 	"github.com/spf13/pflag"
 	"go.opentelemetry.io/otel/trace"
-
-	"jobpolicy.dev/services/internal/flaggroup"
 )
 
 // Log formats.
@@ -38,7 +36,7 @@ var levels = map[string]slog.Level{
 
 // Validate checks the values. Errors name flags.
 func (o *LogOptions) Validate() error {
-	var errs flaggroup.Problems
+	var errs Problems
 	errs.Require(o.Format == formatText || o.Format == formatJSON, "--log-format must be text or json, is %q", o.Format)
 	_, ok := levels[o.Level]
 	errs.Require(ok, "--log-level must be debug, info, warn or error, is %q", o.Level)

@@ -1,4 +1,4 @@
-package playground
+package play
 
 import (
 	"fmt"
@@ -11,7 +11,6 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/jobcheck"
 	"jobpolicy.dev/services/internal/manifest"
-	"jobpolicy.dev/services/internal/play"
 )
 
 // A Playground remembers the last play, so that the page can ask for its moments one by
@@ -32,7 +31,7 @@ type Answer struct {
 
 // A Play is the life of a Job.
 type Play struct {
-	play.Report
+	Report
 	// Ending says why the play ended without a verdict.
 	Ending string `json:"ending,omitempty"`
 	// Indexed says whether the Job's pods have indexes.
@@ -64,7 +63,7 @@ func (p *Playground) Open(s State) *Answer {
 	}
 	job := object.Job
 	if object.CronJob != nil {
-		job = play.JobOf(object.CronJob)
+		job = JobOf(object.CronJob)
 		if a.Calendar, a.Problem = s.calendar(object.CronJob); a.Problem != nil {
 			return a
 		}
@@ -95,7 +94,7 @@ func (p *Playground) play(s State, job *batchv1.Job) (*Play, *Problem) {
 	if bad != nil {
 		return nil, bad
 	}
-	sc, err := play.Scenario(job, sc)
+	sc, err := Scenario(job, sc)
 	if err != nil {
 		return nil, problem("manifest", err.Error())
 	}
@@ -114,7 +113,7 @@ func (p *Playground) play(s State, job *batchv1.Job) (*Play, *Problem) {
 	if err != nil {
 		return nil, problem("manifest", jobcheck.InManifest(err).Error())
 	}
-	report, err := play.NewReport(sc.Job.GetName(), r)
+	report, err := NewReport(sc.Job.GetName(), r)
 	if err != nil {
 		return nil, problem("manifest", err.Error())
 	}
@@ -122,13 +121,13 @@ func (p *Playground) play(s State, job *batchv1.Job) (*Play, *Problem) {
 	return newPlay(report, r, sc.Spec), nil
 }
 
-func newPlay(report play.Report, r *simulate.Result, spec *jobpolicyv1.JobSpec) *Play {
+func newPlay(report Report, r *simulate.Result, spec *jobpolicyv1.JobSpec) *Play {
 	out := &Play{
 		Report: report, Moments: []float64{}, Failures: [][]float64{},
 		Indexed: spec.GetCompletionMode() == jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED,
 	}
 	if r.Verdict == simulate.Unfinished {
-		out.Ending = play.Unfinished(r)
+		out.Ending = Unfinished(r)
 	}
 	for _, m := range r.Moments {
 		out.Moments = append(out.Moments, m.At.Seconds())

@@ -1,6 +1,4 @@
-// Package testprocess runs a program as a separate process in a test: it starts the test
-// binary again, which then runs the program instead of the tests.
-package testprocess
+package testenv
 
 import (
 	"bytes"
@@ -15,17 +13,13 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"jobpolicy.dev/services/internal/testenv"
 )
 
 // role is the environment variable that is set in a process which runs the program.
 const role = "JOBPOLICY_TEST_PLAYS_PROGRAM"
 
-// waitTimeout is after how long a test stops waiting for a process. Tests expect much less.
-const waitTimeout = 30 * time.Second
-
-// Main must be called from TestMain.
+// Main must be called from TestMain. A test runs a program as a separate process by starting its own
+// binary again, which then runs the program instead of the tests.
 func Main(m *testing.M, program func()) {
 	if os.Getenv(role) != "" {
 		program()
@@ -51,7 +45,7 @@ func CommandLine(t *testing.T, start func(ctx context.Context, args []string, st
 // A Process is a running program.
 type Process struct {
 	// Log holds what it wrote to standard error.
-	Log  *testenv.Log
+	Log  *Log
 	cmd  *exec.Cmd
 	done chan struct{} // closed when it has ended
 }
@@ -65,7 +59,7 @@ func Start(t testing.TB, env []string, args ...string) *Process {
 // StartProgram is Start for a program in a file of its own.
 func StartProgram(t testing.TB, file string, env []string, args ...string) *Process {
 	t.Helper()
-	p := &Process{Log: &testenv.Log{}, cmd: exec.Command(file, args...), done: make(chan struct{})}
+	p := &Process{Log: &Log{}, cmd: exec.Command(file, args...), done: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stderr = p.Log
 	if err := p.cmd.Start(); err != nil {
@@ -113,7 +107,7 @@ func (p *Process) Logged(t testing.TB, message, key string) string {
 	t.Helper()
 	field := regexp.MustCompile(regexp.QuoteMeta(message) + `.*\b` + key + `=(\S*)`)
 	var value string
-	testenv.Eventually(t, func() error {
+	Eventually(t, func() error {
 		match := field.FindStringSubmatch(p.Log.String())
 		if match == nil {
 			return fmt.Errorf("log lacks %q with %s", message, key)
@@ -127,7 +121,7 @@ func (p *Process) Logged(t testing.TB, message, key string) string {
 // Readyz waits until /readyz has the code, and text in its body.
 func Readyz(t testing.TB, httpAddress string, code int, text string) {
 	t.Helper()
-	testenv.Eventually(t, func() error {
+	Eventually(t, func() error {
 		got, body, err := Get("http://" + httpAddress + "/readyz")
 		if err != nil {
 			return err

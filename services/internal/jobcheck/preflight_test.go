@@ -1,4 +1,4 @@
-package preflight_test
+package jobcheck_test
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"jobpolicy.dev/services/internal/preflight"
+	"jobpolicy.dev/services/internal/jobcheck"
 )
 
 var now = time.Date(2026, time.May, 4, 12, 0, 0, 0, time.UTC)
@@ -43,10 +43,10 @@ func ignoring(disruptions bool) *batchv1.PodFailurePolicy {
 }
 
 // touched are the objects that differences touch, by what the built-in controller does.
-func touched(c preflight.Cluster) map[string][]string {
+func touched(c jobcheck.Cluster) map[string][]string {
 	c.Now = now
 	got := map[string][]string{}
-	for _, touch := range preflight.Check(c) {
+	for _, touch := range jobcheck.Preflight(c) {
 		key := touch.BuiltIn
 		if key == "never runs" { // two differences have these words
 			key = touch.What
@@ -59,18 +59,18 @@ func touched(c preflight.Cluster) map[string][]string {
 func TestCheck(t *testing.T) {
 	finished := []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
 	cases := map[string]struct {
-		cluster preflight.Cluster
+		cluster jobcheck.Cluster
 		want    map[string][]string // objects by what the built-in controller does
 	}{
 		"nothing out of the ordinary": {
-			cluster: preflight.Cluster{
+			cluster: jobcheck.Cluster{
 				Jobs:     []batchv1.Job{job("a", func(*batchv1.Job) {})},
 				CronJobs: []batchv1.CronJob{cron("c", func(*batchv1.CronJob) {})},
 			},
 			want: map[string][]string{},
 		},
 		"failures that are ignored": {
-			cluster: preflight.Cluster{
+			cluster: jobcheck.Cluster{
 				Jobs: []batchv1.Job{
 					job("a", func(j *batchv1.Job) { j.Spec.PodFailurePolicy = ignoring(true) }),
 					job("done", func(j *batchv1.Job) { j.Spec.PodFailurePolicy, j.Status.Conditions = ignoring(true), finished }),
@@ -83,7 +83,7 @@ func TestCheck(t *testing.T) {
 			want: map[string][]string{"delay the next pod": {"job ns/a"}, "may be left uncounted": {"job ns/a", "cronjob ns/c"}},
 		},
 		"others": {
-			cluster: preflight.Cluster{
+			cluster: jobcheck.Cluster{
 				Jobs: []batchv1.Job{job("big", func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](501) })},
 				CronJobs: []batchv1.CronJob{
 					cron("lists", func(c *batchv1.CronJob) { c.Status.Active = []corev1.ObjectReference{{UID: "uid"}} }),
@@ -94,7 +94,7 @@ func TestCheck(t *testing.T) {
 			},
 		},
 		"pods without labels": {
-			cluster: preflight.Cluster{Jobs: []batchv1.Job{
+			cluster: jobcheck.Cluster{Jobs: []batchv1.Job{
 				job("bare", func(j *batchv1.Job) { j.Spec.ManualSelector = ptr.To(true) }),
 				job("indexed", func(j *batchv1.Job) {
 					j.Spec.ManualSelector, j.Spec.CompletionMode = ptr.To(true), ptr.To(batchv1.IndexedCompletion)
@@ -106,7 +106,7 @@ func TestCheck(t *testing.T) {
 			want: map[string][]string{"never gets a pod": {"job ns/bare"}},
 		},
 		"another controller with the CronJob's name": {
-			cluster: preflight.Cluster{
+			cluster: jobcheck.Cluster{
 				Jobs:     []batchv1.Job{job("old", controlledBy("c", "another")), job("run", controlledBy("d", "cron")), job("else", controlledBy("e", "another"))},
 				CronJobs: []batchv1.CronJob{cron("c", func(*batchv1.CronJob) {}), cron("d", func(*batchv1.CronJob) {})},
 			},
@@ -129,7 +129,7 @@ func TestCheckOfManagedTemplates(t *testing.T) {
 			c.Spec.JobTemplate.Spec.Parallelism, c.Spec.JobTemplate.Spec.ManagedBy = ptr.To[int32](501), manager
 		}
 	}
-	got := touched(preflight.Cluster{CronJobs: []batchv1.CronJob{cron("ours", large(nil)), cron("theirs", large(ptr.To("example.com/queue")))}})
+	got := touched(jobcheck.Cluster{CronJobs: []batchv1.CronJob{cron("ours", large(nil)), cron("theirs", large(ptr.To("example.com/queue")))}})
 	if diff := cmp.Diff(map[string][]string{"are deleted at once": {"cronjob ns/ours"}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -137,7 +137,7 @@ func TestCheckOfManagedTemplates(t *testing.T) {
 
 func TestCheckOfTimes(t *testing.T) {
 	later := metav1.NewTime(now.Add(time.Hour))
-	cluster := preflight.Cluster{
+	cluster := jobcheck.Cluster{
 		Jobs: []batchv1.Job{
 			job("kept", func(j *batchv1.Job) {
 				j.Spec.Suspend, j.Status.StartTime, j.Spec.ActiveDeadlineSeconds = ptr.To(true), &later, ptr.To[int64](5)
