@@ -23,7 +23,7 @@ func Scenario(job *batchv1.Job, sc simulate.Scenario) (simulate.Scenario, error)
 	if text := jobcheck.RestartPolicyProblem(&job.Spec); text != "" {
 		return sc, fmt.Errorf("%s: spec.template.spec.restartPolicy: %s", name, text)
 	}
-	for _, p := range jobcheck.UnknownWords(&job.Spec) {
+	for _, p := range jobcheck.WrongValues(&job.Spec) {
 		return sc, fmt.Errorf("%s: spec.%s: %s", name, p.Path, p.Text)
 	}
 	spec, err := wire.JobSpec(job)
