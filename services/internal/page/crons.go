@@ -2,7 +2,6 @@ package page
 
 import (
 	"encoding/json"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -73,13 +72,13 @@ func cronRow(o cronjob.Observation, now time.Time) json.RawMessage {
 	if next := o.Explanation.GetNextScheduleTime(); next != nil {
 		row.Next = new(wire.Time(next.AsTime()))
 	}
+	if row.Next != nil {
+		reader = reader.From(before(reader, *row.Next))
+	}
 	first := now.UTC()
 	for i := range calendarDays {
 		date := first.AddDate(0, 0, i)
 		runs, times := reader.Day(date.Year(), date.Month(), date.Day(), now, runsShown)
-		if row.Next != nil && strings.Contains(plan.Schedule, "@every ") {
-			runs, times = intervalDay(reader, date, *row.Next)
-		}
 		day := dayJSON{Runs: runs}
 		for _, t := range times {
 			run := runJSON{At: t.At.Format("15:04"), Note: t.Note}
@@ -93,22 +92,12 @@ func cronRow(o cronjob.Observation, now time.Time) json.RawMessage {
 	return encoded(row)
 }
 
-// intervalDay counts the runs of an interval (@every) on a day, and lists the first of them with
-// the changes of the clock among them. All count from the next run.
-func intervalDay(reader *cronruns.Reader, date, next time.Time) (runs int64, first []cronruns.Time) {
-	begin, end := reader.StartOfDay(date.Date()), reader.StartOfDay(date.AddDate(0, 0, 1).Date())
-	last := next // the run before those of the day; it begins as the one before next
+// before is the run before the next one, if both are of an interval (@every).
+func before(reader *cronruns.Reader, next time.Time) time.Time {
 	for _, t := range reader.Next(next, 1) {
 		if t.Change == "" {
-			last = next.Add(next.Sub(t.At))
+			return next.Add(next.Sub(t.At))
 		}
 	}
-	last = reader.Latest(last, begin.Add(-time.Nanosecond))
-	runs = reader.Count(last, end.Add(-time.Nanosecond))
-	for _, t := range reader.Next(last, runsShown) {
-		if !t.At.Before(begin) && t.At.Before(end) {
-			first = append(first, t)
-		}
-	}
-	return runs, first
+	return next
 }

@@ -2,8 +2,6 @@ package play
 
 import (
 	"cmp"
-	"slices"
-	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -71,11 +69,11 @@ func (s State) calendar(cron *batchv1.CronJob) (*Calendar, *Problem) {
 		Schedule: plan.Schedule, Zone: cmp.Or(reader.Zone().String(), "UTC"),
 		Suspend: cronruns.Suspended(cron),
 	}
-	count := counter{Reader: reader, interval: strings.Contains(plan.Schedule, "@every "), last: lastRun}
-	if lastRun.IsZero() {
-		count.last = now
+	from := reader.From(now)
+	if !lastRun.IsZero() {
+		from = reader.From(lastRun)
 	}
-	c.Next = slices.DeleteFunc(reader.Next(count.since(now), listed), func(t cronruns.Time) bool { return !t.At.After(now) })
+	c.Next = from.Next(now, listed)
 	seen := cron.DeepCopy()
 	seen.CreationTimestamp, seen.Status = metav1.Time{}, batchv1.CronJobStatus{}
 	if !lastRun.IsZero() {
@@ -84,7 +82,7 @@ func (s State) calendar(cron *batchv1.CronJob) (*Calendar, *Problem) {
 	if m := cronruns.MissedOf(seen, reader, now); m != nil {
 		c.Missed = m.Text(seen, now)
 	}
-	c.Months = calendarMonths(count, lastRun, now)
+	c.Months = calendarMonths(from, lastRun, now)
 	if changes := reader.Changes(now.AddDate(0, 0, 2), now.AddDate(2, 0, 0)); len(changes) > 0 {
 		c.NextChange = changes[0].At.AddDate(0, 0, -1).Format(time.DateOnly)
 	}
@@ -93,14 +91,14 @@ func (s State) calendar(cron *batchv1.CronJob) (*Calendar, *Problem) {
 
 // calendarMonths are the months from now on, and those before it that have missed
 // runs. Without a last run, nothing is missed.
-func calendarMonths(reader counter, lastRun, now time.Time) []Month {
+func calendarMonths(reader *cronruns.Reader, lastRun, now time.Time) []Month {
 	now = now.In(reader.Zone())
 	if lastRun.IsZero() {
 		lastRun = now
 	}
 	// Months and days are only dates here, without a zone.
-	first := monthOf(now).AddDate(0, -past, 0)
-	if begin := monthOf(lastRun.In(reader.Zone())); begin.After(first) {
+	first := cronruns.Month(now).AddDate(0, -past, 0)
+	if begin := cronruns.Month(lastRun.In(reader.Zone())); begin.After(first) {
 		first = begin
 	}
 	changes := map[string]string{}
@@ -114,45 +112,13 @@ func calendarMonths(reader counter, lastRun, now time.Time) []Month {
 		for day := begin; day.Month() == begin.Month(); day = day.AddDate(0, 0, 1) {
 			from, until := reader.StartOfDay(day.Date()).Add(-time.Second), reader.StartOfDay(day.AddDate(0, 0, 1).Date()).Add(-time.Second)
 			m.Days = append(m.Days, Day{
-				Runs: reader.runs(later(from, now), until), Missed: reader.runs(later(from, lastRun), earlier(until, now)),
+				Runs: reader.Count(later(from, now), until), Missed: reader.Count(later(from, lastRun), earlier(until, now)),
 				Change: changes[day.Format(time.DateOnly)], Today: now.After(from) && !now.After(until),
 			})
 		}
 		out = append(out, m)
 	}
 	return out
-}
-
-// monthOf is the first day of a time's month.
-func monthOf(t time.Time) time.Time {
-	return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
-}
-
-// A counter counts the runs of a schedule. Those of an interval (@every) count from each other,
-// so from the last one.
-type counter struct {
-	*cronruns.Reader
-	interval bool
-	last     time.Time
-}
-
-// since is the time after which the runs after now are those that are listed: for an interval,
-// the latest run that is not after now.
-func (c counter) since(now time.Time) time.Time {
-	if !c.interval {
-		return now
-	}
-	return c.Latest(c.last, now)
-}
-
-func (c counter) runs(after, until time.Time) int64 {
-	switch {
-	case !after.Before(until):
-		return 0
-	case c.interval:
-		return c.Count(c.last, until) - c.Count(c.last, after)
-	}
-	return c.Count(after, until)
 }
 
 func later(a, b time.Time) time.Time {
