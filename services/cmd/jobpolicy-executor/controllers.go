@@ -18,9 +18,8 @@ import (
 	"jobpolicy.dev/executor/cronjob"
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/ttl"
-	"jobpolicy.dev/services/internal/debugpages"
+	"jobpolicy.dev/services/internal/views"
 	"jobpolicy.dev/services/internal/decider"
-	"jobpolicy.dev/services/internal/page"
 	"jobpolicy.dev/services/internal/probes"
 	"jobpolicy.dev/services/internal/program"
 )
@@ -94,7 +93,7 @@ type controllers struct {
 	// second reports another controller on the same Jobs. It always passes, because neither
 	// a restart of the executor nor another replica would help.
 	second probes.Check
-	crons  page.CronJobs // nil without that controller
+	crons  views.CronJobs // nil without that controller
 	server *apiserver.Server
 	// standBy fills the pod cache before Run; nil: Run fills it.
 	standBy func(ctx context.Context, start func(func()))
@@ -103,7 +102,7 @@ type controllers struct {
 func (o *options) newControllers(client *clients, jobs *executor.Executor, d decider.Decider, shared controller.Config, report *shadow.Report) (*controllers, error) {
 	c := &controllers{
 		run: []func(context.Context) error{jobs.Run}, ready: []func() error{jobs.Ready},
-		pages: map[string]http.Handler{"GET /debug/decisions": debugpages.Decisions(jobs)},
+		pages: map[string]http.Handler{"GET /debug/decisions": views.Decisions(jobs)},
 		second: probes.Check{
 			Name: "second-controller", Note: jobs.SecondController, Run: func(context.Context) error { return nil },
 		},
@@ -128,7 +127,7 @@ func (o *options) newControllers(client *clients, jobs *executor.Executor, d dec
 			return nil, err
 		}
 		c.run, c.ready = append(c.run, crons.Run), append(c.ready, crons.Ready)
-		c.pages["GET /debug/cronjobs"] = debugpages.CronJobTable(crons)
+		c.pages["GET /debug/cronjobs"] = views.CronJobTable(crons)
 		c.crons = crons
 	}
 	if o.controllers.enabled(ttlController) {

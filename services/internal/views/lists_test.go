@@ -1,4 +1,4 @@
-package debugpages
+package views
 
 import (
 	"encoding/json"
@@ -194,7 +194,7 @@ func TestQueriesThatMeanNothingAreRefused(t *testing.T) {
 }
 
 // The API server takes times of the year 10000, and JSON does not.
-func TestTimesThatJSONCannotHold(t *testing.T) {
+func TestListsOfTimesThatJSONCannotHold(t *testing.T) {
 	beyond := time.Date(10000, time.January, 1, 0, 0, 0, 0, time.UTC)
 	o := cronjob.Observation{
 		CronJob:     &batchv1.CronJob{Status: batchv1.CronJobStatus{LastScheduleTime: &metav1.Time{Time: beyond}}},

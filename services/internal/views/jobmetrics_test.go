@@ -1,4 +1,4 @@
-package jobmetrics
+package views
 
 import (
 	"context"
@@ -23,9 +23,9 @@ import (
 	"jobpolicy.dev/services/internal/testenv"
 )
 
-type jobs []executor.Observation
+type counted []executor.Observation
 
-func (j *jobs) EachJob(f func(executor.Observation)) {
+func (j *counted) EachJob(f func(executor.Observation)) {
 	for _, o := range *j {
 		f(o)
 	}
@@ -90,9 +90,9 @@ func TestJobsAreCountedByWhatTheyWaitFor(t *testing.T) {
 	hindered.Hindered = tracker.Hindered{Pods: 2, Reason: "Unschedulable"}
 	undecided := job(t, 6)
 	undecided.Decision = nil
-	all := &jobs{done, job(t, 2, backoff), job(t, 3, backoff, backoff, remaining), refused, hindered, undecided}
+	all := &counted{done, job(t, 2, backoff), job(t, 3, backoff, backoff, remaining), refused, hindered, undecided}
 	registry := prometheus.NewRegistry()
-	if err := Register(registry, all, NewRejections(&scripted{})); err != nil {
+	if err := RegisterJobMetrics(registry, all, NewRejections(&scripted{})); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, registry, map[string]float64{
@@ -107,9 +107,9 @@ func TestJobsAreCountedByWhatTheyWaitFor(t *testing.T) {
 func TestRejectedJobsAreCountedUntilTheyAreDecidedOn(t *testing.T) {
 	engineSays := &scripted{}
 	rejections := NewRejections(engineSays)
-	all := &jobs{job(t, 1), job(t, 2)}
+	all := &counted{job(t, 1), job(t, 2)}
 	registry := prometheus.NewRegistry()
-	if err := Register(registry, all, rejections); err != nil {
+	if err := RegisterJobMetrics(registry, all, rejections); err != nil {
 		t.Fatal(err)
 	}
 	ask := func(uid byte, err error) {

@@ -1,4 +1,4 @@
-package page
+package views
 
 import (
 	"encoding/json"
@@ -15,7 +15,7 @@ import (
 
 // A hub makes one snapshot after the other while somebody watches.
 type hub struct {
-	cfg     Config
+	cfg     PageConfig
 	lookout lookout
 
 	mu       sync.Mutex
@@ -29,7 +29,7 @@ type hub struct {
 	health   json.RawMessage // null before the first reading
 }
 
-func newHub(cfg Config) *hub {
+func newHub(cfg PageConfig) *hub {
 	return &hub{cfg: cfg, lookout: lookout{jobs: cfg.Jobs, seen: map[types.UID]looked{}}}
 }
 

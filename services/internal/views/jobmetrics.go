@@ -1,6 +1,4 @@
-// Package jobmetrics exports how many Jobs the executor manages, how many of them wait for
-// something, and how many the engine rejects.
-package jobmetrics
+package views
 
 import (
 	"context"
@@ -88,11 +86,6 @@ func (r *Rejections) of(jobs map[string]bool) map[string]int {
 	return counts
 }
 
-// Jobs is the controller of Jobs, package executor.
-type Jobs interface {
-	EachJob(f func(executor.Observation))
-}
-
 // A collector counts when somebody reads the metrics. Replicas that do not lead know no
 // Jobs and export 0.
 type collector struct {
@@ -101,8 +94,9 @@ type collector struct {
 	managed, waiting, rejected *prometheus.Desc
 }
 
-// Register exports the metrics.
-func Register(r prometheus.Registerer, jobs Jobs, rejections *Rejections) error {
+// RegisterJobMetrics exports how many Jobs the executor manages, how many of them wait for something,
+// and how many the engine rejects.
+func RegisterJobMetrics(r prometheus.Registerer, jobs Jobs, rejections *Rejections) error {
 	return r.Register(&collector{
 		jobs: jobs, rejections: rejections,
 		managed:  prometheus.NewDesc("jobpolicy_managed_jobs", "Jobs that this executor manages and that have not finished.", nil, nil),

@@ -1,4 +1,4 @@
-package page
+package views
 
 import (
 	"embed"
@@ -10,32 +10,26 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor"
-	"jobpolicy.dev/executor/cronjob"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/services/internal/probes"
 )
 
-// Path is where the page is served.
-const Path = "/debug/page/"
+// PagePath is where the page is served.
+const PagePath = "/debug/page/"
 
 // maxWatchers is how many streams may be open at once. A page has one, and the view of a
 // Job a second one.
 const maxWatchers = 64
 
-// Jobs is the controller of Jobs, package executor.
-type Jobs interface {
-	EachJob(f func(executor.Observation))
+// PageJobs is the controller of Jobs, package executor, with the pods of one Job.
+type PageJobs interface {
+	Jobs
 	Job(uid types.UID, mostPods int) (executor.Observation, tracker.Census, bool)
 }
 
-// CronJobs is the controller of CronJobs, package executor/cronjob.
-type CronJobs interface {
-	EachCronJob(f func(cronjob.Observation))
-}
-
-// Config says what the page shows. All fields but CronJobs and Interval are required.
-type Config struct {
-	Jobs Jobs
+// PageConfig says what the page shows. All fields but CronJobs and Interval are required.
+type PageConfig struct {
+	Jobs PageJobs
 	// CronJobs is nil if that controller does not run.
 	CronJobs CronJobs
 	// Gatherer has the metrics of both.
@@ -49,8 +43,8 @@ type Config struct {
 //go:embed assets
 var assets embed.FS
 
-// New returns the handler of everything below Path.
-func New(cfg Config) http.Handler {
+// Page returns the handler of everything below PagePath.
+func Page(cfg PageConfig) http.Handler {
 	if cfg.Interval == 0 {
 		cfg.Interval = time.Second
 	}
@@ -60,9 +54,9 @@ func New(cfg Config) http.Handler {
 	}
 	h := newHub(cfg)
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+Path+"events", h.serveAll)
-	mux.HandleFunc("GET "+Path+"job", h.serveJob)
-	mux.Handle("GET "+Path, http.StripPrefix(Path, http.FileServerFS(files)))
+	mux.HandleFunc("GET "+PagePath+"events", h.serveAll)
+	mux.HandleFunc("GET "+PagePath+"job", h.serveJob)
+	mux.Handle("GET "+PagePath, http.StripPrefix(PagePath, http.FileServerFS(files)))
 	return guarded(mux)
 }
 

@@ -1,4 +1,4 @@
-package page_test
+package views_test
 
 import (
 	"bufio"
@@ -27,7 +27,7 @@ import (
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
-	"jobpolicy.dev/services/internal/page"
+	"jobpolicy.dev/services/internal/views"
 )
 
 // A cluster is what the executor would know.
@@ -107,9 +107,9 @@ func newCluster() *cluster {
 // serve serves the page with a snapshot every few milliseconds.
 func serve(t *testing.T, c *cluster) string {
 	t.Helper()
-	server := httptest.NewServer(page.New(page.Config{Jobs: c, CronJobs: c, Gatherer: prometheus.NewRegistry(), Interval: 5 * time.Millisecond}))
+	server := httptest.NewServer(views.Page(views.PageConfig{Jobs: c, CronJobs: c, Gatherer: prometheus.NewRegistry(), Interval: 5 * time.Millisecond}))
 	t.Cleanup(server.Close)
-	return server.URL + page.Path
+	return server.URL + views.PagePath
 }
 
 func job(name string) *batchv1.Job {

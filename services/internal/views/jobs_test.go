@@ -1,4 +1,4 @@
-package page
+package views
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package debugpages
+package views
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package debugpages
+package views
 
 import (
 	"cmp"
@@ -100,11 +100,11 @@ func decisionOf(o executor.Observation) decisionJSON {
 	return decisionJSON{
 		Namespace: o.Job.Namespace, Name: o.Job.Name, UID: string(o.Job.UID), Time: o.Decision.Time,
 		Rule: e.GetDecidingRule().Name(), Reason: e.GetSummary(), Waiting: len(e.GetWaits()) > 0,
-		Explanation: encoded(e), Verdict: encoded(o.Decision.Ended()), Refused: refusedOf(o.Refusals), Hindered: o.Hindered,
+		Explanation: explained(e), Verdict: explained(o.Decision.Ended()), Refused: refusedOf(o.Refusals), Hindered: o.Hindered,
 	}
 }
 
-func encoded(e *jobpolicyv1.Explanation) json.RawMessage {
+func explained(e *jobpolicyv1.Explanation) json.RawMessage {
 	if e == nil {
 		return json.RawMessage("null")
 	}

@@ -1,4 +1,4 @@
-package page
+package views
 
 import (
 	batchv1 "k8s.io/api/batch/v1"

@@ -1,4 +1,4 @@
-package page
+package views
 
 import (
 	"maps"
@@ -61,7 +61,7 @@ func mayBeLate(o executor.Observation, now time.Time) bool {
 // A lookout looks for late pods. It remembers the result for Jobs with many pods, because
 // it would take too long to check 100,000 pods for each snapshot.
 type lookout struct {
-	jobs Jobs
+	jobs PageJobs
 
 	mu   sync.Mutex
 	seen map[types.UID]looked
