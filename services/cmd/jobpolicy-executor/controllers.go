@@ -18,10 +18,10 @@ import (
 	"jobpolicy.dev/executor/cronjob"
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/ttl"
-	"jobpolicy.dev/services/internal/views"
 	"jobpolicy.dev/services/internal/decider"
 	"jobpolicy.dev/services/internal/probes"
 	"jobpolicy.dev/services/internal/program"
+	"jobpolicy.dev/services/internal/views"
 )
 
 // Names of the controllers, as in kube-controller-manager.

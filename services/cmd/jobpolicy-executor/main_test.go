@@ -124,6 +124,10 @@ func TestFlagsOfCertificatesThatAreRefused(t *testing.T) {
 			{"--certificate-authority-secret=a/a", "--issue-client-certificate=a/b=c", "--certificate-duration=20m"},
 			{"--certificate-duration must be at least three times --certificate-propagation (10m0s), is 20m0s"},
 		},
+		"Secrets that everybody sees at once": {
+			{"--certificate-authority-secret=a/a", "--issue-client-certificate=a/b=c", "--certificate-propagation=0s"},
+			{"--certificate-propagation must be above 0s, is 0s"},
+		},
 		"an authority that ends before a certificate of a century": {
 			{"--certificate-authority-secret=a/a", "--issue-client-certificate=a/b=c", "--certificate-duration=1000000h"},
 			{"--certificate-authority-duration must be at least three times --certificate-duration (1000000h0m0s)"},

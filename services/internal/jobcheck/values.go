@@ -19,19 +19,22 @@ func values(s *subject) {
 	for _, p := range WrongValues(s.spec) {
 		s.find(Error, p.Path, p.Text)
 	}
-	manyIndexesHaveLimits(s)
+	indexesHaveLimits(s)
 }
 
 // WrongValues lists the fields of a Job's spec whose values the API server refuses, such as a word that it does not
 // know. Paths begin at the spec. The fields of the pod template and of spec.scheduling are left out.
 func WrongValues(spec *batchv1.JobSpec) []manifest.Problem { return wrongFields(spec) }
 
-func manyIndexesHaveLimits(s *subject) {
-	n := ptr.Deref(s.spec.Completions, 0)
+func indexesHaveLimits(s *subject) {
+	n, most := ptr.Deref(s.spec.Completions, 0), s.spec.MaxFailedIndexes
+	if most != nil && s.spec.Completions != nil && *most > n {
+		s.find(Error, "maxFailedIndexes", fmt.Sprintf("is %d; expected at most completions (%d)", *most, n))
+	}
 	if s.spec.BackoffLimitPerIndex == nil || n <= manyIndexes {
 		return
 	}
-	switch most := s.spec.MaxFailedIndexes; {
+	switch {
 	case most == nil:
 		s.find(Error, "maxFailedIndexes", fmt.Sprintf("is required with backoffLimitPerIndex and %d completions, more than %d", n, manyIndexes))
 	case *most > limitOfManyIndexes:

@@ -45,6 +45,22 @@ type Check struct {
 	Note func() string
 }
 
+// Look runs the check and says in words what it found. unneeded says that it does not apply.
+func (c Check) Look(ctx context.Context) (text string, unneeded bool, err error) {
+	if c.Idle != nil {
+		if why, idle := c.Idle(); idle {
+			return "not needed: " + why, true, nil
+		}
+	}
+	if err := c.Run(ctx); err != nil {
+		return err.Error(), false, err
+	}
+	if c.Note != nil {
+		return "ok, " + c.Note(), false, nil
+	}
+	return "ok", false, nil
+}
+
 // Config configures a Server.
 type Config struct {
 	Gatherer prometheus.Gatherer
@@ -142,29 +158,22 @@ var errDraining = errors.New("draining")
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	var body strings.Builder
 	code := http.StatusOK
-	report := func(name, note string, err error) {
-		if err == nil {
-			fmt.Fprintf(&body, "[+] %s: ok%s\n", name, note)
-			return
-		}
+	missing := func(name string, err error) {
 		code = http.StatusServiceUnavailable
 		fmt.Fprintf(&body, "[-] %s: %v\n", name, err)
 	}
 	if s.draining.Load() {
-		report("shutdown", "", errDraining)
+		missing("shutdown", errDraining)
 	}
 	for _, c := range s.checks {
-		if c.Idle != nil {
-			if why, idle := c.Idle(); idle {
-				fmt.Fprintf(&body, "[.] %s: not needed: %s\n", c.Name, why)
-				continue
-			}
+		switch text, unneeded, err := c.Look(r.Context()); {
+		case err != nil:
+			missing(c.Name, err)
+		case unneeded:
+			fmt.Fprintf(&body, "[.] %s: %s\n", c.Name, text)
+		default:
+			fmt.Fprintf(&body, "[+] %s: %s\n", c.Name, text)
 		}
-		note := ""
-		if c.Note != nil {
-			note = ", " + c.Note()
-		}
-		report(c.Name, note, c.Run(r.Context()))
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(code)

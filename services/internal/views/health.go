@@ -116,21 +116,10 @@ func (m *meter) read(now time.Time, checks []probes.Check) healthJSON {
 const checkTimeout = time.Second
 
 func checked(c probes.Check) checkJSON {
-	if c.Idle != nil {
-		if why, idle := c.Idle(); idle {
-			return checkJSON{c.Name, true, "not needed: " + why}
-		}
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
 	defer cancel()
-	if err := c.Run(ctx); err != nil {
-		return checkJSON{c.Name, false, err.Error()}
-	}
-	text := "ok"
-	if c.Note != nil {
-		text += ", " + c.Note()
-	}
-	return checkJSON{c.Name, true, text}
+	text, _, err := c.Look(ctx)
+	return checkJSON{c.Name, err == nil, text}
 }
 
 // sample reads the metrics. Those that cannot be gathered are left out.
