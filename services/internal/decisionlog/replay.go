@@ -162,11 +162,17 @@ func orNil[M interface {
 	return m
 }
 
-func response(record *jobpolicyv1.DecisionRecord) proto.Message {
+// Exchanged are the request of a record and its response, nil if the call failed.
+func Exchanged(record *jobpolicyv1.DecisionRecord) (request, response proto.Message) {
 	if cron := record.GetCronJob(); cron != nil {
-		return orNil(cron.GetResponse())
+		return cron.GetRequest(), orNil(cron.GetResponse())
 	}
-	return orNil(record.GetJob().GetResponse())
+	return record.GetJob().GetRequest(), orNil(record.GetJob().GetResponse())
+}
+
+func response(record *jobpolicyv1.DecisionRecord) proto.Message {
+	_, response := Exchanged(record)
+	return response
 }
 
 // skipped reports whether the record has no answer, or its answer depends on a name that is

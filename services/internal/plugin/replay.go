@@ -255,7 +255,7 @@ func (c *replayCommand) printCase(log iter.Seq2[*jobpolicyv1.DecisionRecord, err
 	if err != nil {
 		return err
 	}
-	request, response := exchanged(record)
+	request, response := decisionlog.Exchanged(record)
 	one := conformance.Case{}
 	if response != nil {
 		one.Response, err = protojson.Marshal(conformance.Comparable(response))
@@ -274,20 +274,6 @@ func (c *replayCommand) printCase(log iter.Seq2[*jobpolicyv1.DecisionRecord, err
 	}
 	_, err = fmt.Fprintf(c.Out, "%s\n", line)
 	return err
-}
-
-// exchanged are the request of a record and its response, nil if the call failed.
-func exchanged(record *jobpolicyv1.DecisionRecord) (request, response proto.Message) {
-	switch job, cron := record.GetJob(), record.GetCronJob(); {
-	case job.GetResponse() != nil:
-		return job.GetRequest(), job.GetResponse()
-	case cron.GetResponse() != nil:
-		return cron.GetRequest(), cron.GetResponse()
-	case cron != nil:
-		return cron.GetRequest(), nil
-	default:
-		return job.GetRequest(), nil
-	}
 }
 
 // refused is the refusal of an invalid request. It is nil if the call failed for another
