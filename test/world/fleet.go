@@ -13,16 +13,13 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace/noop"
-	"golang.org/x/sync/errgroup"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/cronjob"
 	"jobpolicy.dev/executor/leaderelection"
 	"jobpolicy.dev/executor/limit"
-	"jobpolicy.dev/executor/ttl"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -113,8 +110,8 @@ func (f *fleet) build(p *process) (func(context.Context) error, error) {
 	settings := f.w.plan.executor
 	log := slog.New(&logHandler{w: f.w, by: p.name})
 	if !settings.elected() {
-		_, run, err := f.controllers(p, p.link, log)
-		return run, err
+		e, err := f.executor(p, p.link, log)
+		return f.began(p, e), err
 	}
 	// Executors check their leases every few seconds, which takes much real time in a
 	// world of an hour. So the lease times are eight times as long as usual.
@@ -129,17 +126,18 @@ func (f *fleet) build(p *process) (func(context.Context) error, error) {
 	if err != nil {
 		return nil, err
 	}
-	jobs, run, err := f.controllers(p, election.Fence()(p.link), log)
+	e, err := f.executor(p, election.Fence()(p.link), log)
 	if err != nil {
 		return nil, err
 	}
+	run := f.began(p, e)
 	return func(ctx context.Context) error {
 		if settings.warmStandby {
 			var warm sync.WaitGroup
 			standing, stop := context.WithCancel(ctx)
 			defer warm.Wait()
 			defer stop()
-			jobs.StandBy(standing, warm.Go)
+			e.StandBy(standing, warm.Go)
 		}
 		var led atomic.Bool
 		err := election.Run(ctx, func(ctx context.Context) error {
@@ -154,52 +152,42 @@ func (f *fleet) build(p *process) (func(context.Context) error, error) {
 	}, nil
 }
 
-// controllers are the parts of an executor.
-func (f *fleet) controllers(p *process, transport http.RoundTripper, log *slog.Logger) (*executor.Executor, func(context.Context) error, error) {
+// executor makes an executor with all controllers.
+func (f *fleet) executor(p *process, transport http.RoundTripper, log *slog.Logger) (*executor.Executor, error) {
 	settings := f.w.plan.executor
 	c, err := newClient(transport, clientOptions{lean: true, qps: settings.qps})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	d := decider{p.link}
 	shared := controller.Config{
-		Client: c, ManagedBy: executor.ManagedBy, ReplaceBuiltin: settings.replace, DrainPeriod: time.Second, Now: f.now, Workers: settings.workers,
+		Decider: decider{p.link}, Client: c, ManagedBy: executor.ManagedBy, ReplaceBuiltin: settings.replace, DrainPeriod: time.Second, Now: f.now, Workers: settings.workers,
 		Telemetry: controller.Telemetry{Logger: log, TracerProvider: noop.NewTracerProvider()},
 	}
 	manager := ""
 	if settings.noticing {
 		manager = executorManager
 	}
-	jobs, err := executor.New(executor.Config{
-		Config: shared, Decider: d, FieldManager: manager, StandDown: settings.standDown,
+	return executor.New(executor.Config{
+		Config: shared, FieldManager: manager, StandDown: settings.standDown,
 		Settings: &jobpolicyv1.Settings{
 			MaxPodChanges: int32(settings.maxChanges), MaxUncountedPods: int32(settings.maxUncounted),
 			KeepStartTimeOnSuspend: settings.keepStartTime,
 		},
 		Writes: limit.Config{Total: settings.maxWrites},
 		Rows:   executor.RowLimits{Max: settings.maxRows, Least: settings.leastRows}, MissedReconcilesReportOnly: true, MaxUnseenPods: settings.maxUnseen,
+		CronJobs:     &executor.CronJobs{Workers: settings.workers, TimeZone: settings.zone},
+		FinishedJobs: &executor.FinishedJobs{Workers: settings.workers, ServerNow: c.serverNow},
 	})
-	if err != nil {
-		return nil, nil, err
-	}
-	crons, err := cronjob.New(cronjob.Config{Config: shared, Decider: d, Jobs: jobs.Jobs(), TimeZone: settings.zone})
-	if err != nil {
-		return nil, nil, err
-	}
-	finished, err := ttl.New(ttl.Config{Config: shared, Decider: d, Jobs: jobs.Jobs(), ServerNow: c.serverNow, Refusals: jobs.Refusals})
-	if err != nil {
-		return nil, nil, err
-	}
-	return jobs, func(ctx context.Context) error {
+}
+
+// began returns the Run of an executor. It tells the judge that it begins.
+func (f *fleet) began(p *process, e *executor.Executor) func(context.Context) error {
+	return func(ctx context.Context) error {
 		if ctx.Err() == nil {
 			f.w.judge.began(p.name, time.Now())
 		}
-		group, running := errgroup.WithContext(ctx)
-		for _, run := range []func(context.Context) error{jobs.Run, crons.Run, finished.Run} {
-			group.Go(func() error { return run(running) })
-		}
-		return group.Wait()
-	}, nil
+		return e.Run(ctx)
+	}
 }
 
 // kill cuts an executor off from everything, at once and for ever.

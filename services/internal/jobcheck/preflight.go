@@ -33,7 +33,7 @@ type Cluster struct {
 	Now      time.Time
 }
 
-// difference is a row of ARCHITECTURE.md that can be seen in an object. Those are left out that
+// difference is a row of docs/differences.md that can be seen in an object. Those are left out that
 // concern only a restart, a race or the answer of a failing API server.
 type difference struct {
 	what, builtIn, here string
