@@ -1,4 +1,4 @@
-package faults
+package ledger
 
 import (
 	"fmt"
@@ -13,15 +13,15 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// problems says where a history breaks an invariant of ARCHITECTURE.md.
-func (h *history) problems() []string {
+// Problems says where a history breaks an invariant of ARCHITECTURE.md.
+func (h *History) Problems() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var problems []string
 	for uid, life := range h.jobs {
 		var pods []*podLife
 		for _, pod := range h.pods {
-			if ownedBy(pod.versions[0], uid) {
+			if OwnedBy(pod.versions[0], uid) {
 				pod.namespaceGone = h.namespaceGone
 				pods = append(pods, pod)
 			}
@@ -43,7 +43,7 @@ func brokenInJob(life *jobLife, pods []*podLife) []string {
 			previous = life.versions[i-1]
 		}
 		for _, problem := range slices.Concat(brokenCounts(previous, job), brokenConditions(previous, job), brokenLedger(previous, job, pods, counted), brokenEnd(previous, job, pods)) {
-			problems = append(problems, fmt.Sprintf("%s; was %s; is %s", problem, describe(previous), describe(job)))
+			problems = append(problems, fmt.Sprintf("%s; was %s; is %s", problem, Describe(previous), Describe(job)))
 		}
 	}
 	for _, pod := range pods {
@@ -68,10 +68,6 @@ func brokenCounts(previous, job *batchv1.Job) []string {
 	return problems
 }
 
-func isIndexed(job *batchv1.Job) bool {
-	return job.Spec.CompletionMode != nil && *job.Spec.CompletionMode == batchv1.IndexedCompletion
-}
-
 // brokenConditions: none goes away; the terminal one follows its interim one
 // and excludes the other (I4).
 func brokenConditions(previous, job *batchv1.Job) []string {
@@ -79,17 +75,17 @@ func brokenConditions(previous, job *batchv1.Job) []string {
 	for _, had := range previous.Status.Conditions {
 		kept := slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool { return c.Type == had.Type })
 		final := had.Type != batchv1.JobSuspended && had.Status == corev1.ConditionTrue
-		if !kept || (final && !isTrue(job, had.Type)) {
+		if !kept || (final && !IsTrue(job, had.Type)) {
 			problems = append(problems, fmt.Sprintf("condition %s went away", had.Type))
 		}
 	}
-	if isTrue(job, batchv1.JobComplete) && isTrue(job, batchv1.JobFailed) {
+	if IsTrue(job, batchv1.JobComplete) && IsTrue(job, batchv1.JobFailed) {
 		problems = append(problems, "both Complete and Failed")
 	}
 	for terminal, interim := range map[batchv1.JobConditionType]batchv1.JobConditionType{
 		batchv1.JobComplete: batchv1.JobSuccessCriteriaMet, batchv1.JobFailed: batchv1.JobFailureTarget,
 	} {
-		if isTrue(job, terminal) && !isTrue(previous, interim) {
+		if IsTrue(job, terminal) && !IsTrue(previous, interim) {
 			problems = append(problems, fmt.Sprintf("%s without %s before it", terminal, interim))
 		}
 	}
@@ -117,7 +113,7 @@ func brokenLedger(previous, job *batchv1.Job, pods []*podLife, counted map[types
 		}
 		moved[list]++
 		counted[uid] = true
-		if pod := podAt(pods, uid, version(job)); pod != nil && held(pod) && ownedBy(pod, job.UID) {
+		if pod := podAt(pods, uid, version(job)); pod != nil && Held(pod) && OwnedBy(pod, job.UID) {
 			problems = append(problems, fmt.Sprintf("pod %s is counted and holds the finalizer", uid))
 		}
 	}
@@ -159,7 +155,7 @@ func podAt(pods []*podLife, uid types.UID, rv uint64) *corev1.Pod {
 
 // brokenEnd: when a Job is finished, its pods have ended, and are released and counted.
 func brokenEnd(previous, job *batchv1.Job, pods []*podLife) []string {
-	if !isFinished(job) || isFinished(previous) {
+	if !IsFinished(job) || IsFinished(previous) {
 		return nil
 	}
 	var problems []string
@@ -169,7 +165,7 @@ func brokenEnd(previous, job *batchv1.Job, pods []*podLife) []string {
 	}
 	for _, life := range pods {
 		pod := life.before(version(job))
-		if pod != nil && (held(pod) || !ended(pod)) {
+		if pod != nil && (Held(pod) || !Ended(pod)) {
 			problems = append(problems, fmt.Sprintf("finished while pod %s is %s with finalizers %v", pod.Name, pod.Status.Phase, pod.Finalizers))
 		}
 	}
@@ -181,11 +177,11 @@ func brokenEnd(previous, job *batchv1.Job, pods []*podLife) []string {
 // because the Job has succeeded without them, and pods that are deleted with their namespace.
 func brokenRelease(life *jobLife, pod *podLife) []string {
 	at, released := pod.release()
-	if at == 0 || !ended(released) {
+	if at == 0 || !Ended(released) {
 		return nil
 	}
 	job := life.before(at)
-	if job == nil || job.DeletionTimestamp != nil || isFinished(job) {
+	if job == nil || job.DeletionTimestamp != nil || IsFinished(job) {
 		return nil
 	}
 	if _, recorded := uncounted(job)[released.UID]; recorded || completedIndex(job, released) {
@@ -194,13 +190,13 @@ func brokenRelease(life *jobLife, pod *podLife) []string {
 	if released.Status.Phase == corev1.PodFailed && job.Spec.PodFailurePolicy != nil {
 		return nil
 	}
-	if released.DeletionTimestamp != nil && isTrue(job, batchv1.JobSuccessCriteriaMet) {
+	if released.DeletionTimestamp != nil && IsTrue(job, batchv1.JobSuccessCriteriaMet) {
 		return nil
 	}
 	if goes := pod.namespaceGone; !goes.IsZero() && released.DeletionTimestamp != nil && !released.DeletionTimestamp.Time.Before(goes.Truncate(time.Second)) {
 		return nil
 	}
-	return []string{fmt.Sprintf("pod %s (%s) was released before the status accounts for it: %s", released.Name, released.Status.Phase, describe(job))}
+	return []string{fmt.Sprintf("pod %s (%s) was released before the status accounts for it: %s", released.Name, released.Status.Phase, Describe(job))}
 }
 
 func completedIndex(job *batchv1.Job, pod *corev1.Pod) bool {

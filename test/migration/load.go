@@ -1,9 +1,11 @@
-package witness
+package migration
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -11,24 +13,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+
+	"jobpolicy.dev/test/ledger"
 )
 
 // Load creates Jobs in a namespace, one after the other, while something happens
-// to their controllers.
+// to their controllers, and holds what became of each against package ledger.
 type Load struct {
 	client    kubernetes.Interface
 	namespace string
-	options   Options
-	witness   *Witness
+	options   LoadOptions
+	seen      *ledger.History
 	names     []string
-	// enough ends the creation of Jobs, whose error then comes through created;
-	// unwatch ends the witness.
-	enough, unwatch func()
-	created         chan error
+	// enough ends the creation of Jobs, whose error then comes through created.
+	enough  func()
+	created chan error
 }
 
-// Options say what a load is.
-type Options struct {
+// LoadOptions say what a load is.
+type LoadOptions struct {
 	// ManagedBy is the Jobs' spec.managedBy; nil for the cluster's own controller.
 	ManagedBy *string
 	// Image has a shell.
@@ -41,17 +44,15 @@ type Options struct {
 }
 
 // StartLoad creates a Job now and then until [Load.Finish] is called.
-func StartLoad(ctx context.Context, client kubernetes.Interface, namespace string, options Options) (*Load, error) {
-	watching, unwatch := context.WithCancel(ctx)
-	w, err := Start(watching, client, namespace)
+func StartLoad(ctx context.Context, client kubernetes.Interface, namespace string, options LoadOptions) (*Load, error) {
+	seen, err := ledger.Watch(client, namespace)
 	if err != nil {
-		unwatch()
 		return nil, err
 	}
 	creating, enough := context.WithCancel(ctx)
 	l := &Load{
-		client: client, namespace: namespace, options: options, witness: w,
-		enough: enough, unwatch: unwatch, created: make(chan error, 1),
+		client: client, namespace: namespace, options: options, seen: seen,
+		enough: enough, created: make(chan error, 1),
 	}
 	go func() { l.created <- l.create(creating) }()
 	return l, nil
@@ -95,7 +96,7 @@ func (l *Load) pause(ctx context.Context) bool {
 		}
 		unfinished := 0
 		for i := range jobs.Items {
-			if Condition(&jobs.Items[i]) == "" {
+			if !ledger.IsFinished(&jobs.Items[i]) {
 				unfinished++
 			}
 		}
@@ -107,7 +108,7 @@ func (l *Load) pause(ctx context.Context) bool {
 // Finish stops creating Jobs, waits until all have ended, and checks each. It
 // returns how many there were.
 func (l *Load) Finish(ctx context.Context) (jobs int, err error) {
-	defer l.unwatch()
+	defer l.seen.Stop()
 	l.enough()
 	if err := <-l.created; err != nil {
 		return len(l.names), err
@@ -116,6 +117,7 @@ func (l *Load) Finish(ctx context.Context) (jobs int, err error) {
 	for _, name := range l.names {
 		errs = append(errs, l.finish(ctx, name))
 	}
+	errs = append(errs, soon(ctx, l.seen.Problems))
 	return len(l.names), errors.Join(errs...)
 }
 
@@ -128,12 +130,39 @@ func (l *Load) finish(ctx context.Context, name string) error {
 	if err != nil || job == nil {
 		return err
 	}
-	var wrong error
+	return soon(ctx, func() []string { return l.wrong(job) })
+}
+
+// soon waits until a check finds nothing; if it still finds something, that is the error.
+func soon(ctx context.Context, check func() []string) error {
+	var problems []string
 	_ = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, lag, true, func(context.Context) (bool, error) {
-		wrong = errors.Join(wantedEnd(job), l.witness.Check(job))
-		return wrong == nil, nil
+		problems = check()
+		return len(problems) == 0, nil
 	})
-	return wrong
+	if len(problems) > 0 {
+		return errors.New(strings.Join(problems, "\n"))
+	}
+	return nil
+}
+
+// wrong says what is wrong with a Job that has ended. Nobody deletes the pods of a load, and no
+// size changes: no pod is stopped, and no index succeeds twice.
+func (l *Load) wrong(job *batchv1.Job) []string {
+	if pod := l.seen.Unreleased(job.UID); pod != "" {
+		return []string{fmt.Sprintf("job %s: pod %s holds the finalizer", job.Name, pod)}
+	}
+	problems := slices.Concat(l.seen.Miscounts(job), l.seen.TooMany(job))
+	if end := batchv1.JobConditionType(job.Annotations[wants]); !ledger.IsTrue(job, end) {
+		problems = append(problems, fmt.Sprintf("job %s: not %s: %s", job.Name, end, ledger.Describe(job)))
+	}
+	if want := *job.Spec.Completions; ledger.IsTrue(job, batchv1.JobComplete) && job.Status.Succeeded != want {
+		problems = append(problems, fmt.Sprintf("job %s: %d pods succeeded, want %d", job.Name, job.Status.Succeeded, want))
+	}
+	if n := l.seen.Stopped(job.UID); n > 0 {
+		problems = append(problems, fmt.Sprintf("job %s: %d pods were stopped, so they were too many", job.Name, n))
+	}
+	return problems
 }
 
 // ended returns a Job when it has ended, or nil if it was never created.
@@ -148,7 +177,7 @@ func (l *Load) ended(ctx context.Context, name string) (*batchv1.Job, error) {
 			return false, nil
 		}
 		job = found
-		return Condition(job) != "", nil
+		return ledger.IsFinished(job), nil
 	})
 	if err != nil && job != nil {
 		return nil, fmt.Errorf("job %s/%s has not ended: %+v: %w", l.namespace, name, job.Status, err)

@@ -1,15 +1,13 @@
-package witness
+package migration
 
 import (
-	"fmt"
-
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // wants is the annotation that says how a Job of a load has to end.
-const wants = "witness/wants"
+const wants = "load/wants"
 
 // shapes are the Jobs of a load. Each runs for seconds, so that whatever happens
 // to its controllers happens in the middle of it, and ends without stopping a
@@ -53,12 +51,4 @@ func shaped(image, script string, end batchv1.JobConditionType, completions, par
 			}},
 		},
 	}
-}
-
-// wantedEnd compares how a Job of a load ended with how it has to.
-func wantedEnd(job *batchv1.Job) error {
-	if got, want := string(Condition(job)), job.Annotations[wants]; got != want {
-		return fmt.Errorf("job %s/%s: %s, want %s", job.Namespace, job.Name, got, want)
-	}
-	return nil
 }

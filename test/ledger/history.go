@@ -1,4 +1,10 @@
-package faults
+// Package ledger holds what a control plane stored of Jobs and their pods against the
+// invariants of ARCHITECTURE.md: each pod counts once, whoever controls the Job and whatever
+// happened to the controllers meanwhile.
+//
+// It reads every version of every object from watches of its own. The benchmark counts by
+// itself, what its simulated kubelet did: it cannot keep each version of 100,000 pods.
+package ledger
 
 import (
 	"context"
@@ -13,14 +19,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// A history is every version of every Job and pod of a namespace, watched directly. All
+// A History is every version of every Job and pod of a namespace, watched directly. All
 // versions are in one order, that of their resource versions.
-type history struct {
-	stop context.CancelFunc
+type History struct {
+	// Stop ends the watches.
+	Stop context.CancelFunc
 
 	mu   sync.Mutex
 	jobs map[types.UID]*jobLife
@@ -43,10 +51,10 @@ type podLife struct {
 	namespaceGone time.Time
 }
 
-// watchHistory watches a new namespace until stop is called.
-func watchHistory(namespace string) (*history, error) {
+// Watch watches a new namespace until Stop is called.
+func Watch(client kubernetes.Interface, namespace string) (*History, error) {
 	ctx, stop := context.WithCancel(context.Background())
-	h := &history{stop: stop, jobs: map[types.UID]*jobLife{}, pods: map[types.UID]*podLife{}}
+	h := &History{Stop: stop, jobs: map[types.UID]*jobLife{}, pods: map[types.UID]*podLife{}}
 	jobs, err := client.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		stop()
@@ -71,7 +79,7 @@ func watchHistory(namespace string) (*history, error) {
 	return h, nil
 }
 
-func (h *history) see(event watch.Event) {
+func (h *History) see(event watch.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	gone := event.Type == watch.Deleted
@@ -97,24 +105,15 @@ func (l *life[T]) see(o T, gone bool) {
 	l.versions = append(l.versions, o)
 }
 
-// namespaceGoes records that the deletion of the namespace is requested now.
-func (h *history) namespaceGoes() {
+// NamespaceGoes records that the deletion of the namespace is requested now.
+func (h *History) NamespaceGoes() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.namespaceGone = time.Now()
 }
 
-// caughtUp waits until the deletion of everything that was seen has been seen.
-func (h *history) caughtUp() bool {
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if h.empty() {
-			return true
-		}
-	}
-	return false
-}
-
-func (h *history) empty() bool {
+// Empty reports whether the deletion of everything that was seen has been seen.
+func (h *History) Empty() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, life := range h.jobs {
@@ -130,13 +129,23 @@ func (h *history) empty() bool {
 	return true
 }
 
+// Pods is how many pods a Job ever controlled.
+func (h *History) Pods(job types.UID) int { return len(h.podsOf(job)) }
+
+// AllPods is how many pods were seen.
+func (h *History) AllPods() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.pods)
+}
+
 // podsOf returns the lives of the pods that a Job ever controlled.
-func (h *history) podsOf(job types.UID) []*podLife {
+func (h *History) podsOf(job types.UID) []*podLife {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var lives []*podLife
 	for _, life := range h.pods {
-		if ownedBy(life.versions[0], job) {
+		if OwnedBy(life.versions[0], job) {
 			lives = append(lives, life)
 		}
 	}
@@ -161,11 +170,11 @@ func (l *life[T]) before(rv uint64) (last T) {
 // its deletion is that version.
 func (l *podLife) release() (at uint64, released *corev1.Pod) {
 	for i, pod := range l.versions {
-		if i > 0 && held(l.versions[i-1]) && !held(pod) {
+		if i > 0 && Held(l.versions[i-1]) && !Held(pod) {
 			return version(pod), pod
 		}
 	}
-	if last := l.versions[len(l.versions)-1]; held(last) && l.gone != 0 {
+	if last := l.versions[len(l.versions)-1]; Held(last) && l.gone != 0 {
 		return l.gone, last
 	}
 	return 0, nil
@@ -183,8 +192,19 @@ func (l *podLife) last() *corev1.Pod {
 // had not ended.
 func (l *podLife) deletedBeforeItEnded() bool {
 	return slices.ContainsFunc(l.versions, func(pod *corev1.Pod) bool {
-		return pod.DeletionTimestamp != nil && !ended(pod)
+		return pod.DeletionTimestamp != nil && !Ended(pod)
 	})
+}
+
+// Stopped is how many pods of a Job somebody deleted before they had ended.
+func (h *History) Stopped(job types.UID) int {
+	n := 0
+	for _, life := range h.podsOf(job) {
+		if life.deletedBeforeItEnded() || life.gone != 0 && !Ended(life.versions[len(life.versions)-1]) {
+			n++
+		}
+	}
+	return n
 }
 
 func version(o metav1.Object) uint64 {

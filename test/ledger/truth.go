@@ -1,11 +1,13 @@
-package faults
+package ledger
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // A truth is what really happened to a Job's pods, by their state when they lost the
@@ -20,42 +22,45 @@ type truth struct {
 	pods   []string
 }
 
-// countsAreTrue compares the counters of a finished Job with its pods.
-func (l *lab) countsAreTrue(job *batchv1.Job) {
-	l.Helper()
-	l.eventually("all pods are released", func() (bool, string) {
-		for _, life := range l.seen.podsOf(job.UID) {
-			if pod := life.last(); life.gone == 0 && held(pod) {
-				return false, pod.Name
-			}
+// Unreleased names a pod of a Job that still holds the finalizer; empty if none does.
+func (h *History) Unreleased(job types.UID) string {
+	for _, life := range h.podsOf(job) {
+		if pod := life.last(); life.gone == 0 && Held(pod) {
+			return pod.Name
 		}
-		return true, ""
-	})
-	is := l.truthOf(job)
-	s := job.Status
+	}
+	return ""
+}
+
+// Miscounts compares the counters of a finished Job, whose pods are all released, with what
+// became of its pods.
+func (h *History) Miscounts(job *batchv1.Job) []string {
+	var problems []string
+	is, s := h.truthOf(job), job.Status
 	if !within(s.Succeeded, is.succeeded, is.unsure) || !within(s.Failed, is.failed, is.unsure) {
-		l.Errorf("Job %s: %d pods succeeded, %d failed, %d may count; the status says %s; pods:\n%s",
-			job.Name, is.succeeded, is.failed, is.unsure, describe(job), strings.Join(is.pods, "\n"))
+		problems = append(problems, fmt.Sprintf("Job %s: %d pods succeeded, %d failed, %d may count; the status says %s; pods:\n%s",
+			job.Name, is.succeeded, is.failed, is.unsure, Describe(job), strings.Join(is.pods, "\n")))
 	}
 	for index := range is.indexes {
 		probe := &corev1.Pod{}
 		probe.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: index}
 		if !completedIndex(job, probe) {
-			l.Errorf("Job %s: index %s succeeded; the status says %s", job.Name, index, describe(job))
+			problems = append(problems, fmt.Sprintf("Job %s: index %s succeeded; the status says %s", job.Name, index, Describe(job)))
 		}
 	}
+	return problems
 }
 
 // within reports whether n lies between least and least plus more.
 func within(n, least, more int32) bool { return least <= n && n <= least+more }
 
-func (l *lab) truthOf(job *batchv1.Job) truth {
+func (h *History) truthOf(job *batchv1.Job) truth {
 	is := truth{indexes: map[string]bool{}}
-	for _, life := range l.seen.podsOf(job.UID) {
+	for _, life := range h.podsOf(job.UID) {
 		pod := life.last()
 		is.pods = append(is.pods, describeLife(life))
 		switch {
-		case pod.DeletionTimestamp != nil && isTrue(job, batchv1.JobComplete) && job.Spec.SuccessPolicy != nil:
+		case pod.DeletionTimestamp != nil && IsTrue(job, batchv1.JobComplete) && job.Spec.SuccessPolicy != nil:
 			is.unsure++
 		case pod.Status.Phase == corev1.PodSucceeded && life.deletedBeforeItEnded():
 			is.unsure++
@@ -63,7 +68,7 @@ func (l *lab) truthOf(job *batchv1.Job) truth {
 			is.indexes[indexOf(pod)] = true
 		case pod.Status.Phase == corev1.PodSucceeded:
 			is.succeeded++
-		case !ignored(job, pod) && (ended(pod) || pod.DeletionTimestamp != nil):
+		case !ignored(job, pod) && (Ended(pod) || pod.DeletionTimestamp != nil):
 			is.failed++
 		}
 	}
