@@ -3,7 +3,7 @@
 //	jobpolicy-conformance --address dns:///localhost:8443 [TLS flags] [--junit FILE]
 //
 // It asks the engine every question of proto/conformance, prints a table, and ends with
-// status 1 if an answer is wrong.
+// status 1 if an answer is wrong. Status 3 says that there is no result: the engine is not there.
 package main
 
 import (
@@ -15,18 +15,17 @@ import (
 	"os"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
 
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
-	"jobpolicy.dev/services/internal/buildinfo"
-	"jobpolicy.dev/services/internal/program"
+	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/tlsfiles"
 )
 
-const name = "jobpolicy-conformance"
-
-func main() { os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:], cli.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+}
 
 // options are the command line.
 type options struct {
@@ -34,49 +33,27 @@ type options struct {
 	tls     tlsfiles.Client
 	timeout time.Duration
 	junit   string
-	version bool
 }
 
 // run runs the program and returns the exit status.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func run(ctx context.Context, args []string, streams cli.IO) int {
 	o := options{}
-	flags := o.flags(stderr)
-	switch err := flags.Parse(args); {
-	case errors.Is(err, pflag.ErrHelp):
-		return program.ExitOK
-	case err != nil:
-		fmt.Fprintf(stderr, "%s: %v\n", name, err)
-		return program.ExitUsage
-	case o.version:
-		fmt.Fprintln(stdout, name, buildinfo.Summary())
-		return program.ExitOK
+	cmd := &cobra.Command{
+		Use: "jobpolicy-conformance --address ADDRESS", Short: "Check an engine of the contract jobpolicy.v1",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.validate(args); err != nil {
+				return cli.UsageError{Err: err}
+			}
+			return o.engine(cmd.Context(), streams.Out)
+		},
 	}
-	if err := o.validate(flags.Args()); err != nil {
-		fmt.Fprintf(stderr, "%s: %v\n", name, err)
-		return program.ExitUsage
-	}
-	passed, err := o.engine(ctx, stdout)
-	if err != nil {
-		fmt.Fprintf(stderr, "%s: %v\n", name, err)
-	}
-	if err != nil || !passed {
-		return program.ExitFailed
-	}
-	return program.ExitOK
-}
-
-func (o *options) flags(stderr io.Writer) *pflag.FlagSet {
-	flags := pflag.NewFlagSet(name, pflag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.Usage = func() {
-		fmt.Fprintf(stderr, "usage: %s --address ADDRESS [flags]\n\n%s", name, flags.FlagUsages())
-	}
+	flags := cmd.Flags()
 	flags.StringVar(&o.junit, "junit", "", "`File` to write the results to as JUnit XML.")
-	flags.BoolVar(&o.version, "version", false, "Print the version and end.")
 	flags.StringVar(&o.address, "address", "", "gRPC `target` of the engine, such as dns:///localhost:8443.")
 	flags.DurationVar(&o.timeout, "timeout", 10*time.Second, "How long the engine may take for one answer.")
 	o.tls.AddFlags(flags)
-	return flags
+	return cli.Run(ctx, cmd, args, streams)
 }
 
 func (o *options) validate(args []string) error {
@@ -91,23 +68,29 @@ func (o *options) validate(args []string) error {
 	return o.tls.Validate()
 }
 
-// engine asks an engine, and reports whether all of its answers are right.
-func (o *options) engine(ctx context.Context, stdout io.Writer) (passed bool, err error) {
+// engine asks an engine, and reports cli.ErrNo if an answer is wrong.
+func (o *options) engine(ctx context.Context, stdout io.Writer) error {
 	creds, err := o.tls.Credentials(slog.New(slog.DiscardHandler))
 	if err != nil {
-		return false, err
+		return err
 	}
 	conn, err := grpc.NewClient(o.address, grpc.WithTransportCredentials(creds), grpc.WithDefaultCallOptions(
 		grpc.MaxCallRecvMsgSize(jobpolicyv1grpc.MaxMessageBytes), grpc.MaxCallSendMsgSize(jobpolicyv1grpc.MaxMessageBytes), grpc.WaitForReady(true)))
 	if err != nil {
-		return false, fmt.Errorf("--address: %w", err)
+		return fmt.Errorf("--address: %w", err)
 	}
 	defer conn.Close()
 	results, err := check(ctx, conn, o.timeout)
 	if err != nil {
-		return false, err
+		return err
 	}
-	return failures(results) == 0, o.report(stdout, results)
+	if err := o.report(stdout, results); err != nil {
+		return err
+	}
+	if failures(results) > 0 {
+		return cli.ErrNo
+	}
+	return nil
 }
 
 func (o *options) report(stdout io.Writer, results []result) error {

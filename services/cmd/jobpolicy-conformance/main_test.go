@@ -16,13 +16,13 @@ import (
 
 	"jobpolicy.dev/engine"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
-	"jobpolicy.dev/services/internal/program"
+	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/testengine"
 )
 
 func TestOurEnginePasses(t *testing.T) {
 	e := testengine.Start(t, testengine.Config{})
-	printed, suites := try(t, e, program.ExitOK)
+	printed, suites := try(t, e, cli.ExitOK)
 	tests := 0
 	for _, s := range suites {
 		tests += s.Tests
@@ -40,7 +40,7 @@ func try(t *testing.T, e *testengine.Engine, wantCode int) (printed string, suit
 	t.Helper()
 	junit := filepath.Join(t.TempDir(), "results.xml")
 	var out bytes.Buffer
-	if code := run(t.Context(), []string{"--address", e.Address, "--engine-insecure", "--junit", junit}, &out, &out); code != wantCode {
+	if code := run(t.Context(), []string{"--address", e.Address, "--engine-insecure", "--junit", junit}, cli.IO{Out: &out, Err: &out}); code != wantCode {
 		t.Fatalf("exit status %d:\n%s", code, out.String())
 	}
 	return out.String(), readJUnit(t, junit).Suites
@@ -113,7 +113,7 @@ func TestWrongEnginesFail(t *testing.T) {
 // assertFails checks that the kit finds something wrong in the engine, and what it prints.
 func assertFails(t *testing.T, e *testengine.Engine, want string) {
 	t.Helper()
-	printed, suites := try(t, e, program.ExitFailed)
+	printed, suites := try(t, e, cli.ExitNo)
 	if !strings.Contains(printed, want) {
 		t.Errorf("what was printed lacks %q", want)
 	}
@@ -132,25 +132,25 @@ func TestCommandLine(t *testing.T) {
 		code int
 		want string
 	}{
-		"help":       {args: []string{"--help"}, code: program.ExitOK, want: "usage: jobpolicy-conformance --address"},
-		"version":    {args: []string{"--version"}, code: program.ExitOK, want: "jobpolicy-conformance devel"},
-		"no address": {code: program.ExitUsage, want: "--address is required"},
-		"a word":     {args: []string{"engine", "--address=x"}, code: program.ExitUsage, want: `there are only flags, got ["engine"]`},
+		"help":       {args: []string{"--help"}, code: cli.ExitOK, want: "Usage:\n  jobpolicy-conformance --address"},
+		"version":    {args: []string{"--version"}, code: cli.ExitOK, want: "jobpolicy-conformance version devel"},
+		"no address": {code: cli.ExitUsage, want: "--address is required"},
+		"a word":     {args: []string{"engine", "--address=x"}, code: cli.ExitUsage, want: `there are only flags, got ["engine"]`},
 		"no time": {
-			args: []string{"--address=x", "--timeout=0"}, code: program.ExitUsage,
+			args: []string{"--address=x", "--timeout=0"}, code: cli.ExitUsage,
 			want: "--timeout must be above 0",
 		},
-		"an unknown flag": {args: []string{"--adress=x"}, code: program.ExitUsage, want: "--adress"},
+		"an unknown flag": {args: []string{"--adress=x"}, code: cli.ExitUsage, want: "--adress"},
 		"nobody there": {
 			args: []string{"--address=127.0.0.1:1", "--engine-insecure", "--timeout=100ms"},
-			code: program.ExitFailed,
+			code: cli.ExitFailed,
 			want: "GetServerInfo",
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			if code := run(t.Context(), tc.args, &out, &out); code != tc.code || !strings.Contains(out.String(), tc.want) {
+			if code := run(t.Context(), tc.args, cli.IO{Out: &out, Err: &out}); code != tc.code || !strings.Contains(out.String(), tc.want) {
 				t.Errorf("exit status %d, want %d; printed %q, want %q in it", code, tc.code, out.String(), tc.want)
 			}
 		})

@@ -18,7 +18,6 @@ import (
 
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/services/internal/testenv"
-	"jobpolicy.dev/services/internal/testprocess"
 )
 
 var (
@@ -33,7 +32,7 @@ const memoryLimit = 512 << 20
 // A target is an engine as a process, built without the race detector, whose
 // memory counts. It serves two callers over mutual TLS.
 type target struct {
-	process   *testprocess.Process
+	process   *testenv.Process
 	authority *testenv.Authority
 	address   string
 	noisy     orders // of the attacker
@@ -46,7 +45,7 @@ func newTarget(t *testing.T, program, attack string) *target {
 	list := filepath.Join(t.TempDir(), "callers.yaml")
 	callers := "callers:\n- {identity: 'cn:good', methods: ['*']}\n- {identity: 'cn:noisy', methods: ['*']}\n"
 	testenv.WriteFile(t, list, callers)
-	p := testprocess.StartProgram(t, program, nil, "--grpc-address=127.0.0.1:0", "--http-address=127.0.0.1:0",
+	p := testenv.StartProgram(t, program, nil, "--grpc-address=127.0.0.1:0", "--http-address=127.0.0.1:0",
 		"--tls-cert-file", server.CertFile, "--tls-private-key-file", server.KeyFile, "--client-ca-file", authority.File,
 		"--authorized-callers-file", list, "--memory-limit", strconv.Itoa(memoryLimit))
 	address := p.Logged(t, "engine serving", "grpc")

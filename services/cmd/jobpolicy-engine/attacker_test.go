@@ -21,7 +21,6 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"jobpolicy.dev/services/internal/testenv"
-	"jobpolicy.dev/services/internal/testprocess"
 )
 
 // An attacker is a process of its own: the work of attacking shall not count as latency
@@ -89,7 +88,7 @@ func dial(t *testing.T, address string, cfg *tls.Config) *grpc.ClientConn {
 
 // handled is how many calls of the method with large answers have ended, by metrics.
 func (e *attacker) handled() (int, error) {
-	_, metrics, err := testprocess.Get("http://" + e.HTTP + "/metrics")
+	_, metrics, err := testenv.Get("http://" + e.HTTP + "/metrics")
 	if err != nil {
 		return 0, err
 	}

@@ -26,7 +26,6 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/services/internal/testenv"
-	"jobpolicy.dev/services/internal/testprocess"
 )
 
 // maxMessage is the contract's limit.
@@ -326,7 +325,7 @@ func oddNames(t *testing.T, e *attacker) {
 		})
 	}
 	wait.Wait()
-	_, metrics, err := testprocess.Get("http://" + e.HTTP + "/metrics")
+	_, metrics, err := testenv.Get("http://" + e.HTTP + "/metrics")
 	if err != nil || strings.Contains(metrics, "odd") {
 		t.Errorf("%d bytes of metrics with odd names, error %v", len(metrics), err)
 	}

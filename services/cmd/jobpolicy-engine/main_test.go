@@ -18,14 +18,13 @@ import (
 	"jobpolicy.dev/services/internal/decider"
 	"jobpolicy.dev/services/internal/program"
 	"jobpolicy.dev/services/internal/testenv"
-	"jobpolicy.dev/services/internal/testprocess"
 	"jobpolicy.dev/services/internal/tlsfiles"
 )
 
 // patience ends calls that hang; it is no expectation.
 const patience = 20 * time.Second
 
-func TestMain(m *testing.M) { testprocess.Main(m, main) }
+func TestMain(m *testing.M) { testenv.Main(m, main) }
 
 func TestCommandLine(t *testing.T) {
 	missing := t.TempDir() + "/missing.pem"
@@ -73,7 +72,7 @@ func TestCommandLine(t *testing.T) {
 		},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) { testprocess.CommandLine(t, newProgram().Start, tc.args, tc.wantCode, tc.want) })
+		t.Run(name, func(t *testing.T) { testenv.CommandLine(t, newProgram().Start, tc.args, tc.wantCode, tc.want) })
 	}
 }
 
@@ -101,11 +100,11 @@ func TestEngineServesOverMutualTLSAndDrains(t *testing.T) {
 	testenv.WriteFile(t, callers, "callers: [{identity: 'cn:executor', methods: ['*']}]")
 	for _, sig := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(sig.String(), func(t *testing.T) {
-			p := testprocess.Start(t, nil, "--grpc-address=127.0.0.1:0", "--http-address=127.0.0.1:0",
+			p := testenv.Start(t, nil, "--grpc-address=127.0.0.1:0", "--http-address=127.0.0.1:0",
 				"--tls-cert-file", server.CertFile, "--tls-private-key-file", server.KeyFile, "--client-ca-file", authority.File,
 				"--authorized-callers-file", callers, "--shutdown-delay-duration=4s")
 			grpcAddress, httpAddress := p.Logged(t, "engine serving", "grpc"), p.Logged(t, "engine serving", "http")
-			testprocess.Readyz(t, httpAddress, http.StatusOK, "[+] authorized-callers: ok, 1 listed")
+			testenv.Readyz(t, httpAddress, http.StatusOK, "[+] authorized-callers: ok, 1 listed")
 
 			remote := newRemote(t, grpcAddress, tlsfiles.Client{CAFile: authority.File, CertFile: client.CertFile, KeyFile: client.KeyFile})
 			if _, err := remote.DecideJob(t.Context(), testenv.FailedSnapshot()); err != nil {
@@ -113,7 +112,7 @@ func TestEngineServesOverMutualTLSAndDrains(t *testing.T) {
 			}
 			// A call counts as handled a moment after its answer is sent.
 			testenv.Eventually(t, func() error {
-				_, metrics, err := testprocess.Get("http://" + httpAddress + "/metrics")
+				_, metrics, err := testenv.Get("http://" + httpAddress + "/metrics")
 				if err != nil {
 					return err
 				}
@@ -130,7 +129,7 @@ func TestEngineServesOverMutualTLSAndDrains(t *testing.T) {
 			})
 
 			p.Signal(t, sig)
-			testprocess.Readyz(t, httpAddress, http.StatusServiceUnavailable, "draining")
+			testenv.Readyz(t, httpAddress, http.StatusServiceUnavailable, "draining")
 			if code := p.ExitCode(t); code != 0 {
 				t.Errorf("exit code = %d, want 0", code)
 			}
@@ -141,7 +140,7 @@ func TestEngineServesOverMutualTLSAndDrains(t *testing.T) {
 func TestStrangersAreNotAnswered(t *testing.T) {
 	authority := testenv.NewAuthority(t, "authority")
 	server := authority.Issue(t, "engine")
-	p := testprocess.Start(t, nil, "--grpc-address=127.0.0.1:0", "--http-address=",
+	p := testenv.Start(t, nil, "--grpc-address=127.0.0.1:0", "--http-address=",
 		"--tls-cert-file", server.CertFile, "--tls-private-key-file", server.KeyFile, "--client-ca-file", authority.File)
 	address := p.Logged(t, "engine serving", "grpc")
 	for name, files := range map[string]tlsfiles.Client{

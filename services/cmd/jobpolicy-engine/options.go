@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"jobpolicy.dev/services/internal/flaggroup"
 	"jobpolicy.dev/services/internal/policyserver"
+	"jobpolicy.dev/services/internal/program"
 	"jobpolicy.dev/services/internal/tlsfiles"
 )
 
@@ -46,7 +46,7 @@ type options struct {
 }
 
 // AddFlags implements program.Options.
-func (o *options) AddFlags(s *flaggroup.Set) {
+func (o *options) AddFlags(s *program.Set) {
 	serving := s.Group("Serving")
 	serving.StringVar(&o.grpcAddress, "grpc-address", ":8443", "`Address` (host:port) to serve gRPC on.")
 	serving.StringVar(&o.httpAddress, "http-address", "127.0.0.1:8081", "`Address` (host:port) to serve /healthz, /readyz and /metrics on, in plaintext. Empty: serve none of them.")
@@ -69,7 +69,7 @@ func (o *options) AddFlags(s *flaggroup.Set) {
 
 // Validate implements program.Options.
 func (o *options) Validate() error {
-	var errs flaggroup.Problems
+	var errs program.Problems
 	errs.Require(o.grpcAddress != "", "--grpc-address must not be empty")
 	errs.Require(o.maxConcurrentCalls >= 1, "--max-concurrent-calls must be at least 1, is %d", o.maxConcurrentCalls)
 	errs.Require(o.maxOpenCalls >= 2, "--max-open-calls must be at least 2, is %d", o.maxOpenCalls)

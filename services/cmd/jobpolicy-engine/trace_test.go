@@ -17,7 +17,6 @@ import (
 	"jobpolicy.dev/services/internal/decider"
 	"jobpolicy.dev/services/internal/telemetry"
 	"jobpolicy.dev/services/internal/testenv"
-	"jobpolicy.dev/services/internal/testprocess"
 	"jobpolicy.dev/services/internal/tlsfiles"
 )
 
@@ -36,7 +35,7 @@ func TestTraceOfADecision(t *testing.T) {
 	for name, value := range otlp(collector) {
 		t.Setenv(name, value)
 	}
-	p := testprocess.Start(t, nil, "--insecure", "--grpc-address=127.0.0.1:0", "--http-address=", "--log-level=debug")
+	p := testenv.Start(t, nil, "--insecure", "--grpc-address=127.0.0.1:0", "--http-address=", "--log-level=debug")
 	address := p.Logged(t, "engine serving", "grpc")
 
 	// This process is the caller.
@@ -82,7 +81,7 @@ func TestLongNamesDoNotSpoilTraces(t *testing.T) {
 	for name, value := range otlp(collector) {
 		t.Setenv(name, value)
 	}
-	p := testprocess.Start(t, nil, "--insecure", "--grpc-address=127.0.0.1:0", "--http-address=", "--log-level=debug")
+	p := testenv.Start(t, nil, "--insecure", "--grpc-address=127.0.0.1:0", "--http-address=", "--log-level=debug")
 	remote := newRemote(t, p.Logged(t, "engine serving", "grpc"), tlsfiles.Client{Insecure: true})
 	long := testenv.Snapshot()
 	long.Job.Name = strings.Repeat("x", 10<<20)
@@ -175,7 +174,7 @@ func assertRuleEvents(t *testing.T, span testenv.Span) {
 }
 
 // assertLogged wants the engine's log line about the decision to name the trace.
-func assertLogged(t *testing.T, p *testprocess.Process, sc trace.SpanContext) {
+func assertLogged(t *testing.T, p *testenv.Process, sc trace.SpanContext) {
 	t.Helper()
 	testenv.Eventually(t, func() error {
 		if p.Log.Count("trace_id="+sc.TraceID().String()) == 0 {

@@ -17,10 +17,9 @@ import (
 	"jobpolicy.dev/executor/apiserver"
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/shadow"
-	"jobpolicy.dev/services/internal/debugpages"
-	"jobpolicy.dev/services/internal/flaggroup"
-	"jobpolicy.dev/services/internal/page"
 	"jobpolicy.dev/services/internal/probes"
+	"jobpolicy.dev/services/internal/program"
+	"jobpolicy.dev/services/internal/views"
 )
 
 // Names of the controllers, as in kube-controller-manager.
@@ -51,7 +50,7 @@ func (o *controllerOptions) addFlags(fs *pflag.FlagSet) {
 }
 
 func (o *controllerOptions) validate() error {
-	var errs flaggroup.Problems
+	var errs program.Problems
 	for _, name := range o.names {
 		plain := strings.TrimPrefix(name, "-")
 		errs.Require(name == everyController || slices.Contains(knownControllers, plain),
@@ -92,7 +91,7 @@ type controllers struct {
 	// second reports another controller on the same Jobs. It always passes, because neither
 	// a restart of the executor nor another replica would help.
 	second probes.Check
-	crons  page.CronJobs // nil without that controller
+	crons  views.CronJobs // nil without that controller
 	server *apiserver.Server
 	// standBy fills the pod cache before Run; nil: Run fills it.
 	standBy func(ctx context.Context, start func(func()))
@@ -101,7 +100,7 @@ type controllers struct {
 func (o *options) newControllers(client *clients, jobs *executor.Executor, shared controller.Config, report *shadow.Report) (*controllers, error) {
 	c := &controllers{
 		run: []func(context.Context) error{jobs.Run}, ready: jobs.Ready,
-		pages: map[string]http.Handler{"GET /debug/decisions": debugpages.Decisions(jobs)},
+		pages: map[string]http.Handler{"GET /debug/decisions": views.Decisions(jobs)},
 		second: probes.Check{
 			Name: "second-controller", Note: jobs.SecondController, Run: func(context.Context) error { return nil },
 		},
@@ -120,7 +119,7 @@ func (o *options) newControllers(client *clients, jobs *executor.Executor, share
 		c.run = append(c.run, certs.Run)
 	}
 	if o.controllers.enabled(cronJobController) {
-		c.pages["GET /debug/cronjobs"] = debugpages.CronJobTable(jobs)
+		c.pages["GET /debug/cronjobs"] = views.CronJobTable(jobs)
 		c.crons = jobs
 	}
 	return c, nil

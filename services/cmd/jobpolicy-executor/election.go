@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"jobpolicy.dev/executor/leaderelection"
-	"jobpolicy.dev/services/internal/flaggroup"
 	"jobpolicy.dev/services/internal/kubeclient"
+	"jobpolicy.dev/services/internal/program"
 )
 
 // electionOptions say whether and how to elect a leader. Names and defaults of
@@ -47,7 +47,7 @@ func (o *electionOptions) validate() error {
 		}
 		return nil
 	}
-	var errs flaggroup.Problems
+	var errs program.Problems
 	errs.Require(o.leaseDuration >= time.Second, "--leader-elect-lease-duration must be at least 1s, is %s", o.leaseDuration)
 	lease := o.leaseDuration.Truncate(time.Second) // A lease has whole seconds.
 	errs.Require(lease > o.renewDeadline,

@@ -18,9 +18,7 @@ import (
 
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/services/internal/program"
-	"jobpolicy.dev/services/internal/testapi"
 	"jobpolicy.dev/services/internal/testenv"
-	"jobpolicy.dev/services/internal/testprocess"
 )
 
 // jobsThatNeedAPod are n Jobs of one pod each.
@@ -72,36 +70,36 @@ func clockIn(file string) func() time.Time {
 // try again.
 func TestALeaderThatWasAwayWritesNothingOnceAnotherLeads(t *testing.T) {
 	ways := map[string]struct {
-		away, back func(*testing.T, *testprocess.Process, *testapi.Door)
+		away, back func(*testing.T, *testenv.Process, *testenv.Door)
 	}{
 		"it is frozen": {
-			away: func(t *testing.T, p *testprocess.Process, _ *testapi.Door) {
+			away: func(t *testing.T, p *testenv.Process, _ *testenv.Door) {
 				t.Helper()
 				p.Signal(t, syscall.SIGSTOP)
 				stopped(t, p)
 			},
-			back: func(t *testing.T, p *testprocess.Process, _ *testapi.Door) {
+			back: func(t *testing.T, p *testenv.Process, _ *testenv.Door) {
 				t.Helper()
 				p.Signal(t, syscall.SIGCONT)
 			},
 		},
 		"the API server hangs for it": {
-			away: func(_ *testing.T, _ *testprocess.Process, d *testapi.Door) { d.HangLeases() },
-			back: func(*testing.T, *testprocess.Process, *testapi.Door) {},
+			away: func(_ *testing.T, _ *testenv.Process, d *testenv.Door) { d.HangLeases() },
+			back: func(*testing.T, *testenv.Process, *testenv.Door) {},
 		},
 	}
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			jobs := jobsThatNeedAPod(20)
-			api := testapi.Start(t, jobs...)
+			api := testenv.StartAPI(t, jobs...)
 			door, next := api.Door(t), api.Door(t)
 			args := append(slices.Clone(busyReplica), "--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=7s")
-			first := testprocess.Start(t, nil, append(args, "--kubeconfig", door.Kubeconfig)...)
+			first := testenv.Start(t, nil, append(args, "--kubeconfig", door.Kubeconfig)...)
 			writes(t, door, len(jobs))
 			way.away(t, first, door)
 
-			second := testprocess.Start(t, nil, append(args, "--kubeconfig", next.Kubeconfig)...)
+			second := testenv.Start(t, nil, append(args, "--kubeconfig", next.Kubeconfig)...)
 			writes(t, next, len(jobs)) // so it leads
 			before := door.Writes()
 			door.Answer()
@@ -143,10 +141,10 @@ func TestALeaderWhoseClockJumpsOverTheLeaseWritesNothing(t *testing.T) {
 	for name, jump := range map[string]time.Duration{"over the lease": 2 * time.Hour, "within the lease": time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			api := testapi.Start(t, jobs...)
+			api := testenv.StartAPI(t, jobs...)
 			door := api.Door(t)
 			clock := filepath.Join(t.TempDir(), "clock")
-			p := testprocess.Start(t, []string{clockEnv + "=" + clock}, append(slices.Clone(busyReplica),
+			p := testenv.Start(t, []string{clockEnv + "=" + clock}, append(slices.Clone(busyReplica),
 				"--leader-elect-lease-duration=1h", "--leader-elect-renew-deadline=10s", "--kubeconfig", door.Kubeconfig)...)
 			writes(t, door, len(jobs))
 			api.RefuseRenewals.Store(true)
@@ -170,14 +168,14 @@ func TestALeaderWhoseClockJumpsOverTheLeaseWritesNothing(t *testing.T) {
 // A person deletes the Lease. Its holder makes it anew; until then nobody else writes.
 func TestADeletedLeaseMakesNoSecondLeader(t *testing.T) {
 	jobs := jobsThatNeedAPod(20)
-	api := testapi.Start(t, jobs...)
+	api := testenv.StartAPI(t, jobs...)
 	door, next := api.Door(t), api.Door(t)
 	args := append(slices.Clone(busyReplica), "--leader-elect-lease-duration=1h", "--leader-elect-renew-deadline=30s")
-	first := testprocess.Start(t, nil, append(args, "--kubeconfig", door.Kubeconfig)...)
+	first := testenv.Start(t, nil, append(args, "--kubeconfig", door.Kubeconfig)...)
 	writes(t, door, len(jobs))
 	holder := api.Holder()
-	second := testprocess.Start(t, nil, append(args, "--kubeconfig", next.Kubeconfig)...)
-	testprocess.Readyz(t, second.Logged(t, "service started", "http"), http.StatusOK, "standing by, "+holder+" leads")
+	second := testenv.Start(t, nil, append(args, "--kubeconfig", next.Kubeconfig)...)
+	testenv.Readyz(t, second.Logged(t, "service started", "http"), http.StatusOK, "standing by, "+holder+" leads")
 	for range 5 {
 		api.DeleteLease()
 		testenv.Eventually(t, func() error {
@@ -191,7 +189,7 @@ func TestADeletedLeaseMakesNoSecondLeader(t *testing.T) {
 		t.Errorf("the standby wrote beside the leader: %q", got)
 	}
 	door.Answer()
-	for _, p := range []*testprocess.Process{second, first} {
+	for _, p := range []*testenv.Process{second, first} {
 		p.Signal(t, syscall.SIGTERM)
 		if code := p.ExitCode(t); code != program.ExitOK {
 			t.Errorf("exit code = %d, want %d", code, program.ExitOK)
@@ -200,7 +198,7 @@ func TestADeletedLeaseMakesNoSecondLeader(t *testing.T) {
 }
 
 // writes waits until so many have come.
-func writes(t *testing.T, d *testapi.Door, n int) {
+func writes(t *testing.T, d *testenv.Door, n int) {
 	t.Helper()
 	testenv.Eventually(t, func() error {
 		if got := d.Writes(); len(got) != n {
@@ -211,7 +209,7 @@ func writes(t *testing.T, d *testapi.Door, n int) {
 }
 
 // stopped waits until the process does not run any more.
-func stopped(t *testing.T, p *testprocess.Process) {
+func stopped(t *testing.T, p *testenv.Process) {
 	t.Helper()
 	testenv.Eventually(t, func() error {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.ID()))

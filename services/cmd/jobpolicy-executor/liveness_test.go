@@ -10,9 +10,7 @@ import (
 
 	"jobpolicy.dev/executor"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
-	"jobpolicy.dev/services/internal/testapi"
 	"jobpolicy.dev/services/internal/testenv"
-	"jobpolicy.dev/services/internal/testprocess"
 )
 
 // hangEnv is set in a process whose reconciles never end, which would be a defect.
@@ -27,16 +25,16 @@ func (hanging) DecideJob(context.Context, *jobpolicyv1.DecideJobRequest) (*jobpo
 
 // The kubelet restarts a leader whose reconcile loop has stalled, and no standby.
 func TestALeaderThatStandsStillIsUnhealthy(t *testing.T) {
-	api := testapi.Start(t, jobsThatNeedAPod(20)...)
+	api := testenv.StartAPI(t, jobsThatNeedAPod(20)...)
 	start := func() string {
-		p := testprocess.Start(t, []string{hangEnv + "=1"}, "--kubeconfig", api.Kubeconfig, "--engine=embedded", "--http-address=127.0.0.1:0")
+		p := testenv.Start(t, []string{hangEnv + "=1"}, "--kubeconfig", api.Kubeconfig, "--engine=embedded", "--http-address=127.0.0.1:0")
 		return "http://" + p.Logged(t, "service started", "http") + "/healthz"
 	}
 	replicas := []string{start(), start()}
 	testenv.Eventually(t, func() error {
 		unhealthy := ""
 		for _, url := range replicas {
-			code, body, err := testprocess.Get(url)
+			code, body, err := testenv.Get(url)
 			if err != nil {
 				return err
 			}
@@ -51,7 +49,7 @@ func TestALeaderThatStandsStillIsUnhealthy(t *testing.T) {
 	})
 	time.Sleep(2 * time.Second) // twice what the leader has needed
 	for _, url := range replicas {
-		if code, _, err := testprocess.Get(url); err == nil && code == http.StatusOK {
+		if code, _, err := testenv.Get(url); err == nil && code == http.StatusOK {
 			return
 		}
 	}

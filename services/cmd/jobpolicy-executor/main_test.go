@@ -11,14 +11,12 @@ import (
 
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/services/internal/program"
-	"jobpolicy.dev/services/internal/testapi"
 	"jobpolicy.dev/services/internal/testengine"
 	"jobpolicy.dev/services/internal/testenv"
-	"jobpolicy.dev/services/internal/testprocess"
 )
 
 func TestMain(m *testing.M) {
-	testprocess.Main(m, func() {
+	testenv.Main(m, func() {
 		if file := os.Getenv(clockEnv); file != "" {
 			wallClock = clockIn(file)
 		}
@@ -47,12 +45,12 @@ func TestCommandLine(t *testing.T) {
 			wantCode: program.ExitFailed, want: []string{"--kubeconfig", missing},
 		},
 		"an authority that is not there": {
-			args:     []string{"--engine=e:1", "--kubeconfig", testapi.Start(t).Kubeconfig, "--engine-ca-file", missing},
+			args:     []string{"--engine=e:1", "--kubeconfig", testenv.StartAPI(t).Kubeconfig, "--engine-ca-file", missing},
 			wantCode: program.ExitFailed, want: []string{"--engine-ca-file", missing},
 		},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) { testprocess.CommandLine(t, newProgram().Start, tc.args, tc.wantCode, tc.want) })
+		t.Run(name, func(t *testing.T) { testenv.CommandLine(t, newProgram().Start, tc.args, tc.wantCode, tc.want) })
 	}
 }
 
@@ -62,7 +60,7 @@ func refuses(t *testing.T, cases map[string][2][]string) {
 	t.Helper()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			testprocess.CommandLine(t, newProgram().Start, append([]string{"--engine=e:1"}, tc[0]...), program.ExitUsage, tc[1])
+			testenv.CommandLine(t, newProgram().Start, append([]string{"--engine=e:1"}, tc[0]...), program.ExitUsage, tc[1])
 		})
 	}
 }
@@ -126,6 +124,10 @@ func TestFlagsOfCertificatesThatAreRefused(t *testing.T) {
 			{"--certificate-authority-secret=a/a", "--issue-client-certificate=a/b=c", "--certificate-duration=20m"},
 			{"--certificate-duration must be at least three times --certificate-propagation (10m0s), is 20m0s"},
 		},
+		"Secrets that everybody sees at once": {
+			{"--certificate-authority-secret=a/a", "--issue-client-certificate=a/b=c", "--certificate-propagation=0s"},
+			{"--certificate-propagation must be above 0s, is 0s"},
+		},
 		"an authority that ends before a certificate of a century": {
 			{"--certificate-authority-secret=a/a", "--issue-client-certificate=a/b=c", "--certificate-duration=1000000h"},
 			{"--certificate-authority-duration must be at least three times --certificate-duration (1000000h0m0s)"},
@@ -134,26 +136,26 @@ func TestFlagsOfCertificatesThatAreRefused(t *testing.T) {
 }
 
 func TestReadyOnlyWithCachesAndEngine(t *testing.T) {
-	api := testapi.Start(t)
+	api := testenv.StartAPI(t)
 	api.HoldLists.Store(true)
 	first := testengine.Start(t, testengine.Config{})
 	first.Shutdown(0) // its address is free now
 
-	p := testprocess.Start(t, nil, "--kubeconfig", api.Kubeconfig, "--engine", first.Address, "--engine-insecure",
+	p := testenv.Start(t, nil, "--kubeconfig", api.Kubeconfig, "--engine", first.Address, "--engine-insecure",
 		"--leader-elect=false", "--http-address=127.0.0.1:0")
 	address := p.Logged(t, "service started", "http")
-	testprocess.Readyz(t, address, http.StatusServiceUnavailable, "[-] caches: caches are not synced")
-	testprocess.Readyz(t, address, http.StatusServiceUnavailable, "[-] engine: engine "+first.Address+" does not answer")
+	testenv.Readyz(t, address, http.StatusServiceUnavailable, "[-] caches: caches are not synced")
+	testenv.Readyz(t, address, http.StatusServiceUnavailable, "[-] engine: engine "+first.Address+" does not answer")
 
 	api.HoldLists.Store(false)
-	testprocess.Readyz(t, address, http.StatusServiceUnavailable, "[+] caches: ok")
+	testenv.Readyz(t, address, http.StatusServiceUnavailable, "[+] caches: ok")
 	second := testengine.Start(t, testengine.Config{Address: first.Address})
-	testprocess.Readyz(t, address, http.StatusOK, "[+] engine: ok")
+	testenv.Readyz(t, address, http.StatusOK, "[+] engine: ok")
 
 	second.Drain()
-	testprocess.Readyz(t, address, http.StatusServiceUnavailable, "[-] engine")
+	testenv.Readyz(t, address, http.StatusServiceUnavailable, "[-] engine")
 	testengine.Start(t, testengine.Config{Address: restart(second)})
-	testprocess.Readyz(t, address, http.StatusOK, "")
+	testenv.Readyz(t, address, http.StatusOK, "")
 
 	assertDebugAndMetrics(t, address)
 	p.Signal(t, syscall.SIGTERM)
@@ -169,11 +171,11 @@ func restart(e *testengine.Engine) (address string) {
 
 func assertDebugAndMetrics(t *testing.T, address string) {
 	t.Helper()
-	code, body, err := testprocess.Get("http://" + address + "/debug/decisions")
+	code, body, err := testenv.Get("http://" + address + "/debug/decisions")
 	if err != nil || code != http.StatusOK || strings.TrimSpace(body) != "[]" {
 		t.Errorf("/debug/decisions = %d %q, %v; want an empty list", code, body, err)
 	}
-	code, body, err = testprocess.Get("http://" + address + "/metrics")
+	code, body, err = testenv.Get("http://" + address + "/metrics")
 	if err != nil || code != http.StatusOK {
 		t.Errorf("/metrics = %d, %v:\n%s", code, err, body)
 	}
@@ -190,7 +192,7 @@ func assertDebugAndMetrics(t *testing.T, address string) {
 // assertLeads reads from the metrics whether a replica leads: 1 or 0.
 func assertLeads(t *testing.T, address, want string) {
 	t.Helper()
-	_, body, err := testprocess.Get("http://" + address + "/metrics")
+	_, body, err := testenv.Get("http://" + address + "/metrics")
 	if line := `leader_election_master_status{name="jobpolicy-executor"} ` + want; err != nil || !strings.Contains(body, line) {
 		t.Errorf("/metrics lacks %s, %v:\n%s", line, err, body)
 	}
@@ -205,9 +207,9 @@ func TestEmbeddedEngineAlwaysAnswers(t *testing.T) {
 	}
 	for name, args := range cases {
 		t.Run(name, func(t *testing.T) {
-			api := testapi.Start(t)
-			p := testprocess.Start(t, nil, append(args, "--kubeconfig", api.Kubeconfig, "--leader-elect=false", "--http-address=127.0.0.1:0")...)
-			testprocess.Readyz(t, p.Logged(t, "service started", "http"), http.StatusOK, "[+] engine: ok")
+			api := testenv.StartAPI(t)
+			p := testenv.Start(t, nil, append(args, "--kubeconfig", api.Kubeconfig, "--leader-elect=false", "--http-address=127.0.0.1:0")...)
+			testenv.Readyz(t, p.Logged(t, "service started", "http"), http.StatusOK, "[+] engine: ok")
 			p.Signal(t, syscall.SIGINT)
 			if code := p.ExitCode(t); code != 0 {
 				t.Errorf("exit code = %d, want 0", code)
@@ -218,37 +220,37 @@ func TestEmbeddedEngineAlwaysAnswers(t *testing.T) {
 
 // The lease names the pod in full. The name of its host is cut after 63 bytes.
 func TestTheLeaseNamesThePod(t *testing.T) {
-	api := testapi.Start(t)
+	api := testenv.StartAPI(t)
 	pod := strings.Repeat("long-", 13) + "executor-7d4b9c8f6-x2x9k"
-	p := testprocess.Start(t, []string{"POD_NAME=" + pod}, "--kubeconfig", api.Kubeconfig, "--engine=embedded", "--http-address=127.0.0.1:0")
-	testprocess.Readyz(t, p.Logged(t, "service started", "http"), http.StatusOK, "[+] caches: ok")
+	p := testenv.Start(t, []string{"POD_NAME=" + pod}, "--kubeconfig", api.Kubeconfig, "--engine=embedded", "--http-address=127.0.0.1:0")
+	testenv.Readyz(t, p.Logged(t, "service started", "http"), http.StatusOK, "[+] caches: ok")
 	if holder := api.Holder(); !strings.HasPrefix(holder, pod+"_") || holder == pod+"_" {
 		t.Errorf("the lease is held by %q, want %s_ and more", holder, pod)
 	}
 }
 
 func TestReplicasLeadInTurn(t *testing.T) {
-	api := testapi.Start(t)
+	api := testenv.StartAPI(t)
 	args := []string{
 		"--kubeconfig", api.Kubeconfig, "--engine=embedded", "--http-address=127.0.0.1:0",
 		"--leader-elect-lease-duration=1h", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=100ms",
 	}
-	first := testprocess.Start(t, nil, args...)
+	first := testenv.Start(t, nil, args...)
 	firstAddress := first.Logged(t, "service started", "http")
-	testprocess.Readyz(t, firstAddress, http.StatusOK, "")
+	testenv.Readyz(t, firstAddress, http.StatusOK, "")
 	assertLeads(t, firstAddress, "1")
 	holder := api.Holder()
 
-	second := testprocess.Start(t, nil, args...)
+	second := testenv.Start(t, nil, args...)
 	secondAddress := second.Logged(t, "service started", "http")
-	testprocess.Readyz(t, secondAddress, http.StatusOK, "standing by, "+holder+" leads")
+	testenv.Readyz(t, secondAddress, http.StatusOK, "standing by, "+holder+" leads")
 	assertLeads(t, secondAddress, "0")
 
 	first.Signal(t, syscall.SIGTERM)
 	if code := first.ExitCode(t); code != 0 {
 		t.Errorf("exit code of the leader = %d, want 0", code)
 	}
-	testprocess.Readyz(t, secondAddress, http.StatusOK, "[+] caches: ok")
+	testenv.Readyz(t, secondAddress, http.StatusOK, "[+] caches: ok")
 	assertLeads(t, secondAddress, "1")
 
 	api.RefuseRenewals.Store(true)

@@ -6,20 +6,18 @@ import (
 	"strings"
 	"testing"
 
-	"jobpolicy.dev/services/internal/testapi"
 	"jobpolicy.dev/services/internal/testenv"
-	"jobpolicy.dev/services/internal/testprocess"
 )
 
 // A running executor says how many Jobs it manages, what it asks of the API server, and that
 // it is alive; its pages list what they are asked for.
 func TestARunningExecutorShowsItsJobs(t *testing.T) {
-	api := testapi.Start(t, jobsThatNeedAPod(2)...)
-	p := testprocess.Start(t, nil, "--kubeconfig", api.Kubeconfig, "--engine=embedded", "--leader-elect=false", "--http-address=127.0.0.1:0")
+	api := testenv.StartAPI(t, jobsThatNeedAPod(2)...)
+	p := testenv.Start(t, nil, "--kubeconfig", api.Kubeconfig, "--engine=embedded", "--leader-elect=false", "--http-address=127.0.0.1:0")
 	base := "http://" + p.Logged(t, "service started", "http")
 	await := func(path string, want ...string) {
 		testenv.Eventually(t, func() error {
-			code, body, err := testprocess.Get(base + path)
+			code, body, err := testenv.Get(base + path)
 			if err != nil || code != http.StatusOK {
 				return fmt.Errorf("%s: %d %v", path, code, err)
 			}
@@ -36,7 +34,7 @@ func TestARunningExecutorShowsItsJobs(t *testing.T) {
 	await("/debug/decisions?name=job-1", `"name":"job-1"`)
 	await("/debug/cronjobs?format=json", "[]")
 	await("/healthz", "ok\n")
-	if _, body, err := testprocess.Get(base + "/debug/decisions?name=job-1"); err != nil || strings.Contains(body, "job-0") {
+	if _, body, err := testenv.Get(base + "/debug/decisions?name=job-1"); err != nil || strings.Contains(body, "job-0") {
 		t.Errorf("%v, want only job-1 in %s", err, body)
 	}
 }

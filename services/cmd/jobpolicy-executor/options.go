@@ -9,8 +9,8 @@ import (
 	"jobpolicy.dev/executor"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/decisionlog"
-	"jobpolicy.dev/services/internal/flaggroup"
 	"jobpolicy.dev/services/internal/kubeclient"
+	"jobpolicy.dev/services/internal/program"
 	"jobpolicy.dev/services/internal/tlsfiles"
 )
 
@@ -83,7 +83,7 @@ type jobOptions struct {
 }
 
 // AddFlags implements program.Options.
-func (o *options) AddFlags(s *flaggroup.Set) {
+func (o *options) AddFlags(s *program.Set) {
 	o.kube.AddFlags(s.Group("Kubernetes API"))
 	o.engine.addFlags(s.Group("Policy engine"))
 	o.certs.addFlags(s.Group("Certificates of the engine and its callers"))
@@ -124,13 +124,13 @@ func (o *jobOptions) addFlags(fs *pflag.FlagSet) {
 
 // Validate implements program.Options.
 func (o *options) Validate() error {
-	errs := flaggroup.Problems{o.kube.Validate(), o.engine.validate(), o.certs.validate(), o.controllers.validate(), o.jobs.validate(), o.election.validate(), o.log.Validate(), o.mode.validate(o)}
+	errs := program.Problems{o.kube.Validate(), o.engine.validate(), o.certs.validate(), o.controllers.validate(), o.jobs.validate(), o.election.validate(), o.log.Validate(), o.mode.validate(o)}
 	errs.Require(o.shutdownTimeout > 0, "--shutdown-timeout must be above 0s, is %s", o.shutdownTimeout)
 	return errors.Join(errs...)
 }
 
 func (o *engineOptions) validate() error {
-	var errs flaggroup.Problems
+	var errs program.Problems
 	errs.Require(o.target != "", "--engine is required: the policy engine's address, or embedded")
 	errs.Require(o.target != embedded || !o.tls.IsSet(),
 		"--engine=embedded excludes --engine-ca-file, --engine-cert-file, --engine-key-file, --engine-tls-secret, --engine-server-name and --engine-insecure")
@@ -144,7 +144,7 @@ func (o *engineOptions) validate() error {
 }
 
 func (o *jobOptions) validate() error {
-	var errs flaggroup.Problems
+	var errs program.Problems
 	errs.Require(o.managedBy != "", "--managed-by must not be empty")
 	errs.Require(o.onSecondController == secondReport || o.onSecondController == secondStandDown,
 		"--on-second-controller must be report or stand-down, is %q", o.onSecondController)

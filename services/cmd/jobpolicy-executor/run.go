@@ -23,12 +23,11 @@ import (
 	"jobpolicy.dev/executor/shadow"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/buildinfo"
-	"jobpolicy.dev/services/internal/jobmetrics"
 	"jobpolicy.dev/services/internal/kubeclient"
 	"jobpolicy.dev/services/internal/liveness"
-	"jobpolicy.dev/services/internal/page"
 	"jobpolicy.dev/services/internal/probes"
 	"jobpolicy.dev/services/internal/telemetry"
+	"jobpolicy.dev/services/internal/views"
 )
 
 const (
@@ -106,7 +105,7 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	go alive.Run(following)
 	go server.Run(following, client.Discovery())
 	checks := []probes.Check{ready, {Name: "api-server", Run: server.Ready, Note: server.Note}, engine.check, engine.certificate, all.second}
-	all.pages["GET "+page.Path] = page.New(page.Config{Jobs: jobs, CronJobs: all.crons, Gatherer: registry, Checks: checks})
+	all.pages["GET "+views.PagePath] = views.Page(views.PageConfig{Jobs: jobs, CronJobs: all.crons, Gatherer: registry, Checks: checks})
 	web := probes.New(probes.Config{
 		Gatherer: registry, Logger: log, Profiling: o.profiling, Ready: checks, Alive: []probes.Check{alive.Check()}, Debug: all.pages,
 	})
@@ -217,7 +216,7 @@ func (o *options) newExecutor(shared controller.Config, server *apiserver.Server
 	if err != nil {
 		return nil, err
 	}
-	return jobs, jobmetrics.Register(shared.Registerer, jobs)
+	return jobs, views.RegisterJobMetrics(shared.Registerer, jobs)
 }
 
 // jobWrites is how many writes one Job may have in flight. Writes that wait for the

@@ -9,15 +9,15 @@ import (
 	"encoding/json"
 	"syscall/js"
 
-	"jobpolicy.dev/services/internal/playground"
+	"jobpolicy.dev/services/internal/play"
 )
 
 func main() {
-	var p playground.Playground
+	var p play.Playground
 	js.Global().Set("jobpolicyOpen", js.FuncOf(func(_ js.Value, args []js.Value) any {
-		var s playground.State
+		var s play.State
 		if err := json.Unmarshal([]byte(args[0].String()), &s); err != nil {
-			return text(playground.Answer{Problem: &playground.Problem{Field: "link", Text: "expected a state of this page: " + err.Error()}})
+			return text(play.Answer{Problem: &play.Problem{Field: "link", Text: "expected a state of this page: " + err.Error()}})
 		}
 		return text(p.Open(s))
 	}))

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -168,54 +169,45 @@ func (r *Reader) PodsOf(ctx context.Context, job *batchv1.Job) ([]corev1.Pod, er
 	if err != nil {
 		return nil, fmt.Errorf("selector of job %s: %w", job.Name, err)
 	}
-	var pods []corev1.Pod
-	err = list(ctx, r.core, r.Namespace, "pods", metav1.ListOptions{LabelSelector: selector.String()}, &corev1.PodList{}, func(pod *corev1.Pod) {
-		if wire.ControlsPod(job, pod) {
-			pods = append(pods, *pod)
-		}
-	})
+	pods, err := list[corev1.Pod](ctx, r.core, r.Namespace, "pods", metav1.ListOptions{LabelSelector: selector.String()}, &corev1.PodList{})
 	if err != nil {
-		return nil, fmt.Errorf("list pods in namespace %s: %w", r.Namespace, err)
+		return nil, err
 	}
-	return pods, nil
+	return slices.DeleteFunc(pods, func(pod corev1.Pod) bool { return !wire.ControlsPod(job, &pod) }), nil
 }
 
 // Jobs lists the Jobs of a namespace; the empty one stands for all.
 func (r *Reader) Jobs(ctx context.Context, namespace string) ([]batchv1.Job, error) {
-	var jobs []batchv1.Job
-	err := list(ctx, r.batch, namespace, "jobs", metav1.ListOptions{}, &batchv1.JobList{}, func(job *batchv1.Job) { jobs = append(jobs, *job) })
-	if err != nil {
-		return nil, fmt.Errorf("list jobs: %w", err)
-	}
-	return jobs, nil
+	return list[batchv1.Job](ctx, r.batch, namespace, "jobs", metav1.ListOptions{}, &batchv1.JobList{})
 }
 
 // CronJobs lists the CronJobs of a namespace; the empty one stands for all.
 func (r *Reader) CronJobs(ctx context.Context, namespace string) ([]batchv1.CronJob, error) {
-	var crons []batchv1.CronJob
-	err := list(ctx, r.batch, namespace, "cronjobs", metav1.ListOptions{}, &batchv1.CronJobList{}, func(cron *batchv1.CronJob) { crons = append(crons, *cron) })
-	if err != nil {
-		return nil, fmt.Errorf("list cronjobs: %w", err)
-	}
-	return crons, nil
+	return list[batchv1.CronJob](ctx, r.batch, namespace, "cronjobs", metav1.ListOptions{}, &batchv1.CronJobList{})
 }
 
-// list reads all objects of a resource page by page and calls each for every one. If the
-// list expires between two pages (410), it is read at once.
-func list[T any](ctx context.Context, c rest.Interface, namespace, resource string, opts metav1.ListOptions, empty runtime.Object, each func(*T)) error {
+// list reads all objects of a resource page by page. If the list expires between two pages
+// (410), it is read at once.
+func list[T any](ctx context.Context, c rest.Interface, namespace, resource string, opts metav1.ListOptions, empty runtime.Object) (objects []T, err error) {
 	opts.Limit = pageSize
 	all, _, err := pager.New(func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 		page := empty.DeepCopyObject()
 		err := c.Get().NamespaceIfScoped(namespace, namespace != "").Resource(resource).VersionedParams(&opts, params).Do(ctx).Into(page)
 		return page, err
 	}).List(ctx, opts)
-	if err != nil {
-		return err
+	if err == nil {
+		err = meta.EachListItem(all, func(o runtime.Object) error {
+			objects = append(objects, *any(o).(*T))
+			return nil
+		})
 	}
-	return meta.EachListItem(all, func(o runtime.Object) error {
-		each(any(o).(*T))
-		return nil
-	})
+	if err != nil && namespace != "" {
+		return nil, fmt.Errorf("list %s in namespace %s: %w", resource, namespace, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", resource, err)
+	}
+	return objects, nil
 }
 
 // EventsOf lists the events on one object, the oldest first. The error says whether the

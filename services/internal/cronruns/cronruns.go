@@ -5,6 +5,7 @@ package cronruns
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,6 +60,17 @@ type Reader struct {
 	// after is the same schedule, in which a run replaces those that a clock skips.
 	after schedule.Schedule
 	loc   *time.Location
+	// interval: the times of the schedule (@every) count from each other, so from the last run.
+	interval bool
+	last     time.Time
+}
+
+// From returns a Reader for a CronJob whose last run, or creation, is known. The runs of an
+// interval (@every) count from it; those of other schedules do not depend on it.
+func (r *Reader) From(last time.Time) *Reader {
+	from := *r
+	from.last = last
+	return &from
 }
 
 // Read reads a plan. The error names what is wrong.
@@ -67,7 +79,7 @@ func Read(p Plan) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("time zone %q: expected an IANA name such as Europe/Berlin: %w", p.Zone, err)
 	}
-	r := &Reader{loc: loc}
+	r := &Reader{loc: loc, interval: strings.Contains(p.Schedule, "@every ")}
 	if r.runs, err = schedule.Parse(p.Schedule, loc, p.Options); err != nil {
 		if wrong := wrongFields(p.Schedule); wrong != nil {
 			return nil, fmt.Errorf("schedule %q: %w", p.Schedule, wrong)
@@ -97,6 +109,9 @@ func clockOf(p Plan) string {
 func (r *Reader) Next(after time.Time, n int) []Time {
 	var out []Time
 	last := after
+	if r.interval && !r.last.IsZero() {
+		last = r.Latest(r.last, after)
+	}
 	for range n {
 		at, ok := r.runs.Next(last)
 		if !ok {
@@ -106,11 +121,16 @@ func (r *Reader) Next(after time.Time, n int) []Time {
 		out = append(out, r.run(at))
 		last = at
 	}
-	return out
+	return slices.DeleteFunc(out, func(t Time) bool { return !t.At.After(after) })
 }
 
 // Count counts the runs after one time and up to another.
-func (r *Reader) Count(after, until time.Time) int64 { return r.runs.Count(after, until) }
+func (r *Reader) Count(after, until time.Time) int64 {
+	if !r.interval || r.last.IsZero() || !after.Before(until) {
+		return r.runs.Count(after, until)
+	}
+	return r.runs.Count(r.last, until) - r.runs.Count(r.last, after)
+}
 
 // Latest is the last run after one time and up to another, or the former if there is none.
 func (r *Reader) Latest(after, until time.Time) time.Time {
@@ -196,6 +216,11 @@ func (r *Reader) skips(at time.Time) bool {
 	return !ok || !run.Equal(at)
 }
 
+// Month is the first day of a time's month, as a date without a zone.
+func Month(t time.Time) time.Time {
+	return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
+}
+
 // Clock is the name of the zone in which the plan's times are shown.
 func (p Plan) Clock() string { return cmp.Or(clockOf(p), "UTC") }
 
@@ -221,7 +246,7 @@ func (r *Reader) Day(year int, month time.Month, day int, after time.Time, n int
 	if !after.Before(last) {
 		return 0, nil
 	}
-	runs = r.runs.Count(after, last)
+	runs = r.Count(after, last)
 	for _, t := range r.Next(after, n) {
 		if t.At.Before(end) {
 			first = append(first, t)

@@ -17,13 +17,19 @@ type Missed struct {
 	Last  time.Time `json:"last"`
 }
 
+// LastRun is the last run of a CronJob that was started, or its creation; zero if it is not in a
+// cluster.
+func LastRun(cron *batchv1.CronJob) time.Time {
+	if last := cron.Status.LastScheduleTime; last != nil && last.After(cron.CreationTimestamp.Time) {
+		return last.Time
+	}
+	return cron.CreationTimestamp.Time
+}
+
 // MissedOf are the runs since the last one that was started, up to now; nil: none, or
 // the CronJob is not in a cluster.
 func MissedOf(cron *batchv1.CronJob, reader *Reader, now time.Time) *Missed {
-	since := cron.CreationTimestamp.Time
-	if last := cron.Status.LastScheduleTime; last != nil && last.After(since) {
-		since = last.Time
-	}
+	since := LastRun(cron)
 	if since.IsZero() {
 		return nil
 	}

@@ -23,7 +23,7 @@ import (
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	jobpolicyv1grpc "jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
-	"jobpolicy.dev/services/internal/tracecontext"
+	"jobpolicy.dev/services/internal/telemetry"
 )
 
 // Connection settings. After a connection is lost, the client reconnects within
@@ -94,7 +94,7 @@ func dialOptions(cfg RemoteConfig) []grpc.DialOption {
 		}),
 		grpc.WithStatsHandler(otelgrpc.NewClientHandler(
 			otelgrpc.WithTracerProvider(cfg.TracerProvider),
-			otelgrpc.WithPropagators(tracecontext.Propagator()),
+			otelgrpc.WithPropagators(telemetry.Propagator()),
 			// Readiness probes ask these again and again.
 			otelgrpc.WithFilter(filters.None(filters.HealthCheck(), filters.MethodName("GetServerInfo"))),
 		)),

@@ -17,16 +17,14 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// ErrConfig says that a Config is not usable.
-var ErrConfig = errors.New("issuer configuration")
-
 // Bounds of the time between two checks of the Secrets.
 const (
 	minPeriod = 100 * time.Millisecond
 	maxPeriod = 30 * time.Second
 )
 
-// Config configures an Issuer. Every field but Now is required.
+// Config configures an Issuer. Every field but Now is required. A leaf is valid for at least three
+// times Propagation, and an authority for at least three times as long as a leaf.
 type Config struct {
 	Client typedcorev1.SecretsGetter
 	// Authority is the Secret of the authority, with its key.
@@ -45,21 +43,6 @@ type Config struct {
 	Now func() time.Time
 }
 
-func (c *Config) validate() error {
-	var errs []error
-	require := func(ok bool, text string) {
-		if !ok {
-			errs = append(errs, fmt.Errorf("%w: %s", ErrConfig, text))
-		}
-	}
-	require(c.Client != nil && c.Registerer != nil && c.Logger != nil, "Client, Registerer and Logger must be set")
-	require(c.Authority.Name != "" && len(c.Leaves) > 0, "Authority and Leaves must be set")
-	require(c.Propagation > 0, "Propagation must be above 0s")
-	require(c.LeafDuration/3 >= c.Propagation, "LeafDuration must be at least three times Propagation")
-	require(c.AuthorityDuration/3 >= c.LeafDuration, "AuthorityDuration must be at least three times LeafDuration")
-	return errors.Join(errs...)
-}
-
 // An Issuer keeps an authority and its certificates.
 type Issuer struct {
 	cfg     Config
@@ -67,13 +50,10 @@ type Issuer struct {
 	errors  prometheus.Counter
 }
 
-// New checks the configuration (ErrConfig). Nothing is read or written before Run.
+// New fails if its metrics are already registered. Nothing is read or written before Run.
 func New(cfg Config) (*Issuer, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
-	}
-	if err := cfg.validate(); err != nil {
-		return nil, err
 	}
 	i := &Issuer{
 		cfg: cfg,

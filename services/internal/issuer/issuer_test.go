@@ -500,31 +500,3 @@ func remember(views []view, v view, now time.Time) []view {
 	}
 	return views
 }
-
-func TestConfigurationsThatCannotWork(t *testing.T) {
-	good := newCluster(t).issuer.cfg
-	cases := map[string]struct {
-		change func(*Config)
-		want   string
-	}{
-		"no leaves":      {change: func(c *Config) { c.Leaves = nil }, want: "Authority and Leaves must be set"},
-		"no propagation": {change: func(c *Config) { c.Propagation = 0 }, want: "Propagation must be above 0s"},
-		"leaves that end while spread": {
-			change: func(c *Config) { c.LeafDuration = c.Propagation },
-			want:   "LeafDuration must be at least three times Propagation",
-		},
-		"an authority that ends before": {
-			change: func(c *Config) { c.AuthorityDuration = c.LeafDuration },
-			want:   "AuthorityDuration must be at least three times LeafDuration",
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			cfg := good
-			tc.change(&cfg)
-			if _, err := New(cfg); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("New() = %v, want ErrConfig with %q", err, tc.want)
-			}
-		})
-	}
-}

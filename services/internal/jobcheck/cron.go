@@ -58,24 +58,11 @@ func cronFields(s *subject) {
 		return
 	}
 	spec := &s.cron.Spec
-	switch spec.ConcurrencyPolicy {
-	case "", batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent:
-	default:
-		s.at(Error, "spec.concurrencyPolicy", fmt.Sprintf("%q: expected Allow, Forbid or Replace", spec.ConcurrencyPolicy))
-	}
-	if d := spec.StartingDeadlineSeconds; d != nil && *d < 0 {
-		s.at(Error, "spec.startingDeadlineSeconds", fmt.Sprintf("must be 0 or more, is %d", *d))
+	for _, p := range wrongFields(spec) {
+		s.at(Error, "spec."+p.Path, p.Text)
 	}
 	if d := spec.StartingDeadlineSeconds; d != nil && *d >= 0 && *d < 10 {
 		s.at(Warning, "spec.startingDeadlineSeconds", fmt.Sprintf("is %d: a controller that looks a little late starts no run at all; expected 10 or more", *d))
-	}
-	for _, limit := range []struct {
-		field string
-		value *int32
-	}{{"successfulJobsHistoryLimit", spec.SuccessfulJobsHistoryLimit}, {"failedJobsHistoryLimit", spec.FailedJobsHistoryLimit}} {
-		if limit.value != nil && *limit.value < 0 {
-			s.at(Error, "spec."+limit.field, fmt.Sprintf("must be 0 or more, is %d", *limit.value))
-		}
 	}
 }
 

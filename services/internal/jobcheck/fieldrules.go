@@ -17,12 +17,12 @@ import (
 
 // A fieldRule is a line of podFields.
 type fieldRule struct {
-	required, ranged bool
-	low, high        int64
-	most, longest    int
-	unique           []string
-	words            []string
-	form             func(any) string
+	elsewhere, required, ranged bool
+	low, high                   int64
+	most, longest               int
+	unique                      []string
+	words                       []string
+	form                        func(any) string
 	// fewest and pointers are for a type: at least how many of these pointers are set. At
 	// most one is.
 	fewest   int
@@ -51,6 +51,8 @@ func (r *fieldRule) read(word string) {
 	name, value, _ := strings.Cut(word, "=")
 	low, high, ranged := strings.Cut(word, "..")
 	switch {
+	case name == "elsewhere":
+		r.elsewhere = true
 	case name == "required":
 		r.required = true
 	case name == "one" || name == "atMostOne":

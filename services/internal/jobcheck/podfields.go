@@ -1,8 +1,9 @@
 package jobcheck
 
-// podFields says what the API server (v1.37) asks of single fields of a pod template and of spec.scheduling. A line
-// names a type of the API and a field, and then, in any order:
+// podFields says what the API server (v1.37) asks of single fields of a CronJob, a Job, its pod template and
+// spec.scheduling. A line names a type of the API and a field, and then, in any order:
 //
+//	elsewhere  another check looks at the field and all that is in it
 //	required   the field must not be empty, and has no default
 //	A|B        it is one of these words
 //	1..9       it is in this range
@@ -14,6 +15,21 @@ package jobcheck
 // The form of a list is that of each of its elements. A line that names only a type says that
 // one, or at most one, of the type's pointers is set, or of those that it lists.
 const podFields = `
+CronJobSpec.concurrencyPolicy        Allow|Forbid|Replace
+CronJobSpec.startingDeadlineSeconds  0..
+CronJobSpec.successfulJobsHistoryLimit 0..
+CronJobSpec.failedJobsHistoryLimit   0..
+CronJobSpec.jobTemplate              elsewhere
+JobSpec.completionMode               NonIndexed|Indexed
+JobSpec.podReplacementPolicy         TerminatingOrFailed|Failed
+JobSpec.selector                     elsewhere
+JobSpec.template                     elsewhere
+JobSpec.scheduling                   elsewhere
+PodFailurePolicyRule.action          FailJob|FailIndex|Ignore|Count
+PodFailurePolicyOnExitCodesRequirement.operator In|NotIn
+PodFailurePolicyOnPodConditionsPattern.status True|False|Unknown
+PodFailurePolicyOnPodConditionsPattern.type qualified
+PodSpec.ephemeralContainers          elsewhere
 PodSpec.containers                   required
 PodSpec.volumes                      unique=name
 PodSpec.activeDeadlineSeconds        1..2147483647

@@ -12,6 +12,8 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+
+	"jobpolicy.dev/services/internal/manifest"
 )
 
 // podTemplate checks a pod template: each field by podFields, then what fields say together.
@@ -24,6 +26,18 @@ func podTemplate(s *subject) {
 	podFits(s, pod)
 	securityFits(s, pod)
 	containersFit(s, pod)
+}
+
+// wrongFields lists the fields of a struct, and of all that is in it, that do not have what podFields says. Paths
+// begin at the struct.
+func wrongFields(v any) []manifest.Problem {
+	var s subject
+	s.fields("", reflect.ValueOf(v))
+	var wrong []manifest.Problem
+	for _, f := range s.found {
+		wrong = append(wrong, manifest.Problem{Path: strings.TrimLeft(f.Path, "."), Text: f.Text})
+	}
+	return wrong
 }
 
 // fields checks a value and all that is in it.
@@ -51,7 +65,7 @@ func (s *subject) fieldsOf(path, outer string, v reflect.Value) {
 		f := v.Type().Field(i)
 		name := jsonName(f)
 		switch {
-		case !f.IsExported() || name == "ephemeralContainers":
+		case !f.IsExported():
 		case f.Anonymous && f.Type.Kind() == reflect.Struct:
 			s.together(path, v.Field(i).Addr().Interface())
 			s.fieldsOf(path, outer, v.Field(i))
@@ -59,6 +73,9 @@ func (s *subject) fieldsOf(path, outer string, v reflect.Value) {
 			rule := fieldRules[outer+"."+name]
 			if rule == nil {
 				rule = fieldRules[v.Type().Name()+"."+name]
+			}
+			if rule != nil && rule.elsewhere {
+				continue
 			}
 			if rule != nil {
 				s.fieldFits(rule, path+"."+name, v.Field(i))

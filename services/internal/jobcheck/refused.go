@@ -36,7 +36,7 @@ func specFits(s *subject) {
 	if err == nil {
 		return
 	}
-	unknown := UnknownWords(s.spec)
+	unknown := WrongValues(s.spec)
 	for _, problem := range unwrap(InManifest(err)) {
 		path, text, _ := strings.Cut(problem.Error(), ": ")
 		path = strings.TrimPrefix(strings.TrimPrefix(path, "spec"), ".")

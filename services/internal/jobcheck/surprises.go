@@ -44,9 +44,6 @@ func size(s *subject) {
 	if s.indexed() && parallelism > maxIndexedPods {
 		s.find(Error, "parallelism", fmt.Sprintf("is %d; an Indexed Job may have %d", parallelism, maxIndexedPods))
 	}
-	if most := s.spec.MaxFailedIndexes; most != nil && s.spec.Completions != nil && *most > *s.spec.Completions {
-		s.find(Error, "maxFailedIndexes", fmt.Sprintf("is %d; expected at most completions (%d)", *most, *s.spec.Completions))
-	}
 }
 
 func restartsCount(s *subject) {

@@ -9,12 +9,11 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"jobpolicy.dev/services/internal/testapi"
 	"jobpolicy.dev/services/internal/testenv"
 )
 
 func TestConfigTakesRateAndNameFromOptions(t *testing.T) {
-	o := Options{Kubeconfig: testapi.Start(t).Kubeconfig, QPS: 7, Burst: 9}
+	o := Options{Kubeconfig: testenv.StartAPI(t).Kubeconfig, QPS: 7, Burst: 9}
 	cfg, err := o.Config("tester/v1")
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +30,7 @@ func TestOutsideAPodTheFlagIsNamed(t *testing.T) {
 }
 
 func TestLeaseClientLeavesTheSharedConfigAlone(t *testing.T) {
-	o := Options{Kubeconfig: testapi.Start(t).Kubeconfig, QPS: 7, Burst: 9}
+	o := Options{Kubeconfig: testenv.StartAPI(t).Kubeconfig, QPS: 7, Burst: 9}
 	cfg, err := o.Config("tester/v1")
 	if err != nil {
 		t.Fatal(err)

@@ -33,7 +33,8 @@ func start(t *testing.T, holds func() error) *loop {
 	registry := prometheus.NewRegistry()
 	l := &loop{proceed: make(chan struct{}), begun: make(chan struct{}, 100), log: &testenv.Log{}}
 	c, err := controller.New(controller.Config{
-		Client: fake.NewClientset(), ManagedBy: "test", Workers: 1, Telemetry: controller.Telemetry{Registerer: registry, Logger: l.log.Logger()},
+		Decider: struct{ controller.Decider }{}, // nothing is decided here
+		Client:  fake.NewClientset(), ManagedBy: "test", Workers: 1, Telemetry: controller.Telemetry{Registerer: registry, Logger: l.log.Logger()},
 	}, controller.Identity{Component: "test", Scope: "test"})
 	if err != nil {
 		t.Fatal(err)

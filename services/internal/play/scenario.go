@@ -1,6 +1,7 @@
-// Package play makes a scenario that can be played in virtual time from the Job of a
-// manifest, and a report from the play. The command kubectl jobpolicy simulate and the
-// playground share it.
+// Package play plays the Job of a manifest in virtual time. For the command kubectl jobpolicy
+// simulate and the playground it makes a scenario of the Job, and a report of the play. For the
+// page of the playground it also says when a CronJob runs. The page calls it in the browser, as
+// WebAssembly (cmd/jobpolicy-playground), and the answer depends only on the page's input.
 package play
 
 import (
@@ -22,7 +23,7 @@ func Scenario(job *batchv1.Job, sc simulate.Scenario) (simulate.Scenario, error)
 	if text := jobcheck.RestartPolicyProblem(&job.Spec); text != "" {
 		return sc, fmt.Errorf("%s: spec.template.spec.restartPolicy: %s", name, text)
 	}
-	for _, p := range jobcheck.UnknownWords(&job.Spec) {
+	for _, p := range jobcheck.WrongValues(&job.Spec) {
 		return sc, fmt.Errorf("%s: spec.%s: %s", name, p.Path, p.Text)
 	}
 	spec, err := wire.JobSpec(job)

@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"jobpolicy.dev/services/internal/cli"
-	"jobpolicy.dev/services/internal/testapi"
 	"jobpolicy.dev/services/internal/testenv"
 )
 
@@ -47,7 +46,7 @@ func dryRunServer(t *testing.T, answers map[string]error) (kubeconfig string, as
 		_, _ = w.Write(body)
 	}))
 	t.Cleanup(web.Close)
-	return testapi.Kubeconfig(t, web.URL), asked
+	return testenv.Kubeconfig(t, web.URL), asked
 }
 
 // dryRunJob is a Job without a finding of its own but those of its kind.

@@ -8,11 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/services/internal/cli"
-	"jobpolicy.dev/services/internal/testapi"
+	"jobpolicy.dev/services/internal/testenv"
 )
 
 func TestNamesAreCompleted(t *testing.T) {
-	api := testapi.Start(t, &batchv1.Job{
+	api := testenv.StartAPI(t, &batchv1.Job{
 		TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}, ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "backup"},
 	})
 	const onlyNames = "\n:4\n" // cobra's directive: no names of files

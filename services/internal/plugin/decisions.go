@@ -36,7 +36,7 @@ const decisionsExample = `  kubectl jobpolicy decisions
 // decisionsPath is where the executor lists its last decisions.
 const decisionsPath = "/debug/decisions"
 
-// maxDecisions is how many decisions the executor lists at most: maxListed of package debugpages.
+// maxDecisions is how many decisions the executor lists at most: maxListed of package views.
 const maxDecisions = 5000
 
 // decisionsEvery is how often --watch asks.

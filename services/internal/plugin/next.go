@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -200,42 +199,16 @@ func (c *nextCommand) show(named namedCronJob) error {
 		CronJob: cron.Name, Schedule: plan.Schedule, Zone: plan.Clock(), From: from.UTC().Truncate(time.Second),
 		Suspend: cronruns.Suspended(cron), Missed: cronruns.MissedOf(cron, reader, present),
 	}
-	report.Next = nextRuns(cron, reader, from, c.n)
+	last := cronruns.LastRun(cron)
+	if last.IsZero() || last.After(from) {
+		last = from
+	}
+	reader = reader.From(last)
+	report.Next = append([]cronruns.Time{}, reader.Next(from, c.n)...) // without runs, [] in JSON, not null
 	if done, err := c.output.Machine(c.Out, report); done {
 		return err
 	}
 	return c.print(cron, reader, report, present)
-}
-
-// nextRuns lists n runs after a time.
-func nextRuns(cron *batchv1.CronJob, reader *cronruns.Reader, from time.Time, n int) []cronruns.Time {
-	begin := from
-	if isInterval(cron.Spec.Schedule) {
-		begin = lastRun(cron, reader, from)
-	}
-	times := []cronruns.Time{} // without runs, [] in JSON, not null
-	for _, t := range reader.Next(begin, n) {
-		if t.At.After(from) {
-			times = append(times, t)
-		}
-	}
-	return times
-}
-
-// isInterval reports whether the times of a schedule count from each other.
-func isInterval(schedule string) bool { return strings.Contains(schedule, "@every ") }
-
-// lastRun is the last run of an interval up to a time, which its later runs count from. The
-// first one counts from the creation of the CronJob, or from that time if there is none.
-func lastRun(cron *batchv1.CronJob, reader *cronruns.Reader, until time.Time) time.Time {
-	last := cron.CreationTimestamp.Time
-	if run := cron.Status.LastScheduleTime; run != nil && run.After(last) {
-		last = run.Time
-	}
-	if last.IsZero() || last.After(until) {
-		return until
-	}
-	return reader.Latest(last, until)
 }
 
 func (c *nextCommand) print(cron *batchv1.CronJob, reader *cronruns.Reader, report nextReport, present time.Time) error {
@@ -263,7 +236,7 @@ func (c *nextCommand) print(cron *batchv1.CronJob, reader *cronruns.Reader, repo
 	if !c.calendar {
 		return nil
 	}
-	return printCalendar(w, runCounter(report, reader), report.Next)
+	return printCalendar(w, reader, report.Next)
 }
 
 func countRuns(times []cronruns.Time) int {
@@ -276,39 +249,21 @@ func countRuns(times []cronruns.Time) int {
 	return n
 }
 
-// runCounter counts the runs of a day, from its first moment to that of the next. Those of
-// an interval (@every) are counted from the first run that is listed.
-func runCounter(report nextReport, reader *cronruns.Reader) func(day time.Time) int64 {
-	first := slices.IndexFunc(report.Next, func(t cronruns.Time) bool { return t.Change == "" })
-	before := func(at time.Time) int64 {
-		if !at.After(report.Next[first].At) {
-			return 0
-		}
-		return reader.Count(report.Next[first].At, at.Add(-time.Second)) + 1
-	}
-	return func(day time.Time) int64 {
-		begin, end := reader.StartOfDay(day.Date()), reader.StartOfDay(day.AddDate(0, 0, 1).Date())
-		if first >= 0 && isInterval(report.Schedule) {
-			return before(end) - before(begin)
-		}
-		return reader.Count(begin.Add(-time.Second), end.Add(-time.Second))
-	}
-}
-
 // printCalendar prints the months of the runs. Each day shows the number of its runs.
-func printCalendar(w io.Writer, count func(day time.Time) int64, times []cronruns.Time) error {
+func printCalendar(w io.Writer, reader *cronruns.Reader, times []cronruns.Time) error {
 	if len(times) == 0 {
 		return nil
 	}
 	first, last := times[0].At, times[len(times)-1].At
 	// Months and days are only dates here, without a zone.
-	for month, end := monthOf(first), monthOf(last); !month.After(end); month = month.AddDate(0, 1, 0) {
+	for month, end := cronruns.Month(first), cronruns.Month(last); !month.After(end); month = month.AddDate(0, 1, 0) {
 		fmt.Fprintf(w, "\n%s, runs of each day\n", month.Format("January 2006"))
 		rows := [][]string{{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}}
 		week := make([]string, 7)
 		for day := month; day.Month() == month.Month(); day = day.AddDate(0, 0, 1) {
 			cell := fmt.Sprintf("%2d", day.Day())
-			if n := count(day); n > 0 {
+			begin, end := reader.StartOfDay(day.Date()), reader.StartOfDay(day.AddDate(0, 0, 1).Date())
+			if n := reader.Count(begin.Add(-time.Second), end.Add(-time.Second)); n > 0 {
 				cell += fmt.Sprintf(" ×%d", n)
 			}
 			column := (int(day.Weekday()) + 6) % 7
@@ -325,9 +280,4 @@ func printCalendar(w io.Writer, count func(day time.Time) int64, times []cronrun
 		}
 	}
 	return nil
-}
-
-// monthOf is the first day of a time's month.
-func monthOf(t time.Time) time.Time {
-	return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
 }

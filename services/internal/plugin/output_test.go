@@ -26,7 +26,6 @@ import (
 	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/jobcheck"
 	"jobpolicy.dev/services/internal/refusal"
-	"jobpolicy.dev/services/internal/testapi"
 	"jobpolicy.dev/services/internal/testenv"
 )
 
@@ -103,7 +102,7 @@ func lookOften(t *testing.T) {
 }
 
 // told runs a command about the Job.
-func told(t *testing.T, api *testapi.Server, args ...string) (code int, out string) {
+func told(t *testing.T, api *testenv.API, args ...string) (code int, out string) {
 	t.Helper()
 	return run(t, append(args, "--kubeconfig", api.Kubeconfig, "-n", "ns")...)
 }
@@ -111,7 +110,7 @@ func told(t *testing.T, api *testapi.Server, args ...string) (code int, out stri
 // Wait tells programs how a Job ended, with the same exit codes.
 func TestWaitForPrograms(t *testing.T) {
 	for outcome, want := range map[batchv1.JobConditionType]int{batchv1.JobComplete: cli.ExitOK, batchv1.JobFailed: cli.ExitNo} {
-		code, out := told(t, testapi.Start(t, finishedJob(outcome)), "wait", "job/backup", "-o", "json")
+		code, out := told(t, testenv.StartAPI(t, finishedJob(outcome)), "wait", "job/backup", "-o", "json")
 		var report struct {
 			Job, Reason string
 			Outcome     batchv1.JobConditionType
@@ -138,7 +137,7 @@ func TestWaitForAJobThatIsDeleted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			job := finishedJob(batchv1.JobComplete)
 			job.Status.Conditions = nil
-			api := testapi.Start(t, job)
+			api := testenv.StartAPI(t, job)
 			api.AfterRead(then...)
 			code, out := told(t, api, "wait", "job/backup")
 			if want := "job backup was deleted before it was seen to finish"; code != cli.ExitFailed || !strings.Contains(out, want) {
@@ -164,7 +163,7 @@ func TestWaitForAJobThatIsGoneAtItsEnd(t *testing.T) {
 		t.Run(reason, func(t *testing.T) {
 			job := finishedJob(batchv1.JobComplete)
 			job.Status.Conditions = nil
-			api := testapi.Start(t, job)
+			api := testenv.StartAPI(t, job)
 			api.AfterRead()
 			api.Events = []corev1.Event{{
 				InvolvedObject: corev1.ObjectReference{UID: job.UID}, Reason: reason, Message: "it is over",
@@ -182,7 +181,7 @@ func TestAnEndWithoutATime(t *testing.T) {
 	job := finishedJob(batchv1.JobFailed)
 	job.UID = "00000000-0000-0000-0000-000000000001"
 	job.Status.Conditions[0].LastTransitionTime = metav1.Time{}
-	api := testapi.Start(t, job)
+	api := testenv.StartAPI(t, job)
 	for command, wantCode := range map[string]int{"explain": cli.ExitOK, "timeline": cli.ExitOK, "wait": cli.ExitNo} {
 		if code, out := told(t, api, command, "job/backup"); code != wantCode || !strings.Contains(out, "it is so") {
 			t.Errorf("%s: exit code %d, want %d:\n%s", command, code, wantCode, out)
@@ -195,7 +194,7 @@ func TestMessagesHoldNoControlCharacters(t *testing.T) {
 	job := finishedJob(batchv1.JobFailed)
 	job.UID = "00000000-0000-0000-0000-000000000001"
 	job.Status.Conditions[0].Message = "it is \x1b[2Jso"
-	api := testapi.Start(t, job)
+	api := testenv.StartAPI(t, job)
 	for _, command := range []string{"explain", "timeline", "wait"} {
 		if _, out := told(t, api, command, "job/backup"); !strings.Contains(out, "it is ^[[2Jso") {
 			t.Errorf("%s: %q", command, out)
@@ -204,7 +203,7 @@ func TestMessagesHoldNoControlCharacters(t *testing.T) {
 }
 
 func TestTimelineForPrograms(t *testing.T) {
-	code, out := told(t, testapi.Start(t, finishedJob(batchv1.JobComplete)), "timeline", "job/backup", "-o", "json")
+	code, out := told(t, testenv.StartAPI(t, finishedJob(batchv1.JobComplete)), "timeline", "job/backup", "-o", "json")
 	var chart struct {
 		Title  string
 		Pods   []any

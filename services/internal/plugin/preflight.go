@@ -11,7 +11,7 @@ import (
 
 	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/cluster"
-	"jobpolicy.dev/services/internal/preflight"
+	"jobpolicy.dev/services/internal/jobcheck"
 )
 
 const preflightLong = `Lists the Jobs and CronJobs that a deliberate difference between jobpolicy and the
@@ -74,18 +74,18 @@ func (c *preflightCommand) run(ctx context.Context, oneNamespace bool) error {
 	if oneNamespace {
 		namespace = reader.Namespace
 	}
-	all := preflight.Cluster{Now: now()}
+	all := jobcheck.Cluster{Now: now()}
 	if all.Jobs, err = reader.Jobs(ctx, namespace); err != nil {
 		return err
 	}
 	if all.CronJobs, err = reader.CronJobs(ctx, namespace); err != nil {
 		return err
 	}
-	touches := slices.Concat([]preflight.Touch{}, preflight.Check(all)) // an empty list is [] in JSON, not null
+	touches := slices.Concat([]jobcheck.Touch{}, jobcheck.Preflight(all)) // an empty list is [] in JSON, not null
 	if done, err := c.output.Machine(c.Out, map[string]any{"touches": touches}); done {
 		return err
 	}
-	fmt.Fprintln(c.Out, preflight.Summary(all))
+	fmt.Fprintln(c.Out, jobcheck.Summary(all))
 	if len(touches) == 0 {
 		_, err := fmt.Fprintln(c.Out, "No difference touches any of them.")
 		return err

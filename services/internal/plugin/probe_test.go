@@ -10,7 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"jobpolicy.dev/services/internal/testapi"
+	"jobpolicy.dev/services/internal/testenv"
 )
 
 // probedServer is an API server whose Jobs have a status of these field managers at once.
@@ -25,7 +25,7 @@ func probedServer(t *testing.T, writers []string) (kubeconfig string) {
 		_ = json.NewEncoder(w).Encode(job)
 	}))
 	t.Cleanup(web.Close)
-	return testapi.Kubeconfig(t, web.URL)
+	return testenv.Kubeconfig(t, web.URL)
 }
 
 // A controller that comes second has nothing to write, so a probe knows only the first.

@@ -18,7 +18,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/services/internal/manifest"
-	"jobpolicy.dev/services/internal/testapi"
 	"jobpolicy.dev/services/internal/testenv"
 )
 
@@ -85,7 +84,7 @@ func read[T any](t *testing.T, file string) T {
 func tellAll(t *testing.T, rec *recording) string {
 	t.Helper()
 	rec.Job.APIVersion, rec.Job.Kind = "batch/v1", "Job"
-	api := testapi.Start(t, rec.Job)
+	api := testenv.StartAPI(t, rec.Job)
 	api.Pods, api.Events = rec.Pods, rec.Events
 	var out bytes.Buffer
 	for _, args := range [][]string{{"explain", "-o", "wide"}, {"timeline"}, {"wait", "--timeout", "1ms"}} {

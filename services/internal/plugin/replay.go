@@ -26,7 +26,6 @@ import (
 	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/decisionlog"
 	"jobpolicy.dev/services/internal/refusal"
-	"jobpolicy.dev/services/internal/replay"
 )
 
 const replayLong = `Decides the requests of a decision log again, with the engine that is built in, another
@@ -94,14 +93,14 @@ func (c *replayCommand) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer asked.close()
-	log, engine := decisionlog.Read(file), replay.Engine{Job: withStatus(asked.job), CronJob: withStatus(asked.cronJob), Settings: settings}
+	log, engine := decisionlog.Read(file), decisionlog.Engine{Job: withStatus(asked.job), CronJob: withStatus(asked.cronJob), Settings: settings}
 	switch {
 	case c.show > 0:
 		return c.showRecord(log, engine)
 	case c.asCase > 0:
 		return c.printCase(log)
 	}
-	result, err := replay.Run(log, engine)
+	result, err := decisionlog.Replay(log, engine)
 	if err == nil {
 		return c.print(result)
 	}
@@ -133,11 +132,11 @@ func (c *replayCommand) open(name string) (io.ReadCloser, error) {
 	return os.Open(name)
 }
 
-func (c *replayCommand) readSettings() (*replay.Settings, error) {
+func (c *replayCommand) readSettings() (*decisionlog.Settings, error) {
 	if c.settings == "" {
 		return nil, nil
 	}
-	settings, err := replay.ParseSettings(c.settings)
+	settings, err := decisionlog.ParseSettings(c.settings)
 	if err != nil {
 		// The library varies the space after its prefix on purpose.
 		text := strings.TrimLeft(strings.TrimPrefix(err.Error(), "proto:"), " \u00a0")
@@ -146,9 +145,9 @@ func (c *replayCommand) readSettings() (*replay.Settings, error) {
 	return settings, nil
 }
 
-func (c *replayCommand) print(r replay.Result) error {
+func (c *replayCommand) print(r decisionlog.Result) error {
 	if r.Differences == nil {
-		r.Differences = []replay.Difference{} // [] in JSON, not null
+		r.Differences = []decisionlog.Difference{} // [] in JSON, not null
 	}
 	done, err := c.output.Machine(c.Out, r)
 	if !done && err == nil {
@@ -160,7 +159,7 @@ func (c *replayCommand) print(r replay.Result) error {
 	return err
 }
 
-func (c *replayCommand) printText(r replay.Result) error {
+func (c *replayCommand) printText(r decisionlog.Result) error {
 	fmt.Fprintf(c.Out, "%d decided again: %d the same, %d different. %d skipped: they have no answer, or the decision depends on a redacted name.\n",
 		r.Same+len(r.Differences), r.Same, len(r.Differences), r.Skipped)
 	if len(r.Differences) == 0 {
@@ -179,7 +178,7 @@ func (c *replayCommand) printText(r replay.Result) error {
 }
 
 // printEach prints one line for each difference.
-func (c *replayCommand) printEach(all []replay.Difference) error {
+func (c *replayCommand) printEach(all []decisionlog.Difference) error {
 	rows := [][]string{{"RECORD", "OBJECT", "THEN", "NOW", "DIFFERENT FIELDS"}}
 	for _, d := range all {
 		rows = append(rows, []string{strconv.Itoa(d.Record), d.Object, d.Then, d.Now, strings.Join(d.Fields, ", ")})
@@ -188,8 +187,8 @@ func (c *replayCommand) printEach(all []replay.Difference) error {
 }
 
 // groups puts differences of the same kind together, the most frequent kind first.
-func groups(all []replay.Difference) [][]replay.Difference {
-	var out [][]replay.Difference
+func groups(all []decisionlog.Difference) [][]decisionlog.Difference {
+	var out [][]decisionlog.Difference
 	kinds := map[string]int{}
 	for _, d := range all {
 		kind := d.Then + "\x00" + d.Now + "\x00" + strings.Join(d.Fields, ",")
@@ -200,7 +199,7 @@ func groups(all []replay.Difference) [][]replay.Difference {
 		}
 		out[i] = append(out[i], d)
 	}
-	slices.SortStableFunc(out, func(a, b []replay.Difference) int { return len(b) - len(a) })
+	slices.SortStableFunc(out, func(a, b []decisionlog.Difference) int { return len(b) - len(a) })
 	return out
 }
 
@@ -218,7 +217,7 @@ func find(log iter.Seq2[*jobpolicyv1.DecisionRecord, error], n int) (*jobpolicyv
 	return nil, fmt.Errorf("the log has %d records, and no record %d", count, n)
 }
 
-func (c *replayCommand) showRecord(log iter.Seq2[*jobpolicyv1.DecisionRecord, error], engine replay.Engine) error {
+func (c *replayCommand) showRecord(log iter.Seq2[*jobpolicyv1.DecisionRecord, error], engine decisionlog.Engine) error {
 	record, err := find(log, c.show)
 	if err != nil {
 		return err
@@ -256,7 +255,7 @@ func (c *replayCommand) printCase(log iter.Seq2[*jobpolicyv1.DecisionRecord, err
 	if err != nil {
 		return err
 	}
-	request, response := exchanged(record)
+	request, response := decisionlog.Exchanged(record)
 	one := conformance.Case{}
 	if response != nil {
 		one.Response, err = protojson.Marshal(conformance.Comparable(response))
@@ -275,20 +274,6 @@ func (c *replayCommand) printCase(log iter.Seq2[*jobpolicyv1.DecisionRecord, err
 	}
 	_, err = fmt.Fprintf(c.Out, "%s\n", line)
 	return err
-}
-
-// exchanged are the request of a record and its response, nil if the call failed.
-func exchanged(record *jobpolicyv1.DecisionRecord) (request, response proto.Message) {
-	switch job, cron := record.GetJob(), record.GetCronJob(); {
-	case job.GetResponse() != nil:
-		return job.GetRequest(), job.GetResponse()
-	case cron.GetResponse() != nil:
-		return cron.GetRequest(), cron.GetResponse()
-	case cron != nil:
-		return cron.GetRequest(), nil
-	default:
-		return job.GetRequest(), nil
-	}
 }
 
 // refused is the refusal of an invalid request. It is nil if the call failed for another

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"jobpolicy.dev/services/internal/cli"
-	"jobpolicy.dev/services/internal/page"
+	"jobpolicy.dev/services/internal/views"
 )
 
 // kubectl stands for the real one: it answers for the Lease, forwards nothing, and writes
@@ -43,7 +43,7 @@ func runUI(t *testing.T, holder string, args ...string) (code int, out, calls st
 
 func TestUIForwardsToTheLeader(t *testing.T) {
 	code, out, calls := runUI(t, "jobpolicy-executor-abc_1234", "--context=there", "--executor-namespace=batch-system", "--port=8000")
-	if want := "http://127.0.0.1:43210" + page.Path + " (pod jobpolicy-executor-abc; Ctrl-C ends it)\n"; code != cli.ExitOK || out != want {
+	if want := "http://127.0.0.1:43210" + views.PagePath + " (pod jobpolicy-executor-abc; Ctrl-C ends it)\n"; code != cli.ExitOK || out != want {
 		t.Errorf("exit code %d, output %q, want %q", code, out, want)
 	}
 	want := `get lease jobpolicy-executor --output=jsonpath={.spec.holderIdentity} --namespace=batch-system --context=there
@@ -88,7 +88,7 @@ func TestUISaysWhatIsWrong(t *testing.T) {
 }
 
 func TestUIOpensWhereThePageIs(t *testing.T) {
-	if pagePath != page.Path {
-		t.Errorf("the plugin opens %s, the executor serves %s", pagePath, page.Path)
+	if pagePath != views.PagePath {
+		t.Errorf("the plugin opens %s, the executor serves %s", pagePath, views.PagePath)
 	}
 }

@@ -22,7 +22,7 @@ import (
 	"jobpolicy.dev/proto/conformance"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	jobpolicyv1grpc "jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
-	"jobpolicy.dev/services/internal/clip"
+	"jobpolicy.dev/services/internal/bounded"
 	"jobpolicy.dev/services/internal/instrumented"
 	"jobpolicy.dev/services/internal/probes"
 	"jobpolicy.dev/services/internal/refusal"
@@ -189,7 +189,7 @@ func newPools(cfg Config) *pools {
 // unknownMethod answers calls of methods that are not served.
 func unknownMethod(_ any, stream grpc.ServerStream) error {
 	name, _ := grpc.MethodFromServerStream(stream)
-	name = clip.Text(name, maxShownBytes)
+	name = bounded.Text(name, maxShownBytes)
 	if strings.HasPrefix(name, "/jobpolicy.") && !strings.HasPrefix(name, "/"+contractVersion+".") {
 		return refusal.Refusal{
 			Code: codes.Unimplemented, Reason: jobpolicyv1.ErrorReason_ERROR_REASON_UNKNOWN_VERSION,

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 	"google.golang.org/grpc/stats"
 
-	"jobpolicy.dev/services/internal/tracecontext"
+	"jobpolicy.dev/services/internal/telemetry"
 )
 
 // spansPerSecond is how many spans may be started for one caller in a second, after as
@@ -22,7 +22,7 @@ const spansPerSecond = 1000
 func tracing(p trace.TracerProvider) stats.Handler {
 	return otelgrpc.NewServerHandler(
 		otelgrpc.WithTracerProvider(p),
-		otelgrpc.WithPropagators(tracecontext.Propagator()),
+		otelgrpc.WithPropagators(telemetry.Propagator()),
 		// Callers ask for the server's information whenever their readiness is checked.
 		otelgrpc.WithFilter(filters.All(filters.ServiceName(ServiceName), filters.Not(filters.MethodName("GetServerInfo")))),
 	)

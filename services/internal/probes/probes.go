@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"jobpolicy.dev/services/internal/limitedlog"
+	"jobpolicy.dev/services/internal/bounded"
 )
 
 const (
@@ -43,6 +43,22 @@ type Check struct {
 	Idle func() (why string, idle bool)
 	// Note returns further information on a check that passes. nil: there is none.
 	Note func() string
+}
+
+// Look runs the check and says in words what it found. unneeded says that it does not apply.
+func (c Check) Look(ctx context.Context) (text string, unneeded bool, err error) {
+	if c.Idle != nil {
+		if why, idle := c.Idle(); idle {
+			return "not needed: " + why, true, nil
+		}
+	}
+	if err := c.Run(ctx); err != nil {
+		return err.Error(), false, err
+	}
+	if c.Note != nil {
+		return "ok, " + c.Note(), false, nil
+	}
+	return "ok", false, nil
 }
 
 // Config configures a Server.
@@ -73,7 +89,7 @@ type Server struct {
 func New(cfg Config) *Server {
 	s := &Server{checks: cfg.Ready, alive: cfg.Alive}
 	// Each client that goes away before its answer is complete causes an error.
-	failed := slog.NewLogLogger(limitedlog.New(cfg.Logger).Handler(), slog.LevelWarn)
+	failed := slog.NewLogLogger(bounded.Log(cfg.Logger).Handler(), slog.LevelWarn)
 	mux := http.NewServeMux()
 	mux.Handle("GET /healthz", readInTime(http.HandlerFunc(s.healthz)))
 	mux.Handle("GET /readyz", readInTime(http.HandlerFunc(s.readyz)))
@@ -142,29 +158,22 @@ var errDraining = errors.New("draining")
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	var body strings.Builder
 	code := http.StatusOK
-	report := func(name, note string, err error) {
-		if err == nil {
-			fmt.Fprintf(&body, "[+] %s: ok%s\n", name, note)
-			return
-		}
+	missing := func(name string, err error) {
 		code = http.StatusServiceUnavailable
 		fmt.Fprintf(&body, "[-] %s: %v\n", name, err)
 	}
 	if s.draining.Load() {
-		report("shutdown", "", errDraining)
+		missing("shutdown", errDraining)
 	}
 	for _, c := range s.checks {
-		if c.Idle != nil {
-			if why, idle := c.Idle(); idle {
-				fmt.Fprintf(&body, "[.] %s: not needed: %s\n", c.Name, why)
-				continue
-			}
+		switch text, unneeded, err := c.Look(r.Context()); {
+		case err != nil:
+			missing(c.Name, err)
+		case unneeded:
+			fmt.Fprintf(&body, "[.] %s: %s\n", c.Name, text)
+		default:
+			fmt.Fprintf(&body, "[+] %s: %s\n", c.Name, text)
 		}
-		note := ""
-		if c.Note != nil {
-			note = ", " + c.Note()
-		}
-		report(c.Name, note, c.Run(r.Context()))
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(code)

@@ -16,8 +16,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"jobpolicy.dev/services/internal/buildinfo"
-	"jobpolicy.dev/services/internal/flaggroup"
-	"jobpolicy.dev/services/internal/telemetry"
 )
 
 // Exit codes.
@@ -31,7 +29,7 @@ const (
 // Options are the command line of a program.
 type Options interface {
 	// AddFlags defines the flags, in groups.
-	AddFlags(*flaggroup.Set)
+	AddFlags(*Set)
 	// Validate reports everything that is wrong, by flag.
 	Validate() error
 }
@@ -61,14 +59,14 @@ func (p *Program) Main() {
 
 // Start runs the program and returns its exit code.
 func (p *Program) Start(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	flags := flaggroup.New(p.Name, p.Summary)
+	flags := New(p.Name, p.Summary)
 	p.Options.AddFlags(flags)
-	var logging telemetry.LogOptions
+	var logging LogOptions
 	logging.AddFlags(flags.Group("Logging"))
 	version := addVersion(flags.Group("Other"))
 
 	err := flags.Parse(args)
-	if errors.Is(err, flaggroup.ErrHelp) {
+	if errors.Is(err, ErrHelp) {
 		_ = flags.Usage(stdout) // there is nowhere to report an error
 		return ExitOK
 	}

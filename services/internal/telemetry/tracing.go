@@ -13,14 +13,14 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
+	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
-	"jobpolicy.dev/services/internal/limitedlog"
-	"jobpolicy.dev/services/internal/tracecontext"
+	"jobpolicy.dev/services/internal/bounded"
 )
 
 // Environment variables that this package reads. The SDK and the exporters read the
@@ -86,7 +86,12 @@ func StartTracing(ctx context.Context, s Service, log *slog.Logger) (*Tracing, e
 // use W3C trace context and baggage.
 func (t *Tracing) SetGlobal() {
 	otel.SetTracerProvider(t.Provider)
-	otel.SetTextMapPropagator(tracecontext.Propagator())
+	otel.SetTextMapPropagator(Propagator())
+}
+
+// Propagator carries W3C trace context and baggage.
+func Propagator() propagation.TextMapPropagator {
+	return propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
 }
 
 // Shutdown sends the remaining spans, until the context ends.
@@ -183,7 +188,7 @@ const errorPeriod = 10 * time.Minute
 // reportErrors logs the errors that the SDK cannot return to a caller. If a collector is
 // down, one comes every few seconds, often with another text.
 func reportErrors(log *slog.Logger) {
-	limited := limitedlog.Every(errorPeriod, log)
+	limited := bounded.LogEvery(errorPeriod, log)
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		limited.Warn("telemetry cannot be exported", "error", err)
 	}))

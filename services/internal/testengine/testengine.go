@@ -50,8 +50,7 @@ type Engine struct {
 // Start starts an Engine.
 func Start(t testing.TB, cfg Config) *Engine {
 	t.Helper()
-	setDefaults(&cfg)
-	spans := policyserver.LimitSpans(cfg.TracerProvider)
+	spans := policyserver.LimitSpans(cmp.Or[trace.TracerProvider](cfg.TracerProvider, noop.NewTracerProvider()))
 	e := &Engine{Registry: prometheus.NewRegistry(), Log: &testenv.Log{}}
 	decider, err := instrumented.New(instrumented.Config{
 		TracerProvider: spans, Registerer: e.Registry, Logger: e.Log.Logger(), Decide: cfg.Decide, DecideCron: cfg.DecideCron,
@@ -61,12 +60,12 @@ func Start(t testing.TB, cfg Config) *Engine {
 	}
 	e.Server, err = policyserver.New(policyserver.Config{
 		Engine:                  decider,
-		Credentials:             cfg.Credentials,
+		Credentials:             cmp.Or(cfg.Credentials, insecure.NewCredentials()),
 		TracerProvider:          spans,
 		Registerer:              e.Registry,
 		Logger:                  e.Log.Logger(),
 		Version:                 "v0-test",
-		MaxConcurrentCalls:      cfg.MaxConcurrentCalls,
+		MaxConcurrentCalls:      cmp.Or(cfg.MaxConcurrentCalls, 8),
 		MaxOpenCalls:            1000,
 		MaxConnectionsPerCaller: cmp.Or(cfg.MaxConnectionsPerCaller, 100),
 		MaxConnections:          cmp.Or(cfg.MaxConnections, 1000),
@@ -79,7 +78,7 @@ func Start(t testing.TB, cfg Config) *Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lis, err := net.Listen("tcp", cfg.Address)
+	lis, err := net.Listen("tcp", cmp.Or(cfg.Address, "127.0.0.1:0"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,21 +86,6 @@ func Start(t testing.TB, cfg Config) *Engine {
 	go func() { _ = e.Serve(lis) }()
 	t.Cleanup(func() { e.Shutdown(0) })
 	return e
-}
-
-func setDefaults(cfg *Config) {
-	if cfg.Address == "" {
-		cfg.Address = "127.0.0.1:0"
-	}
-	if cfg.Credentials == nil {
-		cfg.Credentials = insecure.NewCredentials()
-	}
-	if cfg.TracerProvider == nil {
-		cfg.TracerProvider = noop.NewTracerProvider()
-	}
-	if cfg.MaxConcurrentCalls == 0 {
-		cfg.MaxConcurrentCalls = 8
-	}
 }
 
 // Dial returns a plaintext connection, closed at the end of the test. It allows larger

@@ -6,7 +6,7 @@ import (
 )
 
 // waitTimeout ends waits that would never end. Tests expect much less.
-const waitTimeout = 20 * time.Second
+const waitTimeout = 30 * time.Second
 
 // Eventually waits until check returns nil, and fails the test if it never does.
 func Eventually(t testing.TB, check func() error) {

@@ -1,5 +1,5 @@
-// Package testenv has helpers for the tests of several packages: certificates, a valid
-// snapshot, a collector of traces.
+// Package testenv has what the tests of several packages need: certificates, valid snapshots,
+// a collector of traces, a small API server, and programs as separate processes.
 package testenv
 
 import (

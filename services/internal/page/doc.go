@@ -1,8 +1,0 @@
-// Package page serves what the executor knows as a page for people: the Jobs with their
-// state, the life of one Job, the CronJobs as a calendar, and the health of engine and
-// queues. The page shows no pod template and no annotation, and it changes nothing.
-//
-// The data come from the executor's caches. While pages are open, one snapshot a second is
-// made for all of them, and each page gets the changes since its last one as a server-sent
-// event. While no page is open, there are no snapshots and nothing is kept.
-package page

@@ -1,0 +1,105 @@
+package views
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/protobuf/proto"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/executor/writes"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/internal/testenv"
+)
+
+type counted []executor.Observation
+
+func (j *counted) EachJob(f func(executor.Observation)) {
+	for _, o := range *j {
+		f(o)
+	}
+}
+
+func job(t *testing.T, uid byte, waits ...jobpolicyv1.WaitReason) executor.Observation {
+	t.Helper()
+	id, err := wire.UIDString(testenv.UID(uid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &jobpolicyv1.Explanation{}
+	for _, reason := range waits {
+		e.Waits = append(e.Waits, &jobpolicyv1.Wait{Reason: reason})
+	}
+	text, err := proto.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return executor.Observation{
+		Job: &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: id, Name: string(id)}}, Decision: &state.Decision{Explanation: text},
+	}
+}
+
+// expect compares gauges, by name and reason.
+func expect(t *testing.T, r prometheus.Gatherer, want map[string]float64) {
+	t.Helper()
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			name := strings.TrimPrefix(f.GetName(), "jobpolicy_")
+			for _, label := range m.GetLabel() {
+				name += " " + label.GetValue()
+			}
+			got[name] = m.GetGauge().GetValue()
+		}
+	}
+	for name, value := range want {
+		if n, ok := got[name]; !ok || n != value {
+			t.Errorf("%s = %v, want %v; there are %v", name, n, value, got)
+		}
+	}
+}
+
+func TestJobsAreCountedByWhatTheyWaitFor(t *testing.T) {
+	done := job(t, 1, jobpolicyv1.WaitReason_WAIT_REASON_FINALIZERS)
+	done.Job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+	backoff, remaining := jobpolicyv1.WaitReason_WAIT_REASON_POD_FAILURE_BACKOFF, jobpolicyv1.WaitReason_WAIT_REASON_PODS_REMAINING
+	refused, hindered := job(t, 4), job(t, 5)
+	refused.Refusals = []writes.Refusal{{Kind: writes.CreatePod, Why: "exceeded quota"}, {Kind: writes.ReleasePod, Why: "a policy"}}
+	hindered.Hindered = tracker.Hindered{Pods: 2, Reason: "Unschedulable"}
+	undecided := job(t, 6)
+	undecided.Decision = nil
+	all := &counted{done, job(t, 2, backoff), job(t, 3, backoff, backoff, remaining), refused, hindered, undecided}
+	registry := prometheus.NewRegistry()
+	if err := RegisterJobMetrics(registry, all); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, registry, map[string]float64{
+		"managed_jobs":                     5,
+		"waiting_jobs pod_failure_backoff": 2, "waiting_jobs pods_remaining": 1,
+		"waiting_jobs pods_refused": 1, "waiting_jobs writes_refused": 1, "waiting_jobs pods_hindered": 1,
+		"waiting_jobs finalizers": 0, "rejected_jobs INVALID_REQUEST": 0,
+	})
+}
+
+func TestRejectedJobsAreCountedByReason(t *testing.T) {
+	invalid, other, unsupported := job(t, 1), job(t, 2), job(t, 3)
+	invalid.Rejected, other.Rejected, unsupported.Rejected = "INVALID_REQUEST", "INVALID_REQUEST", "UNSUPPORTED_FIELD"
+	registry := prometheus.NewRegistry()
+	if err := RegisterJobMetrics(registry, &counted{invalid, other, unsupported, job(t, 4)}); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, registry, map[string]float64{
+		"rejected_jobs INVALID_REQUEST": 2, "rejected_jobs UNSUPPORTED_FIELD": 1, "rejected_jobs UNKNOWN_METHOD": 0,
+	})
+}
