@@ -111,6 +111,13 @@ func (f *fleet) bury(p *process) {
 // build makes an executor as its program does.
 func (f *fleet) build(p *process) (func(context.Context) error, error) {
 	settings := f.w.plan.executor
+	if settings.podjob {
+		made, err := f.podjobs(p)
+		if err != nil {
+			return nil, err
+		}
+		return f.beginning(p, made.run), nil
+	}
 	log := slog.New(&logHandler{w: f.w, by: p.name})
 	if !settings.elected() {
 		_, run, err := f.controllers(p, p.link, log)
@@ -172,10 +179,7 @@ func (f *fleet) controllers(p *process, transport http.RoundTripper, log *slog.L
 	}
 	jobs, err := executor.New(executor.Config{
 		Config: shared, Decider: d, FieldManager: manager, StandDown: settings.standDown,
-		Settings: &jobpolicyv1.Settings{
-			MaxPodChanges: int32(settings.maxChanges), MaxUncountedPods: int32(settings.maxUncounted),
-			KeepStartTimeOnSuspend: settings.keepStartTime,
-		},
+		Settings: settings.asked(),
 		Writes: limit.Config{Total: settings.maxWrites},
 		Rows:   executor.RowLimits{Max: settings.maxRows, Least: settings.leastRows}, MissedReconcilesReportOnly: true, MaxUnseenPods: settings.maxUnseen,
 	})
@@ -190,16 +194,30 @@ func (f *fleet) controllers(p *process, transport http.RoundTripper, log *slog.L
 	if err != nil {
 		return nil, nil, err
 	}
-	return jobs, func(ctx context.Context) error {
-		if ctx.Err() == nil {
-			f.w.judge.began(p.name, time.Now())
-		}
+	return jobs, f.beginning(p, func(ctx context.Context) error {
 		group, running := errgroup.WithContext(ctx)
 		for _, run := range []func(context.Context) error{jobs.Run, crons.Run, finished.Run} {
 			group.Go(func() error { return run(running) })
 		}
 		return group.Wait()
-	}, nil
+	}), nil
+}
+
+// beginning tells the judge that a process begins to read the cluster, and runs it.
+func (f *fleet) beginning(p *process, run func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if ctx.Err() == nil {
+			f.w.judge.began(p.name, time.Now())
+		}
+		return run(ctx)
+	}
+}
+
+// asked are the settings of each question about a Job.
+func (e executorPlan) asked() *jobpolicyv1.Settings {
+	return &jobpolicyv1.Settings{
+		MaxPodChanges: int32(e.maxChanges), MaxUncountedPods: int32(e.maxUncounted), KeepStartTimeOnSuspend: e.keepStartTime,
+	}
 }
 
 // kill cuts an executor off from everything, at once and for ever.
