@@ -166,7 +166,7 @@ func TestOnlyARequestThatIsTooLargeIsCut(t *testing.T) {
 		for i := range req.UnaccountedPods {
 			req.UnaccountedPods[i] = &jobpolicyv1.UnaccountedPod{}
 		}
-		if _, err := e.decider.ask(t.Context(), s, snapshot{job: testJob(), req: req}); !errors.Is(err, controller.ErrEngine) {
+		if _, err := e.decider.ask(t.Context(), s, snapshot{job: testJob(), req: req}, toApply); !errors.Is(err, controller.ErrEngine) {
 			t.Errorf("ask() = %v, want %v", err, controller.ErrEngine)
 		}
 		return s

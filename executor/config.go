@@ -2,7 +2,6 @@ package executor
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"time"
 
@@ -25,19 +24,14 @@ const (
 	DefaultLoneJobWrites = 48
 )
 
-// Decider decides what becomes of a Job. DecideJob must be safe for concurrent use, and must
-// return when ctx ends. Errors carry a gRPC status code (see status.Code); the contract says
-// what a caller must do for each code.
-type Decider interface {
-	DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
-}
+// Decider is the policy engine.
+type Decider = controller.Decider
 
-// Config is what an Executor is made of. Client and Decider are required. The default of
+// Config is what an Executor is made of. Decider and Client are required. The default of
 // ManagedBy is the constant ManagedBy. Workers is how many Jobs are read and decided on at
 // the same time. The zero value of every other field stands for its default.
 type Config struct {
 	controller.Config
-	Decider Decider
 
 	// Writes bounds how many API writes are in flight at the same time. A Job gets fewer than
 	// Writes.PerJob while its writes slow the API server down. Defaults: Total 64, PerJob
@@ -47,8 +41,7 @@ type Config struct {
 	// Settings are sent to the engine with every request. With pod_groups, the executor creates
 	// Workloads and PodGroups for Jobs. The API server must then serve scheduling.k8s.io/v1beta1;
 	// see APIServer.
-	// atomic_release must not be set, because the executor releases pods one by one. Default:
-	// the engine's defaults.
+	// Default: the engine's defaults.
 	Settings *jobpolicyv1.Settings
 	// APIServer tells whether the API server serves gangs. While it does not, no pod of a gang is
 	// created, and everything else goes on. nil: it does, and the caches wait until it does.
@@ -76,6 +69,9 @@ type Config struct {
 	// MissedReconcilesReportOnly: a Job whose reconcile was missed is counted and logged, but not
 	// enqueued. Such a Job is idle although there is something to do.
 	MissedReconcilesReportOnly bool
+	// CronJobs and FinishedJobs are the controllers to run besides that of Jobs. nil: it does not run.
+	CronJobs     *CronJobs
+	FinishedJobs *FinishedJobs
 	// Shadow collects the differences between the engine's decisions and what the built-in
 	// controller does with its Jobs. If it is set, the Executor only compares: it writes
 	// nothing, and ManagedBy, ReplaceBuiltin and Settings.PodGroups have no effect.
@@ -102,14 +98,10 @@ var ErrConfig = controller.ErrConfig
 func (c *Config) validate() error {
 	c.ManagedBy = cmp.Or(c.ManagedBy, ManagedBy)
 	switch {
-	case c.Decider == nil:
-		return fmt.Errorf("no Decider: %w", ErrConfig)
 	case c.Writes.Total < 0 || c.Writes.PerJob < 0 || c.Writes.Alone < 0:
 		return fmt.Errorf("negative Writes.Total, Writes.PerJob or Writes.Alone, want 0 or more: %w", ErrConfig)
 	case c.Settings.GetMaxPodChanges() < 0 || c.Settings.GetMaxUncountedPods() < 0:
 		return fmt.Errorf("negative Settings.MaxPodChanges or Settings.MaxUncountedPods, want 0 or more: %w", ErrConfig)
-	case c.Settings.GetAtomicRelease():
-		return fmt.Errorf("Settings.AtomicRelease is set, want it unset: pods are released one by one: %w", ErrConfig)
 	case c.Rows.Max < 0 || c.Rows.Least < 0:
 		return fmt.Errorf("negative Rows.Max or Rows.Least, want 0 or more: %w", ErrConfig)
 	case c.MaxUnseenPods < 0:

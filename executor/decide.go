@@ -41,32 +41,23 @@ func (d *decider) slot(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// decide asks about a Job. errStale: something has to be read or adopted before the Job is
-// decided on.
-func (d *decider) decide(ctx context.Context, s *state.Job) (snapshot, *jobpolicyv1.DecideJobResponse, error) {
-	return d.complete(ctx, s, func(snap snapshot) (*jobpolicyv1.DecideJobResponse, error) {
-		if s.Version.MustRefresh() {
-			return nil, errStale
-		}
-		return d.ask(ctx, s, snap)
-	})
-}
+// A purpose is what a decision is asked for.
+type purpose int
 
-// try decides on a Job without consequences: no metric, no event, no limit changes.
-func (d *decider) try(ctx context.Context, s *state.Job) (snapshot, *jobpolicyv1.DecideJobResponse, error) {
-	return d.complete(ctx, s, func(snap snapshot) (*jobpolicyv1.DecideJobResponse, error) {
-		decision, err := controller.Try(ctx, d.base, d.cfg.Decider.DecideJob, snap.req)
-		if err != nil {
-			return nil, err
-		}
-		return decision, d.check(decision)
-	})
-}
+const (
+	// toApply: something may have to be read or adopted before the Job is decided on (errStale).
+	toApply purpose = iota
+	// toCompare: nobody carries the decision out (shadow mode).
+	toCompare
+	// toCheck: nobody carries the decision out, and asking for it has no consequences: no metric, no
+	// event, no limit changes.
+	toCheck
+)
 
-// complete makes a request and asks. If the engine wants rows of active pods, complete makes a
+// decide makes a request and asks. If the engine wants rows of active pods, decide makes a
 // second request with them and asks once more. It returns the decision and the snapshot that
 // the decision is about.
-func (d *decider) complete(ctx context.Context, s *state.Job, ask func(snapshot) (*jobpolicyv1.DecideJobResponse, error)) (snap snapshot, decision *jobpolicyv1.DecideJobResponse, err error) {
+func (d *decider) decide(ctx context.Context, s *state.Job, p purpose) (snap snapshot, decision *jobpolicyv1.DecideJobResponse, err error) {
 	release, err := d.slot(ctx)
 	if err != nil {
 		return snapshot{}, nil, err
@@ -76,7 +67,7 @@ func (d *decider) complete(ctx context.Context, s *state.Job, ask func(snapshot)
 		if snap, err = d.snapshot(s, activePods); err != nil {
 			return nil, err
 		}
-		return ask(snap)
+		return d.ask(ctx, s, snap, p)
 	})
 	if errors.Is(err, answer.ErrIncomplete) {
 		err = fmt.Errorf("%w: %w", err, controller.ErrBadAnswer)
@@ -85,24 +76,40 @@ func (d *decider) complete(ctx context.Context, s *state.Job, ask func(snapshot)
 }
 
 // ask asks the engine and checks what it answers.
-func (d *decider) ask(ctx context.Context, s *state.Job, snap snapshot) (*jobpolicyv1.DecideJobResponse, error) {
+func (d *decider) ask(ctx context.Context, s *state.Job, snap snapshot, p purpose) (decision *jobpolicyv1.DecideJobResponse, err error) {
 	started := time.Now()
-	decision, err := controller.Ask(ctx, d.base, d.cfg.Decider.DecideJob, snap.req)
+	switch {
+	case p == toCheck:
+		decision, err = controller.Try(ctx, d.base, d.base.Decider.DecideJob, snap.req)
+	case p == toApply && s.Version.MustRefresh():
+		return nil, errStale
+	default:
+		if decision, err = controller.Ask(ctx, d.base, d.base.Decider.DecideJob, snap.req); err != nil {
+			d.askFailed(s, snap, err)
+			break
+		}
+		s.Rows.Accepted(len(snap.req.GetUnaccountedPods()), d.cfg.rowLimit(snap.job))
+	}
+	if err == nil {
+		err = d.check(decision)
+	}
 	if err != nil {
-		d.askFailed(s, snap, err)
 		return nil, err
 	}
-	s.Rows.Accepted(len(snap.req.GetUnaccountedPods()), d.cfg.rowLimit(snap.job))
-	if err := d.check(decision); err != nil {
-		return nil, err
+	if p != toCheck {
+		d.decided(ctx, snap, decision, time.Since(started))
 	}
+	return decision, nil
+}
+
+// decided counts and logs a decision.
+func (d *decider) decided(ctx context.Context, snap snapshot, decision *jobpolicyv1.DecideJobResponse, took time.Duration) {
 	label := dispositionLabel(decision.GetDisposition())
-	metrics.Observe(ctx, d.metrics.duration.WithLabelValues(label), time.Since(started).Seconds())
+	metrics.Observe(ctx, d.metrics.duration.WithLabelValues(label), took.Seconds())
 	d.metrics.decisions.WithLabelValues(label, cmp.Or(decision.GetVerdict().GetRule().Name(), "none")).Inc()
 	d.base.Logger.LogAttrs(ctx, slog.LevelDebug, "decided",
 		slog.String("namespace", snap.job.Namespace), slog.String("job", snap.job.Name), slog.String("uid", string(snap.job.UID)),
 		slog.String("disposition", label), slog.String("summary", decision.GetExplanation().GetSummary()))
-	return decision, nil
 }
 
 // askFailed handles errors that concern this Job alone: the engine rejects the Job, or its
@@ -110,7 +117,7 @@ func (d *decider) ask(ctx context.Context, s *state.Job, snap snapshot) (*jobpol
 func (d *decider) askFailed(s *state.Job, snap snapshot, err error) {
 	switch {
 	case errors.Is(err, controller.ErrRejected):
-		if s.Decisions.Rejected(snap.job.Generation) {
+		if s.Decisions.Rejected(snap.job.Generation, jobpolicyv1grpc.ReasonName(jobpolicyv1grpc.ReasonOf(err))) {
 			d.base.Recorder.Event(snap.job, corev1.EventTypeWarning, controller.EventPolicyRejected, controller.Rejection(err))
 		}
 	case status.Code(err) == codes.ResourceExhausted && tooLarge(err):

@@ -31,7 +31,10 @@ var (
 // bookkeeper is a Decider that does one step of the ledger in each decision: it records
 // and releases failed pods, and counts those whose release is confirmed. It releases the
 // pods of a Job that is being deleted.
-type bookkeeper struct{ onFirst func() }
+type bookkeeper struct {
+	Decider
+	onFirst func()
+}
 
 func (b *bookkeeper) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 	b.onFirst()

@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -11,6 +10,7 @@ import (
 
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/cronjob"
 	"jobpolicy.dev/executor/events"
 	"jobpolicy.dev/executor/gang"
 	"jobpolicy.dev/executor/informer"
@@ -21,7 +21,6 @@ import (
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/telemetry"
-	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -42,6 +41,9 @@ type Executor struct {
 	reconciler *reconciler // nil in shadow mode.
 	queue      jobQueue
 	watcher    *watcher
+
+	parts []part              // The controller of Jobs, and those of CronJobs and of finished Jobs.
+	crons *cronjob.Controller // nil without Config.CronJobs.
 }
 
 // New checks the configuration (ErrConfig) and registers the metrics. Nothing runs before
@@ -50,7 +52,8 @@ func New(cfg Config) (*Executor, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	base, err := controller.New(cfg.Config, controller.Identity{
+	shared := cfg.Config
+	base, err := controller.New(shared, controller.Identity{
 		Component: eventComponent, Scope: telemetry.TracerName, EventLimits: events.LimitByReason(),
 	})
 	if err != nil {
@@ -92,7 +95,13 @@ func New(cfg Config) (*Executor, error) {
 		return nil, err
 	}
 	e.build(&cfg, own, client, pods, comparer)
-	return e, cmp.Or(e.watchWorkloads(), e.addCaches())
+	if err := e.watchWorkloads(); err != nil {
+		return nil, err
+	}
+	if err := e.addCaches(); err != nil {
+		return nil, err
+	}
+	return e, e.addParts(&cfg, shared)
 }
 
 func (e *Executor) newJobInformer(cfg *Config) error {
@@ -185,25 +194,5 @@ func (e *Executor) trim(obj any) (any, error) {
 	return obj, nil
 }
 
-// Ready is nil once the caches are filled, and controller.ErrNotReady before that.
-func (e *Executor) Ready() error { return e.base.Ready() }
-
 // SecondController says in one line whether another controller works on managed Jobs.
 func (e *Executor) SecondController() string { return e.second.Note() }
-
-// Run manages Jobs until ctx ends; see controller.Controller.Run.
-func (e *Executor) Run(ctx context.Context) error { return e.base.Run(ctx) }
-
-// Refusals are the refused writes for a Job; nil if the Job is not known. The controller that deletes
-// finished Jobs adds its own.
-func (e *Executor) Refusals(job *batchv1.Job) *writes.Refusals {
-	s, ok := e.jobs.Find(state.KeyOf(job))
-	if !ok {
-		return nil
-	}
-	return &s.Refusals
-}
-
-// Jobs is the informer of Jobs. Run runs it. Others may add handlers and indexes before
-// that. They must not change the objects that they get from it.
-func (e *Executor) Jobs() *informer.Set { return e.informer }

@@ -337,9 +337,22 @@ func TestAJobThatTheEngineNeverAnswersAboutBacksOff(t *testing.T) {
 func TestARejectedJobIsToldOnce(t *testing.T) {
 	s := newServer(testJob())
 	reject := failing(codes.InvalidArgument, "spec.parallelism: too odd")
-	decider := &script{Answers: []reply{reject, reject, reject}}
-	start(t, testConfig(s, decider))
+	fixed := make(chan struct{})
+	decider := &script{Answers: []reply{reject, reject, reject}, Otherwise: func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+		<-fixed
+		return settled(req, 0), nil
+	}}
+	e := start(t, testConfig(s, decider))
 	decider.Await(t, 4)
+	rejected := func() (why string) {
+		e.EachJob(func(o Observation) { why = o.Rejected })
+		return why
+	}
+	if why := rejected(); why != "UNSPECIFIED" {
+		t.Errorf("it is said to be rejected because of %q, want UNSPECIFIED", why)
+	}
+	close(fixed)
+	eventually(t, "a decision", func() bool { return rejected() == "" })
 	ev := s.AwaitEvent(t, controller.EventPolicyRejected)
 	if all := s.Events(t); len(all) != 1 || ev.Count > 1 || ev.Source.Component != "job-controller" || !strings.Contains(ev.Message, "too odd") {
 		t.Errorf("events %v, the first one %+v", all, ev)

@@ -15,7 +15,7 @@ import (
 var printers = map[string]bool{
 	"describe.go describeDecision":        true,
 	"report.go remember":                  true,
-	"decide.go ask":                       true,
+	"decide.go decided":                   true,
 	"missed.go due":                       true,
 	"cronjob/state.go decided":            true,
 	"cronjob/reconcile.go explain":        true,

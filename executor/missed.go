@@ -141,7 +141,7 @@ func (l *missedReconciles) due(ctx context.Context, s *state.Job) (last time.Tim
 	if s.Version.Has(state.StaleJob | state.StalePods) {
 		return queued.Last, "the cached Job or its pods are stale"
 	}
-	snap, d, err := l.decider.try(ctx, s)
+	snap, d, err := l.decider.decide(ctx, s, toCheck)
 	switch {
 	case err != nil:
 		return queued.Last, "" // The Job will be checked again.

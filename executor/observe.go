@@ -16,6 +16,9 @@ import (
 type Observation struct {
 	Job      *batchv1.Job
 	Decision *state.Decision
+	// Rejected is the ErrorReason for which the engine makes no decision about the Job, by its name in
+	// errors (jobpolicyv1grpc.ReasonName); empty if it does.
+	Rejected string
 	// Refusals are the writes that the API server refuses, if people have been told of them.
 	Refusals []writes.Refusal
 	// Standstill says why no pods are created, if too many were created that nobody saw.
@@ -48,6 +51,6 @@ func (e *Executor) Job(uid types.UID, mostPods int) (o Observation, pods tracker
 
 func (e *Executor) observation(s *state.Job) (o Observation, ok bool) {
 	s.PruneRefusals()
-	o = Observation{s.Version.Current(), s.Decisions.Last(), s.Refusals.Standing(), e.decider.cfg.standstillOf(s), s.Tracker.Hindered()}
+	o = Observation{s.Version.Current(), s.Decisions.Last(), s.Decisions.Rejection(), s.Refusals.Standing(), e.decider.cfg.standstillOf(s), s.Tracker.Hindered()}
 	return o, o.Job != nil && e.watcher.scope.Manages(o.Job)
 }

@@ -28,7 +28,7 @@ func TestAPlannedReconcileIsOnTime(t *testing.T) {
 	server := newServer(testJob())
 	cfg := testConfig(server, nil)
 	begun := time.Time{}
-	cfg.Decider = &hangingFor{name: "busy", next: &script{Answers: []reply{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	cfg.Decider = &hangingFor{name: "busy", Decider: &script{Answers: []reply{func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		asked, begun = append(asked, 0), time.Now()
 		return &jobpolicyv1.DecideJobResponse{
 			RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED,
@@ -61,8 +61,8 @@ func TestAPlannedReconcileIsOnTime(t *testing.T) {
 
 // hangingFor does not answer about Jobs whose name begins so.
 type hangingFor struct {
+	Decider
 	name string
-	next Decider
 }
 
 func (h *hangingFor) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
@@ -70,7 +70,7 @@ func (h *hangingFor) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRe
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	return h.next.DecideJob(ctx, req)
+	return h.Decider.DecideJob(ctx, req)
 }
 
 // A status that only counts waits half a period longer than one that records finished pods,

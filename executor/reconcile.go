@@ -94,7 +94,7 @@ func (r *reconciler) reconcile(ctx context.Context, s *state.Job, calls *api.Pod
 	if err := r.claim(ctx, s, calls, job); err != nil {
 		return actionReconciling, result, fmt.Errorf("claiming pods: %w", err)
 	}
-	snap, d, err := r.decider.decide(ctx, s)
+	snap, d, err := r.decider.decide(ctx, s, toApply)
 	switch {
 	case errors.Is(err, errStale):
 		r.report.skipped(s)
@@ -117,5 +117,5 @@ func (r *reconciler) reconcile(ctx context.Context, s *state.Job, calls *api.Pod
 	if awaiting {
 		result = sooner(result, requeueIfNoEvent)
 	}
-	return syncAction(snap, d), result, err
+	return syncAction(snap.req, d), result, err
 }

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -21,7 +22,6 @@ import (
 
 	"jobpolicy.dev/executor/cronjob"
 	"jobpolicy.dev/executor/internal/fakes"
-	"jobpolicy.dev/executor/ttl"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -251,23 +251,23 @@ func (w *refusedWrite) test(t *testing.T, refuse func(object, text string) error
 	}
 	registry := prometheus.NewRegistry()
 	synctest.Test(t, func(t *testing.T) {
-		e, crons := w.start(t, server, registry)
+		e := w.start(t, server, registry)
 		pass := func(long time.Duration) { time.Sleep(long); synctest.Wait() }
 		pass(5 * time.Minute)
-		w.wantTold(t, server, e, crons, "not on Mondays", 1)
+		w.wantTold(t, server, e, "not on Mondays", 1)
 		tries := server.Tries(w.write)
 		if counted := samples(t, registry, "jobpolicy_refused_writes_total")["{write="+string(w.kind)+"}"]; counted < 5 || int(counted) > tries || tries > 15*5 {
 			t.Errorf("%d tries in 5 minutes, of which the metric counts %v; want some 10", tries, counted)
 		}
 		text.Store("nor on Sundays")
 		pass(5 * time.Minute)
-		w.wantTold(t, server, e, crons, "nor on Sundays", 2)
+		w.wantTold(t, server, e, "nor on Sundays", 2)
 		text.Store("")
 		pass(2 * time.Minute)
 		if n := server.Tries(w.write); n == tries {
 			t.Errorf("it was not tried again once it was allowed: %d tries", n)
 		}
-		if now := observed(e, crons); len(now) != 0 {
+		if now := observed(e); len(now) != 0 {
 			t.Errorf("once it is allowed, it is observed that these are refused: %v", now)
 		}
 		tries = server.Tries(w.write)
@@ -278,34 +278,46 @@ func (w *refusedWrite) test(t *testing.T, refuse func(object, text string) error
 }
 
 // start starts all controllers.
-func (w *refusedWrite) start(t *testing.T, server *server, registry *prometheus.Registry) (*Executor, *cronjob.Controller) {
-	cfg := testConfig(server, &script{Otherwise: w.job})
+func (w *refusedWrite) start(t *testing.T, server *server, registry *prometheus.Registry) *Executor {
+	decider := &deciders{jobs: &script{Otherwise: w.job}, finished: &script{Otherwise: w.ttl}, crons: &cronScript{Otherwise: w.cron}}
+	cfg := testConfig(server, decider)
 	if w.gang {
-		cfg = gangConfig(server, &script{Otherwise: w.job})
+		cfg = gangConfig(server, decider)
 	}
 	cfg.APIBackoff, cfg.MaxAPIBackoff, cfg.Registerer = time.Second, time.Minute, registry
 	cfg.ReplaceBuiltin = w.on == "Pod"
-	e := build(t, cfg)
-	shared := cfg.Config
-	shared.ManagedBy = ManagedBy
-	finished, err := ttl.New(ttl.Config{Config: shared, Decider: &script{Otherwise: w.ttl}, Jobs: e.Jobs(), Refusals: e.Refusals})
-	must(err)
-	decider := &fakes.Script[*jobpolicyv1.DecideCronJobRequest, *jobpolicyv1.DecideCronJobResponse]{Otherwise: w.cron}
-	crons, err := cronjob.New(cronjob.Config{Config: shared, Decider: decider, Jobs: e.Jobs()})
-	must(err)
-	fakes.Run(t, e.Run, finished.Run, crons.Run)
-	return e, crons
+	cfg.CronJobs, cfg.FinishedJobs = &CronJobs{}, &FinishedJobs{}
+	return start(t, cfg)
 }
 
-func observed(e *Executor, crons *cronjob.Controller) map[writes.Kind]string {
+type cronScript = fakes.Script[*jobpolicyv1.DecideCronJobRequest, *jobpolicyv1.DecideCronJobResponse]
+
+// deciders answers each controller with a script of its own.
+type deciders struct {
+	jobs, finished *script
+	crons          *cronScript
+}
+
+func (d *deciders) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	if strings.Contains(req.GetRequestId(), "-ttl-") {
+		return d.finished.DecideJob(ctx, req)
+	}
+	return d.jobs.DecideJob(ctx, req)
+}
+
+func (d *deciders) DecideCronJob(ctx context.Context, req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+	return d.crons.DecideCronJob(ctx, req)
+}
+
+func observed(e *Executor) map[writes.Kind]string {
 	all := map[writes.Kind]string{}
 	e.EachJob(func(o Observation) { maps.Copy(all, refusalsOf(o.Refusals)) })
-	crons.EachCronJob(func(o cronjob.Observation) { maps.Copy(all, refusalsOf(o.Refusals)) })
+	e.EachCronJob(func(o cronjob.Observation) { maps.Copy(all, refusalsOf(o.Refusals)) })
 	return all
 }
 
 // wantTold checks the Warning events so far, and what is observed.
-func (w *refusedWrite) wantTold(t *testing.T, server *server, e *Executor, crons *cronjob.Controller, text string, texts int) {
+func (w *refusedWrite) wantTold(t *testing.T, server *server, e *Executor, text string, texts int) {
 	t.Helper()
 	on := w.on
 	if on == "" {
@@ -333,7 +345,7 @@ func (w *refusedWrite) wantTold(t *testing.T, server *server, e *Executor, crons
 	if last == "" || told < texts || !w.kind.EveryTry() && told != texts {
 		t.Errorf("%d events %s on the %s, the last one with %q is %q; want %d", told, reason, on, text, last, texts)
 	}
-	if now := observed(e, crons); on != "Pod" && (len(now) != 1 || !strings.Contains(now[w.kind], text)) {
+	if now := observed(e); on != "Pod" && (len(now) != 1 || !strings.Contains(now[w.kind], text)) {
 		t.Errorf("observed: %v, want %s: %s", now, w.kind, text)
 	}
 }

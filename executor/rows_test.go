@@ -22,6 +22,7 @@ import (
 // narrow is a Decider that refuses a number of messages, or all above a size. It decides
 // that there is nothing to do.
 type narrow struct {
+	Decider
 	most, refusals int
 	rows           []int // Of each message that was not refused.
 	unlisted       bool  // The last one did not list all.

@@ -8,7 +8,6 @@ import (
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/wire"
-	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 // A jobComparer takes the place of the reconciler in shadow mode: it makes the same snapshots
@@ -36,9 +35,7 @@ func (c *jobComparer) compare(ctx context.Context, key state.Key) (controller.Re
 
 // answer makes a request from what is known of a Job, and says what the decision would change.
 func (c *jobComparer) answer(ctx context.Context, s *state.Job) (shadow.Answer, error) {
-	snap, d, err := c.decider.complete(ctx, s, func(snap snapshot) (*jobpolicyv1.DecideJobResponse, error) {
-		return c.decider.ask(ctx, s, snap)
-	})
+	snap, d, err := c.decider.decide(ctx, s, toCompare)
 	if err != nil {
 		return shadow.Answer{}, err
 	}

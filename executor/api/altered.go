@@ -13,9 +13,12 @@ import (
 	"jobpolicy.dev/executor/wire"
 )
 
-// indexAnnotations are the annotations of podcache.Indexing.
-var indexAnnotations = []string{
-	batchv1.JobCompletionIndexAnnotation, batchv1.JobIndexFailureCountAnnotation, batchv1.JobIndexIgnoredFailureCountAnnotation,
+// GroupAnnotation names the group that a pod was created for, if no Job controls the pod.
+const GroupAnnotation = "jobpolicy.dev/group"
+
+// countedBy are the annotations that say how a pod counts: those of podcache.Indexing, and the group.
+var countedBy = []string{
+	batchv1.JobCompletionIndexAnnotation, batchv1.JobIndexFailureCountAnnotation, batchv1.JobIndexIgnoredFailureCountAnnotation, GroupAnnotation,
 }
 
 // AlteredError says that a new object was stored in another form than it was sent: admission (a
@@ -51,11 +54,11 @@ func (e *AlteredError) orNil() error {
 	return e
 }
 
-// AlteredPod compares a pod that was created with what was sent. It returns an AlteredError if the
-// stored pod would not count for its Job as the pod that was sent: if its controller, its completion
-// index, its counts of failures or its tracking finalizer is another one, or if the Job's selector
-// does not match it any more.
-func AlteredPod(sent, stored *corev1.Pod, selector *metav1.LabelSelector) error {
+// alteredPod compares a pod that was created with what was sent. It returns an AlteredError if the
+// stored pod would not count for its Job as the pod that was sent: if its controller, its group, its
+// completion index, its counts of failures or its tracking finalizer is another one, or if the Job's
+// selector does not match it any more.
+func alteredPod(sent, stored *corev1.Pod, selector *metav1.LabelSelector) error {
 	const kind = "pod"
 	e := alteredOwner(kind, sent, stored)
 	if s, err := metav1.LabelSelectorAsSelector(selector); err == nil && s.Matches(labels.Set(sent.Labels)) {
@@ -66,7 +69,7 @@ func AlteredPod(sent, stored *corev1.Pod, selector *metav1.LabelSelector) error 
 			}
 		}
 	}
-	for _, name := range indexAnnotations {
+	for _, name := range countedBy {
 		if was, found := sent.Annotations[name]; found && was != stored.Annotations[name] {
 			e = e.add(kind, "annotations", "[%s] %s", name, became(sent.Annotations, stored.Annotations, name))
 		}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
 
 	"jobpolicy.dev/executor/telemetry"
@@ -25,7 +26,9 @@ const timeout = 60 * time.Second
 
 // Client makes the calls. controller.Controller has one.
 type Client struct {
+	// Kubernetes makes the calls about all objects but pods and namespaces; Core makes those.
 	Kubernetes kubernetes.Interface
+	Core       typedcorev1.CoreV1Interface
 	Tracer     telemetry.Tracer
 	// Refused counts the writes that the API server refuses, by kind, and Recorder takes the events
 	// about those that stay refused. Now tells wall time. With a nil Refused nobody is told.
@@ -69,7 +72,7 @@ func (c *Client) written(s Subject, k writes.Kind, name, object string, err erro
 // confirmTerminating is nil if the namespace is being deleted, or is gone. The API
 // server that refused a pod may have meant an earlier namespace of that name.
 func (c *Client) confirmTerminating(ctx context.Context, name string) error {
-	namespace, err := c.Kubernetes.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+	namespace, err := c.Core.Namespaces().Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil

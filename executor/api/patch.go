@@ -84,7 +84,7 @@ func (c *Client) ReleaseUnowned(ctx context.Context, refusals *writes.Refusals, 
 	defer func() { c.written(Subject{namedPod(pod), refusals}, writes.ReleasePod, "", "", err) }()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	patched, err := c.Kubernetes.CoreV1().Pods(pod.Namespace()).Patch(ctx, pod.Name, types.StrategicMergePatchType, releasePatch(pod.UID), metav1.PatchOptions{})
+	patched, err := c.Core.Pods(pod.Namespace()).Patch(ctx, pod.Name, types.StrategicMergePatchType, releasePatch(pod.UID), metav1.PatchOptions{})
 	switch {
 	case err == nil && podcache.From(patched).HasTrackingFinalizer:
 		return ErrPutBack
@@ -126,7 +126,7 @@ func (p *Pods) Disown(ctx context.Context, pod *podcache.Pod, wanted func(*podca
 	defer func() { p.ended(writes.DisownPod, pod, err) }()
 	after, err := p.patchAsSeen(ctx, pod, func(pod *podcache.Pod) (podPatch, bool) {
 		return podPatch{
-			OwnerReferences:  []ownerRefPatch{{Patch: "delete", UID: p.job}},
+			OwnerReferences:  []ownerRefPatch{{Patch: "delete", UID: p.owner}},
 			DeleteFinalizers: []string{batchv1.JobTrackingFinalizer},
 		}, p.owns(pod) && wanted(pod)
 	})
@@ -191,7 +191,7 @@ func (p *Pods) patch(ctx context.Context, pod *podcache.Pod, patch []byte) (*pod
 	defer cancel()
 	endCall := p.tracker.BeginCall()
 	defer endCall()
-	patched, err := p.client.Kubernetes.CoreV1().Pods(pod.Namespace()).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	patched, err := p.client.Core.Pods(pod.Namespace()).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 	if err == nil && !deletedByWrite(patched) {
 		if patched.ResourceVersion != pod.ResourceVersion {
 			p.written.Store(true)

@@ -10,22 +10,26 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/executor/writes"
 )
 
-// Pods makes calls about the pods of one Job. It is made for one reconcile, and
-// collects what its calls have changed.
+// Pods makes calls about the pods of one Job, or of a group that runs as a Job. It is made for
+// one reconcile, and collects what its calls have changed.
 type Pods struct {
-	client  *Client
-	job     types.UID
+	client *Client
+	// owner and kind are those of the object that controls the pods.
+	owner   types.UID
+	kind    schema.GroupKind
 	tracker *tracker.Tracker
-	// recorder takes the events about these pods.
+	// recorder takes the events about these pods. nil: there are none.
 	recorder record.EventRecorder
 	// current is the newest version of the Job; nil if it does not exist any more. refusals
 	// remember which writes for it are refused.
@@ -38,7 +42,19 @@ type Pods struct {
 // Pods returns a Pods for a Job and its tracker. recorder takes the events about the
 // pods, current returns the newest version of the Job, and refusals remember its refused writes.
 func (c *Client) Pods(job types.UID, t *tracker.Tracker, recorder record.EventRecorder, current func() *batchv1.Job, refusals *writes.Refusals) *Pods {
-	return &Pods{client: c, job: job, tracker: t, recorder: recorder, current: current, refusals: refusals}
+	return &Pods{client: c, owner: job, kind: wire.JobKind.GroupKind(), tracker: t, recorder: recorder, current: current, refusals: refusals}
+}
+
+// GroupPods returns a Pods for a group of pods that owner controls, and their tracker. It sends no
+// events.
+func (c *Client) GroupPods(owner *metav1.OwnerReference, t *tracker.Tracker) *Pods {
+	return &Pods{client: c, owner: owner.UID, kind: wire.KindOf(owner), tracker: t, current: func() *batchv1.Job { return nil }}
+}
+
+func (p *Pods) eventf(job *batchv1.Job, kind, reason, format string, args ...any) {
+	if p.recorder != nil {
+		p.recorder.Eventf(job, kind, reason, format, args...)
+	}
 }
 
 // Written reports whether a write of these calls took effect.
@@ -65,10 +81,10 @@ func (p *Pods) Create(ctx context.Context, job *batchv1.Job, pod *corev1.Pod, in
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	inFlight := p.tracker.BeginCreate(index)
-	created, err := p.client.Kubernetes.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+	created, err := p.client.Core.Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 	var altered error
 	if err == nil {
-		altered = AlteredPod(pod, created, job.Spec.Selector)
+		altered = alteredPod(pod, created, job.Spec.Selector)
 	}
 	switch {
 	case altered != nil:
@@ -79,7 +95,7 @@ func (p *Pods) Create(ctx context.Context, job *batchv1.Job, pod *corev1.Pod, in
 		inFlight.Created(podcache.From(created))
 		p.written.Store(true)
 		trace.SpanFromContext(ctx).SetAttributes(telemetry.AttrPodName.String(created.Name), telemetry.AttrPodUID.String(string(created.UID)))
-		p.recorder.Eventf(job, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %v", created.Name)
+		p.eventf(job, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %v", created.Name)
 		return nil
 	case NamespaceTerminating(err):
 		inFlight.Refused()
@@ -92,7 +108,7 @@ func (p *Pods) Create(ctx context.Context, job *batchv1.Job, pod *corev1.Pod, in
 	default:
 		inFlight.Refused()
 	}
-	p.recorder.Eventf(job, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
+	p.eventf(job, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
 	return err
 }
 
@@ -187,7 +203,7 @@ func (p *Pods) deleteAsSeen(ctx context.Context, job *batchv1.Job, pod *podcache
 		}
 		pod, conflict = live, err
 	}
-	p.recorder.Eventf(job, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", conflict)
+	p.eventf(job, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", conflict)
 	return conflict
 }
 
@@ -199,11 +215,11 @@ func (p *Pods) delete(ctx context.Context, job *batchv1.Job, pod *podcache.Pod, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	err = p.client.Kubernetes.CoreV1().Pods(pod.Namespace()).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: &preconditions})
+	err = p.client.Core.Pods(pod.Namespace()).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: &preconditions})
 	if err == nil {
 		p.tracker.Deleted(pod.UID)
 		p.written.Store(true)
-		p.recorder.Eventf(job, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %v", pod.Name)
+		p.eventf(job, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %v", pod.Name)
 		return nil
 	}
 	gone, err := p.client.podGone(ctx, pod, err)
@@ -212,7 +228,7 @@ func (p *Pods) delete(ctx context.Context, job *batchv1.Job, pod *podcache.Pod, 
 		return nil
 	}
 	if preconditions.ResourceVersion == nil || !apierrors.IsConflict(err) {
-		p.recorder.Eventf(job, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", err)
+		p.eventf(job, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", err)
 	}
 	return err
 }
@@ -229,7 +245,7 @@ func (p *Pods) List(ctx context.Context, job *batchv1.Job) (err error) {
 		return fmt.Errorf("selector: %w", err)
 	}
 	list := p.tracker.BeginList()
-	pods, err := p.client.Kubernetes.CoreV1().Pods(job.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
+	pods, err := p.client.Core.Pods(job.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
 	if err != nil {
 		list.Cancel()
 		return fmt.Errorf("listing pods: %w", err)
@@ -250,7 +266,7 @@ func (p *Pods) read(ctx context.Context, pod *podcache.Pod) (*podcache.Pod, erro
 	defer cancel()
 	endCall := p.tracker.BeginCall()
 	defer endCall()
-	live, err := p.client.Kubernetes.CoreV1().Pods(pod.Namespace()).Get(ctx, pod.Name, metav1.GetOptions{})
+	live, err := p.client.Core.Pods(pod.Namespace()).Get(ctx, pod.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("reading pod: %w", err)
 	}
@@ -272,8 +288,8 @@ func (p *Pods) observe(answer *corev1.Pod) *podcache.Pod {
 
 // owns reports whether the Job controls the pod.
 func (p *Pods) owns(pod *podcache.Pod) bool {
-	ref, _ := pod.ControllingJob()
-	return ref != nil && ref.UID == p.job
+	owner, controlled := pod.Controller()
+	return controlled && owner.UID == p.owner && schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() == p.kind
 }
 
 // podGone finds out whether a write failed because its pod does not exist any more. If not,
@@ -285,7 +301,7 @@ func (c *Client) podGone(ctx context.Context, pod *podcache.Pod, err error) (boo
 	if !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) {
 		return false, err
 	}
-	live, readErr := c.Kubernetes.CoreV1().Pods(pod.Namespace()).Get(ctx, pod.Name, metav1.GetOptions{})
+	live, readErr := c.Core.Pods(pod.Namespace()).Get(ctx, pod.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(readErr) {
 		return true, nil
 	}

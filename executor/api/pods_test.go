@@ -36,7 +36,7 @@ func heldPod() *corev1.Pod {
 func callsAbout(client kubernetes.Interface, pod *corev1.Pod) (*Pods, *tracker.Tracker) {
 	known := tracker.New()
 	known.Observe(podcache.From(pod), tracker.Watch)
-	c := &Client{Kubernetes: client, Tracer: telemetry.NewTracer(noop.NewTracerProvider(), "test")}
+	c := &Client{Core: client.CoreV1(), Tracer: telemetry.NewTracer(noop.NewTracerProvider(), "test")}
 	return c.Pods("1", known, record.NewFakeRecorder(1), func() *batchv1.Job { return nil }, nil), known
 }
 

@@ -1,4 +1,4 @@
-// Package backoff delays what has failed before it is tried again.
+// Package backoff delays: what has failed before it is tried again, and what is due later.
 package backoff
 
 import (

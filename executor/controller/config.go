@@ -2,6 +2,7 @@ package controller
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,12 +15,22 @@ import (
 
 	"jobpolicy.dev/executor/scope"
 	"jobpolicy.dev/executor/wallclock"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
+// Decider is the policy engine, in this process or elsewhere: it decides what becomes of Jobs and
+// CronJobs. Its methods must be safe for concurrent use, and must return when ctx ends. Errors carry
+// a gRPC status code (see status.Code); the contract says what a caller must do for each code.
+type Decider interface {
+	DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
+	DecideCronJob(ctx context.Context, req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error)
+}
+
 // Config is the part of a controller's configuration that all controllers have.
-// Client and ManagedBy are required. The zero value of every other field stands for
+// Decider, Client and ManagedBy are required. The zero value of every other field stands for
 // its default.
 type Config struct {
+	Decider Decider
 	// Client reads and writes objects. With the serializer of package newerfields, in its clients of
 	// batch and of core, no field of a template is lost if the API server is newer than this program.
 	Client kubernetes.Interface
@@ -76,20 +87,17 @@ func (c *Config) Scope() scope.Scope {
 	return scope.Scope{ManagedBy: c.ManagedBy, ReplaceBuiltin: c.ReplaceBuiltin}
 }
 
-// Required is ErrConfig if a field has its zero value.
-func Required[T comparable](field string, value T) error {
-	var zero T
-	if value == zero {
-		return fmt.Errorf("no %s: %w", field, ErrConfig)
-	}
-	return nil
-}
+// Missing is the ErrConfig of a required field that is not set.
+func Missing(field string) error { return fmt.Errorf("no %s: %w", field, ErrConfig) }
 
 func (c *Config) validate() error {
-	if err := cmp.Or(Required("Client", c.Client), Required("ManagedBy", c.ManagedBy)); err != nil {
-		return err
-	}
 	switch {
+	case c.Decider == nil:
+		return Missing("Decider")
+	case c.Client == nil:
+		return Missing("Client")
+	case c.ManagedBy == "":
+		return Missing("ManagedBy")
 	case c.Workers < 0:
 		return fmt.Errorf("negative Workers %d, want 0 or more: %w", c.Workers, ErrConfig)
 	case c.APIBackoff < 0 || c.MaxAPIBackoff < 0 || c.DecisionTimeout < 0 || c.DrainPeriod < 0:

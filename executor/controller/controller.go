@@ -187,7 +187,7 @@ func (c *Controller) attr() slog.Attr { return slog.String("controller", c.scope
 
 // API returns a client that counts refused writes, and sends the events about them.
 func (c *Controller) API() *api.Client {
-	return &api.Client{Kubernetes: c.Client, Tracer: c.Tracer, Refused: c.Metrics.RefusedWrites, Recorder: c.Recorder, Now: c.Now}
+	return &api.Client{Kubernetes: c.Client, Core: c.Client.CoreV1(), Tracer: c.Tracer, Refused: c.Metrics.RefusedWrites, Recorder: c.Recorder, Now: c.Now}
 }
 
 // RecordEvents sends the events of a decision about an object.

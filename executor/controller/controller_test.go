@@ -30,7 +30,7 @@ import (
 
 func testConfig() Config {
 	return Config{
-		Client: fake.NewClientset(), ManagedBy: "test", Workers: 2, APIBackoff: time.Second, MaxAPIBackoff: 8 * time.Second,
+		Decider: &engine{}, Client: fake.NewClientset(), ManagedBy: "test", Workers: 2, APIBackoff: time.Second, MaxAPIBackoff: 8 * time.Second,
 		Telemetry: Telemetry{Logger: slog.New(slog.DiscardHandler), TracerProvider: noop.NewTracerProvider()},
 	}
 }
@@ -453,6 +453,7 @@ func TestConfigNamesWhatIsWrong(t *testing.T) {
 		change func(*Config)
 		want   string
 	}{
+		"no decider": {change: func(c *Config) { c.Decider = nil }, want: "no Decider: invalid configuration"},
 		"no client":  {change: func(c *Config) { c.Client = nil }, want: "no Client: invalid configuration"},
 		"no manager": {change: func(c *Config) { c.ManagedBy = "" }, want: "no ManagedBy: invalid configuration"},
 		"negative workers": {
@@ -477,6 +478,7 @@ func TestConfigNamesWhatIsWrong(t *testing.T) {
 
 // engine is a Decider whose answers are set by the test.
 type engine struct {
+	Decider
 	mu     sync.Mutex
 	err    error
 	answer func(*jobpolicyv1.DecideJobResponse)

@@ -32,7 +32,7 @@ const EventPolicyRejected = "PolicyRejected"
 // engineLogPeriod is how often it is logged that the engine still does not answer.
 const engineLogPeriod = 30 * time.Second
 
-// Ask calls the engine, for at most Config.DecisionTimeout, and checks that the
+// Ask calls decide, a method of the Decider, for at most Config.DecisionTimeout, and checks that the
 // answer belongs to the request. Its errors are ErrEngine, ErrRejected or
 // ErrBadAnswer; the gRPC status of a failed call can be read with status.Code. When
 // the engine answers again after it was away, the keys that back off because of that

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"k8s.io/client-go/util/workqueue"
 
-	"jobpolicy.dev/executor/delayqueue"
+	"jobpolicy.dev/executor/backoff"
 	"jobpolicy.dev/executor/semaphore"
 )
 
@@ -117,7 +117,7 @@ func NewQueue[K comparable](c *Controller, o Options[K]) *Queue[K] {
 	}
 	q := &Queue[K]{
 		Options: o, c: c,
-		queue:   delayqueue.New[K](c.Metrics.QueueName(o.Name), c.Metrics.Queues),
+		queue:   backoff.NewQueue[K](c.Metrics.QueueName(o.Name), c.Metrics.Queues),
 		slots:   semaphore.New(o.MaxInProgress),
 		entries: map[K]*entry{},
 	}

@@ -15,6 +15,7 @@ import (
 	batchinformers "k8s.io/client-go/informers/batch/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/informer"
 	"jobpolicy.dev/executor/internal/fakes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -115,10 +116,10 @@ func testJob(n int, name string, controller types.UID) *batchv1.Job {
 
 // start runs a Controller in place of the built-in one, and an informer of Jobs,
 // for the length of the test.
-func start(t *testing.T, s *server, d Decider, change ...func(*Config)) *Controller {
+func start(t *testing.T, s *server, d controller.Decider, change ...func(*Config)) *Controller {
 	t.Helper()
 	jobs := batchinformers.NewJobInformer(s, metav1.NamespaceAll, 0, cache.Indexers{})
-	cfg := Config{Config: fakes.Config(s), Decider: d, Jobs: informer.All(jobs)}
+	cfg := Config{Config: fakes.Config(s, d), Jobs: informer.All(jobs)}
 	cfg.ManagedBy, cfg.ReplaceBuiltin = us, true
 	for _, f := range change {
 		f(&cfg)

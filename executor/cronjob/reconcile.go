@@ -143,7 +143,7 @@ func (c *Controller) absentJobs(ctx context.Context, s *cronState, snap snapshot
 
 // ask calls the engine and checks its answer.
 func (c *Controller) ask(ctx context.Context, s *cronState, snap snapshot) (*jobpolicyv1.DecideCronJobResponse, error) {
-	d, err := controller.Ask(ctx, c.base, c.cfg.Decider.DecideCronJob, snap.req)
+	d, err := controller.Ask(ctx, c.base, c.base.Decider.DecideCronJob, snap.req)
 	if errors.Is(err, controller.ErrRejected) {
 		s.warnOnce(c.base.Recorder, snap.cron, controller.EventPolicyRejected, controller.Rejection(err))
 	}

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/reference"
 	"k8s.io/client-go/util/workqueue"
 
-	"jobpolicy.dev/executor/delayqueue"
+	"jobpolicy.dev/executor/backoff"
 	"jobpolicy.dev/executor/metrics"
 	"jobpolicy.dev/executor/wallclock"
 )
@@ -117,7 +117,7 @@ func New(cfg Config) (*Broadcaster, error) {
 		correlator: record.NewEventCorrelatorWithOptions(cfg.Limits),
 		dropped:    m.Counter("jobpolicy", "events_dropped_total", "Events that were recorded and not sent, by component and reason. Events that the limits for one object leave out do not count.", "component", "reason"),
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.NewTypedItemExponentialFailureRateLimiter[object](firstDelay, maxDelay),
-			workqueue.TypedRateLimitingQueueConfig[object]{DelayingQueue: delayqueue.New[object]("", nil)}),
+			workqueue.TypedRateLimitingQueueConfig[object]{DelayingQueue: backoff.NewQueue[object]("", nil)}),
 		backlog: newBacklog(),
 	}
 	for _, reason := range []string{dropFull, dropRefused, dropTries, dropStopped, dropInvalid} {

@@ -18,6 +18,7 @@ import (
 	"jobpolicy.dev/executor/podinformer"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 const manager = "jobpolicy.dev/test"
@@ -43,7 +44,7 @@ func newBench(t *testing.T) *bench {
 		Status: corev1.PodStatus{Phase: corev1.PodRunning},
 	}
 	b := &bench{T: t, server: fakes.NewServer(pod), pod: pod}
-	cfg := fakes.Config(b.server)
+	cfg := fakes.Config(b.server, &fakes.Script[*jobpolicyv1.DecideJobRequest, *jobpolicyv1.DecideJobResponse]{})
 	cfg.ManagedBy = manager
 	base, err := controller.New(cfg, controller.Identity{Component: "test", Scope: "test"})
 	if err != nil {
@@ -53,7 +54,7 @@ func newBench(t *testing.T) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, writes := &api.Client{Kubernetes: b.server, Tracer: base.Tracer}, limit.NewPool(limit.Config{Total: 1})
+	client, writes := &api.Client{Kubernetes: b.server, Core: b.server.CoreV1(), Tracer: base.Tracer}, limit.NewPool(limit.Config{Total: 1})
 	b.base, b.Releaser = base, New(base, Config{
 		API: client, Scope: cfg.Scope(), Jobs: state.NewJobs(writes), Pods: pods, Writes: writes,
 		Calls: func(s *state.Job) *api.Pods {

@@ -1,24 +1,25 @@
 package podjob
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
-	"fmt"
-	"slices"
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace/noop"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wallclock"
 	"jobpolicy.dev/executor/wire"
@@ -36,11 +37,12 @@ const (
 // A Controller carries out what an engine decides about groups. It is safe for
 // concurrent use, for different groups.
 type Controller struct {
-	Ask  answer.Ask
-	Pods corev1client.PodsGetter
-	// Settings of all requests; nil: every default. AtomicRelease must not be set, because pods
-	// are released one by one, and PodGroups must not be set, because no Workload and no
-	// PodGroup is created.
+	Ask answer.Ask
+	// Pods reads and writes pods. If the API server says that a namespace is being deleted, it
+	// reads the Namespace.
+	Pods typedcorev1.CoreV1Interface
+	// Settings of all requests; nil: every default. PodGroups must not be set, because no Workload
+	// and no PodGroup is created.
 	Settings *jobpolicyv1.Settings
 	// Event is called with each event on a group, after the status is written. nil: events are
 	// dropped.
@@ -53,7 +55,7 @@ type Controller struct {
 
 // A Group is a group of pods that run as a Job.
 type Group struct {
-	// Owner is the reference of each pod to its controller.
+	// Owner is the reference of each pod to its controller. Its field Controller must be true.
 	Owner metav1.OwnerReference
 	// Job has the group's namespace, name and spec, and its status as last written. A pod has the
 	// fields of the spec's template that the types of this program have: what the caller's
@@ -72,69 +74,42 @@ type Group struct {
 // Step brings a group one step forward. next is when to call it again if neither a pod nor
 // the object changes; zero: only after a change. After an error call it again after a delay.
 func (c *Controller) Step(ctx context.Context, g Group) (next time.Time, err error) {
-	if err := c.validate(); err != nil {
+	if err := c.validate(&g); err != nil {
 		return next, err
 	}
+	pods := g.tracker()
 	decision, err := answer.Decide(ctx, c.Ask, func(activePods bool) (*jobpolicyv1.DecideJobRequest, error) {
-		return c.request(g, activePods)
+		return c.request(&g, pods, activePods)
 	})
 	if err != nil {
 		return next, err
 	}
-	if err := c.create(ctx, g, decision.GetCreate()); err != nil {
-		return next, err
-	}
-	for _, d := range decision.GetDelete() {
-		err := c.each(g, d.GetUid(), func(pod *corev1.Pod) error {
-			if d.GetReleaseFirst() {
-				return c.releaseAndDelete(ctx, g, pod)
-			}
-			return c.delete(ctx, pod)
-		})
-		if err != nil {
-			return next, err
-		}
-	}
-	written, err := g.write(ctx, decision.GetStatus())
+	changed, err := c.apply(ctx, &step{Group: &g, pods: pods, calls: c.calls(&g.Owner, pods)}, decision)
 	if err != nil {
 		return next, err
 	}
-	// No later decision has these events: the status is written.
-	for _, event := range decision.GetEvents() {
-		if c.Event != nil {
-			c.Event(g.Job, event)
-		}
-	}
-	var putBack error // The other pods are released all the same.
-	for _, uid := range decision.GetRelease() {
-		err := c.each(g, uid, func(pod *corev1.Pod) error { return c.release(ctx, pod) })
-		switch {
-		case errors.Is(err, api.ErrPutBack):
-			putBack = cmp.Or(putBack, err)
-		case err != nil:
-			return next, err
-		}
-	}
-	if putBack != nil {
-		return next, putBack
-	}
-	changed := written || decision.GetCreate() != nil || len(decision.GetDelete())+len(decision.GetRelease()) > 0
 	decision.FollowUp = answer.FollowUp(decision, changed)
 	return answer.Next(decision, c.now()), nil
 }
 
-// validate refuses settings that a Controller cannot carry out.
-func (c *Controller) validate() error {
+// validate refuses what a Controller cannot carry out.
+func (c *Controller) validate(g *Group) error {
 	switch {
-	case c.Settings.GetAtomicRelease():
-		return errors.New("Settings.AtomicRelease is set, want it unset: pods are released one by one")
 	case c.Settings.GetPodGroups() != jobpolicyv1.PodGroups_POD_GROUPS_UNSPECIFIED:
 		return errors.New("Settings.PodGroups is set, want it unset: no Workload and no PodGroup is created")
+	case !ptr.Deref(g.Owner.Controller, false):
+		return errors.New("Owner.Controller is not true, want a reference to the controller of the pods")
 	}
 	return nil
 }
 
 func (c *Controller) now() time.Time { return wallclock.New(c.Now)() }
+
+// calls returns what makes the calls about the pods of an owner. They have no spans.
+func (c *Controller) calls(owner *metav1.OwnerReference, pods *tracker.Tracker) *api.Pods {
+	client := &api.Client{Core: c.Pods, Tracer: telemetry.NewTracer(noop.NewTracerProvider(), "")}
+	return client.GroupPods(owner, pods)
+}
 
 // write writes a status that differs from the group's, and reports whether it did.
 func (g *Group) write(ctx context.Context, decided *jobpolicyv1.JobStatus) (written bool, err error) {
@@ -153,38 +128,32 @@ func (g *Group) write(ctx context.Context, decided *jobpolicyv1.JobStatus) (writ
 }
 
 // uid identifies the group. Groups of one owner differ by their names.
-func (g *Group) uid() [16]byte {
+func (g *Group) uid() types.UID {
 	sum := sha256.Sum256([]byte(string(g.Owner.UID) + "/" + g.Job.Name))
-	return [16]byte(sum[:16])
+	uid, err := wire.UIDString(sum[:16])
+	if err != nil {
+		panic(err) // 16 bytes are a UID.
+	}
+	return uid
 }
 
-func (c *Controller) request(g Group, activePods bool) (*jobpolicyv1.DecideJobRequest, error) {
-	spec, err := wire.JobSpec(g.Job)
-	if err != nil {
-		return nil, err
-	}
-	spec.TtlSecondsAfterFinished = nil
-	status, err := wire.JobStatus(&g.Job.Status)
+func (c *Controller) request(g *Group, pods *tracker.Tracker, activePods bool) (*jobpolicyv1.DecideJobRequest, error) {
+	job := *g.Job
+	job.UID, job.Spec.TTLSecondsAfterFinished = g.uid(), nil
+	req, err := wire.JobRequest(&job)
 	if err != nil {
 		return nil, err
 	}
 	now := c.now()
-	question := tracker.ViewOptions{Uncounted: g.Job.Status.UncountedTerminatedPods, Now: now, MaxRows: maxRows}
+	question := tracker.ViewOptions{Uncounted: job.Status.UncountedTerminatedPods, Now: now, MaxRows: maxRows}
 	if activePods {
 		question.ActiveRows = maxRows
 	}
-	view, err := g.tracker().View(question)
-	if err != nil {
-		return nil, err
-	}
-	uid := g.uid()
-	req := &jobpolicyv1.DecideJobRequest{
-		Now: timestamppb.New(now), Settings: c.Settings, Spec: spec, Status: status,
-		Job:  &jobpolicyv1.JobRef{Uid: uid[:], Namespace: g.Job.Namespace, Name: g.Job.Name, Generation: g.Job.Generation},
-		Pods: view.Pods, ActivePods: view.Active, UnaccountedPods: view.Unaccounted, UnlistedPods: view.Unlisted,
-		ConfirmedReleases: view.Confirmed, Retry: view.Retry,
-	}
-	if at, found := c.createAfter.Load(uid); found {
+	view := pods.View(question)
+	req.Now, req.Settings = timestamppb.New(now), c.Settings
+	req.Pods, req.ActivePods, req.UnaccountedPods, req.UnlistedPods = view.Pods, view.Active, view.Unaccounted, view.Unlisted
+	req.ConfirmedReleases, req.Retry = view.Confirmed, view.Retry
+	if at, found := c.createAfter.Load(job.UID); found {
 		req.Deferrals = []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_PODS, Until: timestamppb.New(wallclock.Of(at.(time.Time), now))}}
 	}
 	return req, nil
@@ -200,15 +169,14 @@ func (g *Group) tracker() *tracker.Tracker {
 	return t
 }
 
-// each calls f with the pod of a UID.
-func (c *Controller) each(g Group, uid []byte, f func(*corev1.Pod) error) error {
-	want, err := wire.UIDString(uid)
-	if err != nil {
-		return err
-	}
-	i := slices.IndexFunc(g.Pods, func(pod corev1.Pod) bool { return pod.UID == want })
-	if i < 0 {
-		return fmt.Errorf("the decision names pod %s, and the request did not", want)
-	}
-	return f(&g.Pods[i])
+// deferCreation lets a group create no pod for a while. It forgets the groups for which that
+// time is over: some of them may be gone.
+func (c *Controller) deferCreation(group types.UID, now time.Time) {
+	c.createAfter.Range(func(group, until any) bool {
+		if until.(time.Time).Before(now) {
+			c.createAfter.CompareAndDelete(group, until)
+		}
+		return true
+	})
+	c.createAfter.Store(group, now.Add(createBackoff))
 }

@@ -57,7 +57,7 @@ func newStand(t *testing.T) *stand {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base, err := controller.New(controller.Config{Client: fake.NewClientset(), ManagedBy: "test", Telemetry: quiet}, controller.Identity{Component: "test"})
+	base, err := controller.New(controller.Config{Decider: struct{ controller.Decider }{}, Client: fake.NewClientset(), ManagedBy: "test", Telemetry: quiet}, controller.Identity{Component: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

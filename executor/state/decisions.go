@@ -64,8 +64,10 @@ type Decisions struct {
 	last *Decision
 	// requests is how many requests were made.
 	requests uint64
-	// rejected is the generation that the engine rejected last.
+	// rejected is the generation that the engine rejected last, and why the reason; empty if the
+	// engine has decided on the Job since.
 	rejected int64
+	why      string
 	closed   bool
 }
 
@@ -77,20 +79,28 @@ func (d *Decisions) Request() uint64 {
 	return d.requests
 }
 
-// Rejected records that the engine rejects a generation of the Job, and reports whether
-// that was not known before.
-func (d *Decisions) Rejected(generation int64) bool {
+// Rejected records that the engine rejects a generation of the Job, and for which reason. It
+// reports whether the rejection was not known before.
+func (d *Decisions) Rejected(generation int64, why string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	known := d.rejected == generation && generation != 0
-	d.rejected = generation
+	d.rejected, d.why = generation, why
 	return !known
+}
+
+// Rejection is the reason for which the engine makes no decision about the Job; empty if it does.
+func (d *Decisions) Rejection() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.why
 }
 
 // Record records a decision with its encoded explanation.
 func (d *Decisions) Record(at time.Time, verdict *jobpolicyv1.Verdict, explanation []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.why = ""
 	if !d.closed {
 		d.last = d.last.after(at, verdict, explanation)
 	}

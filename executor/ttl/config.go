@@ -1,7 +1,6 @@
 package ttl
 
 import (
-	"context"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -10,20 +9,13 @@ import (
 	"jobpolicy.dev/executor/informer"
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/writes"
-	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Decider decides what becomes of a Job.
-type Decider interface {
-	DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
-}
-
-// Config is what a Controller is made of. Required are Decider, Jobs and what
+// Config is what a Controller is made of. Required are Jobs and what
 // controller.Config requires. ManagedBy is the value of spec.managedBy of the Jobs that are
 // managed here.
 type Config struct {
 	controller.Config
-	Decider Decider
 	// Jobs is an informer of the Jobs, in all namespaces or in Namespaces. The caller runs
 	// it, after New: New adds an index.
 	Jobs *informer.Set

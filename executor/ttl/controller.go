@@ -1,7 +1,6 @@
 package ttl
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -70,8 +69,8 @@ func New(cfg Config) (*Controller, error) {
 }
 
 func build(cfg Config) (*Controller, error) {
-	if err := cmp.Or(controller.Required("Decider", cfg.Decider), controller.Required("Jobs", cfg.Jobs)); err != nil {
-		return nil, err
+	if cfg.Jobs == nil {
+		return nil, controller.Missing("Jobs")
 	}
 	base, err := controller.New(cfg.Config, controller.Identity{Component: eventComponent, Scope: telemetry.TTLTracerName})
 	if err != nil {

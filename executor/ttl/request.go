@@ -20,7 +20,7 @@ func (c *Controller) ask(ctx context.Context, job *batchv1.Job) (*jobpolicyv1.De
 	if err != nil {
 		return nil, err
 	}
-	d, err := controller.Ask(ctx, c.base, c.cfg.Decider.DecideJob, req)
+	d, err := controller.Ask(ctx, c.base, c.base.Decider.DecideJob, req)
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
+	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/informer"
 	"jobpolicy.dev/executor/internal/fakes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -67,10 +68,10 @@ func testJob(change ...func(*batchv1.Job)) *batchv1.Job {
 }
 
 // newController makes a Controller, and an informer of Jobs that does not run yet.
-func newController(t *testing.T, client *fake.Clientset, d Decider, change ...func(*Config)) (*Controller, cache.SharedIndexInformer) {
+func newController(t *testing.T, client *fake.Clientset, d controller.Decider, change ...func(*Config)) (*Controller, cache.SharedIndexInformer) {
 	t.Helper()
 	jobs := batchinformers.NewJobInformer(client, metav1.NamespaceAll, 0, cache.Indexers{})
-	cfg := Config{Config: fakes.Config(client), Decider: d, Jobs: informer.All(jobs)}
+	cfg := Config{Config: fakes.Config(client, d), Jobs: informer.All(jobs)}
 	cfg.ManagedBy, cfg.Now = us, func() time.Time { return ended.Add(2 * time.Minute) }
 	for _, f := range change {
 		f(&cfg)
@@ -83,7 +84,7 @@ func newController(t *testing.T, client *fake.Clientset, d Decider, change ...fu
 }
 
 // start runs a Controller for the length of the test.
-func start(t *testing.T, client *fake.Clientset, d Decider, change ...func(*Config)) {
+func start(t *testing.T, client *fake.Clientset, d controller.Decider, change ...func(*Config)) {
 	t.Helper()
 	c, jobs := newController(t, client, d, change...)
 	fakes.Run(t, fakes.Informing(jobs.RunWithContext), c.Run)
@@ -273,7 +274,7 @@ func TestAChangedDefaultMakesFinishedJobsDue(t *testing.T) {
 
 func TestConfigNamesWhatIsMissing(t *testing.T) {
 	_, err := New(Config{})
-	if got, want := fmt.Sprint(err), "TTL after finished: no Decider: invalid configuration"; got != want {
+	if got, want := fmt.Sprint(err), "TTL after finished: no Jobs: invalid configuration"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

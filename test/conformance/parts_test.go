@@ -260,6 +260,8 @@ func TestOnlyAPodOfOthersMayBeDeletedBeforeTheEnd(t *testing.T) {
 		"it was deleted and is held":         {ended, waits, true},
 		"it is not deleted":                  {ended, append(slices.Clone(waits[:3]), "pod Running ready: 1", adopted[3]), false},
 		"two are held":                       {ended, append([]string{"active=0 ready=0 terminating=2 succeeded=1 failed=0"}, waits[1:]...), false},
+		"one of its pods was gone before":    {append(slices.Clone(orphan), "pod Failed gone: 1"), append(slices.Clone(end), "pod Failed gone: 2", adopted[3]), true},
+		"two were deleted":                   {orphan, append(slices.Clone(end), "pod Failed gone: 2", adopted[3]), false},
 		"an orphan was adopted and deleted":  {orphan, adopted, true},
 		"another pod was deleted before":     {append(slices.Clone(orphan), adopted[3]), adopted, true},
 		"nothing was deleted":                {orphan, adopted[:3], false},
@@ -289,6 +291,18 @@ func TestARaceIsWhatTheBuiltinSideShowsIfItSeesThingsLater(t *testing.T) {
 	late.moments[1].view.lines = append(slices.Clone(shown), "something else")
 	if _, explained := c.explainedByRace(t, &parting{at: 1, ours: late.moments[1].view.lines}, late); explained {
 		t.Error("what the built-in side never shows is taken for a race")
+	}
+}
+
+// Here ours creates a pod between two steps of one line, and deletes it before the node has started it.
+func TestAPodThatTheNodeHasNotStartedIsPartOfARace(t *testing.T) {
+	c := Generated(18537)
+	if r := run(t, c); r.problem != "" || r.race == "" {
+		t.Errorf("problem %q, race %q; want no problem and a race", r.problem, r.race)
+	}
+	ours := player{seed: c.seed}.play(t, c)
+	if _, explained := c.explainedApart(t, player{builtin: true, seed: c.seed}, ours); explained {
+		t.Error("the built-in side shows the same although the node starts the pod: the case proves nothing")
 	}
 }
 

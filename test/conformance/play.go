@@ -98,6 +98,11 @@ func (st *stage) script(ctx context.Context, tr *transcript) error {
 		if line == "" {
 			break
 		}
+		if i+1 == st.pendingFrom {
+			st.mu.Lock()
+			st.pending = true
+			st.mu.Unlock()
+		}
 		var m moment
 		m, err = st.step(ctx, line, v.facts)
 		if err != nil {

@@ -31,6 +31,8 @@ type player struct {
 	// seed decides how long messages take, when the node acts, and when controllers are
 	// killed.
 	seed uint64
+	// pendingFrom is the number of the line, from 1, from which on the node starts no pods. 0: it starts all.
+	pendingFrom int
 }
 
 // A stage is a side in a bubble: an API server in memory, one of the controllers, and a
@@ -50,6 +52,7 @@ type stage struct {
 	process *virtual.Process
 	holders int
 	hold    bool
+	pending bool // the node starts no pods
 
 	running sync.WaitGroup
 	ended   chan struct{}
@@ -123,9 +126,9 @@ func (st *stage) live(ctx context.Context) {
 		}
 		st.node.upTo(40 * time.Millisecond)
 		st.mu.Lock()
-		hold := st.hold
+		hold, pending := st.hold, st.pending || st.c.Manual
 		st.mu.Unlock()
-		if err := st.kubelet(st.c).tend(ctx, st.c.Manual, hold); err != nil {
+		if err := st.kubelet(st.c).tend(ctx, pending, hold); err != nil {
 			st.plane.Note("the node: " + err.Error())
 		}
 	}

@@ -27,6 +27,7 @@ import (
 // TestGangScheduling runs the alpha gate WorkloadWithJob of v1.37. The other
 // tests run without it, on an API server that does not know Workloads.
 func TestGangScheduling(t *testing.T) {
+	t.Parallel()
 	g := startGangPlane(t)
 	t.Run("the built-in controller makes the same of a Job", g.testSameAsBuiltIn)
 	t.Run("Jobs that have no group", g.testNoGroups)
@@ -40,6 +41,7 @@ func TestGangScheduling(t *testing.T) {
 	t.Run("a Job that began before the gate goes on without", g.testBeganBefore)
 	t.Run("a gang that the built-in controller began goes on", g.testTakenOver)
 	t.Run("only Jobs that declare something get objects", g.testDeclaredOnly)
+	t.Run("the API server serves the API of gangs later", g.testServedLater)
 }
 
 func (g *gangPlane) testSameAsBuiltIn(t *testing.T) {
@@ -373,4 +375,51 @@ func (g *gangPlane) testTakenOver(t *testing.T) {
 	if err := g.plane.StartComponent(t.Context(), cluster.ControllerManager); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// The executor is started beside an API server that does not serve the API of gangs yet, and runs while it begins to.
+func (g *gangPlane) testServedLater(t *testing.T) {
+	stop := func(component string) {
+		if _, err := g.plane.StopComponent(t.Context(), component); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start := func(component string) {
+		if err := g.plane.StartComponent(t.Context(), component); err != nil {
+			t.Fatal(err)
+		}
+	}
+	serve := func(args ...string) {
+		stop(cluster.APIServer)
+		if err := g.plane.SetExtraArgs(cluster.APIServer, args...); err != nil {
+			t.Fatal(err)
+		}
+		start(cluster.APIServer)
+	}
+	namespace := makeNamespace(t, g.client) // There before: making one takes the controller manager.
+	stop(cluster.ControllerManager)
+	stop(cluster.Scheduler)
+	serve("--runtime-config=scheduling.k8s.io/v1beta1=false")
+
+	const manager = "example.com/early"
+	early := startExecutorOn(t, g.plane, "--engine=embedded", "--managed-by="+manager, "--leader-elect=false", gangExecutorGates)
+	eventually(t, "the executor says what is missing", func() (bool, string) {
+		ready, body := early.ready()
+		return !ready && strings.Contains(body, "scheduling.k8s.io/v1beta1") && strings.Contains(body, "WorkloadWithJob"), body
+	})
+	spec := gangSpec(manager, 2, "true")
+	spec.Scheduling = nil // The API server drops it.
+	job := g.create(t, namespace, "early", spec)
+	if pods := g.pods(t, job); len(pods) > 0 {
+		t.Errorf("%d pods without a group", len(pods))
+	}
+
+	serve(gangGates, "--runtime-config=scheduling.k8s.io/v1beta1=true")
+	start(cluster.ControllerManager)
+	start(cluster.Scheduler)
+	eventually(t, "the executor is ready", early.ready)
+	g.waitJob(t, job, "complete", isComplete)
+	_, group := g.onlyGang(t, namespace)
+	g.checkGroups(t, job, group.Name)
+	early.kill()
 }

@@ -27,6 +27,7 @@ type gangPlane struct {
 }
 
 const (
+	gangGates         = "--feature-gates=GenericWorkload=true,WorkloadWithJob=true"
 	gangExecutorGates = "--feature-gates=WorkloadWithJob=true"
 	ours              = "jobpolicy.dev/executor"
 	builtIn           = ""
@@ -34,14 +35,13 @@ const (
 
 func startGangPlane(t *testing.T) *gangPlane {
 	t.Helper()
-	gates := "--feature-gates=GenericWorkload=true,WorkloadWithJob=true"
 	plane := controlplane.Start(t, cluster.Options{
 		WithoutEngine:                true,
 		ControllerManagerControllers: strings.Replace(cluster.DefaultControllers, ",-job-controller", "", 1),
 		ExtraArgs: map[string][]string{
-			cluster.APIServer:         {gates, "--runtime-config=scheduling.k8s.io/v1beta1=true"},
-			cluster.ControllerManager: {gates},
-			cluster.Scheduler:         {gates},
+			cluster.APIServer:         {gangGates, "--runtime-config=scheduling.k8s.io/v1beta1=true"},
+			cluster.ControllerManager: {gangGates},
+			cluster.Scheduler:         {gangGates},
 			cluster.Executor:          {gangExecutorGates, "--replace-builtin=false", "--pod-failure-backoff=1s"},
 		},
 	})

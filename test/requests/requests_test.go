@@ -33,6 +33,7 @@ import (
 // judge is a Decider that only looks at whether a request is valid. It asks for
 // rows of active pods, and settles every Job then.
 type judge struct {
+	executor.Decider
 	mu    sync.Mutex
 	asked map[string]chan error // By the Job's UID.
 }
@@ -76,9 +77,8 @@ func TestEveryRequestOfTheExecutorIsValid(t *testing.T) {
 		verdicts := &judge{asked: map[string]chan error{}}
 		defer runExecutor(t, executor.Config{
 			Config: controller.Config{
-				Client: fake.NewClientset(objects...), Telemetry: controller.Telemetry{Logger: slog.New(slog.DiscardHandler)},
+				Decider: verdicts, Client: fake.NewClientset(objects...), Telemetry: controller.Telemetry{Logger: slog.New(slog.DiscardHandler)},
 			},
-			Decider: verdicts,
 		})()
 		for _, uid := range uids {
 			verdicts.await(t, uid)

@@ -63,7 +63,7 @@ func (d decider) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobReques
 	return resp, nil
 }
 
-// DecideCronJob implements cronjob.Decider.
+// DecideCronJob implements executor.Decider.
 func (d decider) DecideCronJob(ctx context.Context, req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
 	resp := &jobpolicyv1.DecideCronJobResponse{}
 	r, f, err := d.ask(ctx, "cron job "+string(req.GetCronJob().GetUid())+req.GetRequestId(), req, &jobpolicyv1.DecideCronJobRequest{}, resp, func(m proto.Message, earlier bool) (proto.Message, error) {

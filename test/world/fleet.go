@@ -13,16 +13,13 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace/noop"
-	"golang.org/x/sync/errgroup"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/cronjob"
 	"jobpolicy.dev/executor/leaderelection"
 	"jobpolicy.dev/executor/limit"
-	"jobpolicy.dev/executor/ttl"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -113,15 +110,12 @@ func (f *fleet) build(p *process) (func(context.Context) error, error) {
 	settings := f.w.plan.executor
 	if settings.podjob {
 		made, err := f.podjobs(p)
-		if err != nil {
-			return nil, err
-		}
-		return f.beginning(p, made.run), nil
+		return f.began(p, made), err
 	}
 	log := slog.New(&logHandler{w: f.w, by: p.name})
 	if !settings.elected() {
-		_, run, err := f.controllers(p, p.link, log)
-		return run, err
+		e, err := f.executor(p, p.link, log)
+		return f.began(p, e), err
 	}
 	// Executors check their leases every few seconds, which takes much real time in a
 	// world of an hour. So the lease times are eight times as long as usual.
@@ -136,17 +130,18 @@ func (f *fleet) build(p *process) (func(context.Context) error, error) {
 	if err != nil {
 		return nil, err
 	}
-	jobs, run, err := f.controllers(p, election.Fence()(p.link), log)
+	e, err := f.executor(p, election.Fence()(p.link), log)
 	if err != nil {
 		return nil, err
 	}
+	run := f.began(p, e)
 	return func(ctx context.Context) error {
 		if settings.warmStandby {
 			var warm sync.WaitGroup
 			standing, stop := context.WithCancel(ctx)
 			defer warm.Wait()
 			defer stop()
-			jobs.StandBy(standing, warm.Go)
+			e.StandBy(standing, warm.Go)
 		}
 		var led atomic.Bool
 		err := election.Run(ctx, func(ctx context.Context) error {
@@ -161,62 +156,45 @@ func (f *fleet) build(p *process) (func(context.Context) error, error) {
 	}, nil
 }
 
-// controllers are the parts of an executor.
-func (f *fleet) controllers(p *process, transport http.RoundTripper, log *slog.Logger) (*executor.Executor, func(context.Context) error, error) {
+// executor makes an executor with all controllers.
+func (f *fleet) executor(p *process, transport http.RoundTripper, log *slog.Logger) (*executor.Executor, error) {
 	settings := f.w.plan.executor
 	c, err := newClient(transport, clientOptions{lean: true, qps: settings.qps})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	d := decider{p.link}
 	shared := controller.Config{
-		Client: c, ManagedBy: executor.ManagedBy, ReplaceBuiltin: settings.replace, DrainPeriod: time.Second, Now: f.now, Workers: settings.workers,
+		Decider: decider{p.link}, Client: c, ManagedBy: executor.ManagedBy, ReplaceBuiltin: settings.replace, DrainPeriod: time.Second, Now: f.now, Workers: settings.workers,
 		Telemetry: controller.Telemetry{Logger: log, TracerProvider: noop.NewTracerProvider()},
 	}
 	manager := ""
 	if settings.noticing {
 		manager = executorManager
 	}
-	jobs, err := executor.New(executor.Config{
-		Config: shared, Decider: d, FieldManager: manager, StandDown: settings.standDown,
+	return executor.New(executor.Config{
+		Config: shared, FieldManager: manager, StandDown: settings.standDown,
 		Settings: settings.asked(),
-		Writes: limit.Config{Total: settings.maxWrites},
-		Rows:   executor.RowLimits{Max: settings.maxRows, Least: settings.leastRows}, MissedReconcilesReportOnly: true, MaxUnseenPods: settings.maxUnseen,
+		Writes:   limit.Config{Total: settings.maxWrites},
+		Rows:     executor.RowLimits{Max: settings.maxRows, Least: settings.leastRows}, MissedReconcilesReportOnly: true, MaxUnseenPods: settings.maxUnseen,
+		CronJobs:     &executor.CronJobs{Workers: settings.workers, TimeZone: settings.zone},
+		FinishedJobs: &executor.FinishedJobs{Workers: settings.workers, ServerNow: c.serverNow},
 	})
-	if err != nil {
-		return nil, nil, err
-	}
-	crons, err := cronjob.New(cronjob.Config{Config: shared, Decider: d, Jobs: jobs.Jobs(), TimeZone: settings.zone})
-	if err != nil {
-		return nil, nil, err
-	}
-	finished, err := ttl.New(ttl.Config{Config: shared, Decider: d, Jobs: jobs.Jobs(), ServerNow: c.serverNow, Refusals: jobs.Refusals})
-	if err != nil {
-		return nil, nil, err
-	}
-	return jobs, f.beginning(p, func(ctx context.Context) error {
-		group, running := errgroup.WithContext(ctx)
-		for _, run := range []func(context.Context) error{jobs.Run, crons.Run, finished.Run} {
-			group.Go(func() error { return run(running) })
-		}
-		return group.Wait()
-	}), nil
-}
-
-// beginning tells the judge that a process begins to read the cluster, and runs it.
-func (f *fleet) beginning(p *process, run func(context.Context) error) func(context.Context) error {
-	return func(ctx context.Context) error {
-		if ctx.Err() == nil {
-			f.w.judge.began(p.name, time.Now())
-		}
-		return run(ctx)
-	}
 }
 
 // asked are the settings of each question about a Job.
 func (e executorPlan) asked() *jobpolicyv1.Settings {
 	return &jobpolicyv1.Settings{
 		MaxPodChanges: int32(e.maxChanges), MaxUncountedPods: int32(e.maxUncounted), KeepStartTimeOnSuspend: e.keepStartTime,
+	}
+}
+
+// began returns the Run of an executor, or of what stands in for it. It tells the judge that it begins.
+func (f *fleet) began(p *process, e interface{ Run(context.Context) error }) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if ctx.Err() == nil {
+			f.w.judge.began(p.name, time.Now())
+		}
+		return e.Run(ctx)
 	}
 }
 

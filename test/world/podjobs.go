@@ -16,6 +16,7 @@ import (
 
 	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/podjob"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/proto/answer"
@@ -54,8 +55,8 @@ func (f *fleet) podjobs(p *process) (*podjobs, error) {
 	return made, nil
 }
 
-// run reconciles until the context ends.
-func (p *podjobs) run(ctx context.Context) error {
+// Run reconciles until the context ends.
+func (p *podjobs) Run(ctx context.Context) error {
 	err := podjob.Run(ctx, p.dynamic, p.reconcile, batchv1.SchemeGroupVersion.WithResource("jobs"))
 	if errors.Is(err, context.Canceled) {
 		return nil
@@ -85,14 +86,11 @@ func (p *podjobs) reconcile(ctx context.Context) (next time.Time, err error) {
 		next, err = answer.Earlier(next, at), errors.Join(err, stepErr)
 	}
 	for _, left := range owned {
-		left = slices.DeleteFunc(left, func(pod corev1.Pod) bool { return pod.Annotations[groupAnnotation] == "" || !holds(&pod) })
+		left = slices.DeleteFunc(left, func(pod corev1.Pod) bool { return pod.Annotations[api.GroupAnnotation] == "" || !holds(&pod) })
 		err = errors.Join(err, p.controller.Remove(ctx, left))
 	}
 	return next, err
 }
-
-// groupAnnotation is on each pod that podjob has created.
-const groupAnnotation = "jobpolicy.dev/group"
 
 func (p *podjobs) step(ctx context.Context, job *batchv1.Job, pods []corev1.Pod) (time.Time, error) {
 	p.about = job
@@ -195,7 +193,7 @@ func (w *world) takeName(s *step) error {
 		owner.Controller, owner.BlockOwnerDeletion = nil, nil
 	}
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{groupAnnotation: key.Name}, Finalizers: []string{heldByStranger}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{api.GroupAnnotation: key.Name}, Finalizers: []string{heldByStranger}},
 		Spec:       simpleSpec(1).Template.Spec,
 	}
 	if s.text != ofNobody {

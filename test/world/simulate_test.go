@@ -27,7 +27,9 @@ var (
 )
 
 // drawn is the plan of a seed, as the flags say.
-func drawn(seed uint64) *plan { return draw(seed, drawOptions{faultless: *spareFlag, podjob: *podjobFlag}) }
+func drawn(seed uint64) *plan {
+	return draw(seed, drawOptions{faultless: *spareFlag, podjob: *podjobFlag})
+}
 
 // TestWorlds plays worlds, and fails if a rule is broken in one of them.
 func TestWorlds(t *testing.T) {

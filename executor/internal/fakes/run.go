@@ -14,9 +14,9 @@ import (
 )
 
 // Config is a controller's configuration with short backoffs, and without logs and spans.
-func Config(client kubernetes.Interface) controller.Config {
+func Config(client kubernetes.Interface, decider controller.Decider) controller.Config {
 	return controller.Config{
-		Client: client, APIBackoff: 10 * time.Millisecond, MaxAPIBackoff: 50 * time.Millisecond,
+		Client: client, Decider: decider, APIBackoff: 10 * time.Millisecond, MaxAPIBackoff: 50 * time.Millisecond,
 		Telemetry: controller.Telemetry{Logger: slog.New(slog.DiscardHandler), TracerProvider: noop.NewTracerProvider()},
 	}
 }

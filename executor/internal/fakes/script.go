@@ -26,11 +26,17 @@ type Script[Q interface{ GetRequestId() string }, A proto.Message] struct {
 	asked []Q
 }
 
-// DecideJob implements the Decider of a controller that asks about Jobs.
-func (s *Script[Q, A]) DecideJob(_ context.Context, req Q) (A, error) { return s.decide(req) }
+// DecideJob implements controller.Decider, for a Script about Jobs.
+func (s *Script[Q, A]) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	answer, err := s.decide(any(req).(Q))
+	return any(answer).(*jobpolicyv1.DecideJobResponse), err
+}
 
-// DecideCronJob implements the Decider of a controller that asks about CronJobs.
-func (s *Script[Q, A]) DecideCronJob(_ context.Context, req Q) (A, error) { return s.decide(req) }
+// DecideCronJob implements controller.Decider, for a Script about CronJobs.
+func (s *Script[Q, A]) DecideCronJob(_ context.Context, req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+	answer, err := s.decide(any(req).(Q))
+	return any(answer).(*jobpolicyv1.DecideCronJobResponse), err
+}
 
 // Requests returns what was asked so far, in order.
 func (s *Script[Q, A]) Requests() []Q {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
@@ -15,11 +16,8 @@ import (
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/apiserver"
 	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/cronjob"
 	"jobpolicy.dev/executor/shadow"
-	"jobpolicy.dev/executor/ttl"
 	"jobpolicy.dev/services/internal/debugpages"
-	"jobpolicy.dev/services/internal/decider"
 	"jobpolicy.dev/services/internal/flaggroup"
 	"jobpolicy.dev/services/internal/page"
 	"jobpolicy.dev/services/internal/probes"
@@ -86,10 +84,10 @@ func (o *controllerOptions) enabled(name string) bool {
 	return slices.Contains(o.names, everyController)
 }
 
-// controllers are the controller of Jobs, and those that use its cache of Jobs.
+// controllers are the controllers of an executor, with what runs beside them.
 type controllers struct {
 	run   []func(context.Context) error
-	ready []func() error
+	ready func() error // nil once the caches of all are filled
 	pages map[string]http.Handler
 	// second reports another controller on the same Jobs. It always passes, because neither
 	// a restart of the executor nor another replica would help.
@@ -100,9 +98,9 @@ type controllers struct {
 	standBy func(ctx context.Context, start func(func()))
 }
 
-func (o *options) newControllers(client *clients, jobs *executor.Executor, d decider.Decider, shared controller.Config, report *shadow.Report) (*controllers, error) {
+func (o *options) newControllers(client *clients, jobs *executor.Executor, shared controller.Config, report *shadow.Report) (*controllers, error) {
 	c := &controllers{
-		run: []func(context.Context) error{jobs.Run}, ready: []func() error{jobs.Ready},
+		run: []func(context.Context) error{jobs.Run}, ready: jobs.Ready,
 		pages: map[string]http.Handler{"GET /debug/decisions": debugpages.Decisions(jobs)},
 		second: probes.Check{
 			Name: "second-controller", Note: jobs.SecondController, Run: func(context.Context) error { return nil },
@@ -122,24 +120,20 @@ func (o *options) newControllers(client *clients, jobs *executor.Executor, d dec
 		c.run = append(c.run, certs.Run)
 	}
 	if o.controllers.enabled(cronJobController) {
-		shared.Workers = o.controllers.cronWorkers
-		crons, err := cronjob.New(cronjob.Config{Config: shared, Decider: d, Jobs: jobs.Jobs(), TimeZone: o.controllers.timeZone, Shadow: report})
-		if err != nil {
-			return nil, err
-		}
-		c.run, c.ready = append(c.run, crons.Run), append(c.ready, crons.Ready)
-		c.pages["GET /debug/cronjobs"] = debugpages.CronJobTable(crons)
-		c.crons = crons
-	}
-	if o.controllers.enabled(ttlController) {
-		shared.Workers = o.controllers.ttlWorkers
-		finished, err := ttl.New(ttl.Config{Config: shared, Decider: d, Jobs: jobs.Jobs(), ServerNow: client.Clock.Now, Refusals: jobs.Refusals, Shadow: report})
-		if err != nil {
-			return nil, err
-		}
-		c.run, c.ready = append(c.run, finished.Run), append(c.ready, finished.Ready)
+		c.pages["GET /debug/cronjobs"] = debugpages.CronJobTable(jobs)
+		c.crons = jobs
 	}
 	return c, nil
+}
+
+// configure says which controllers to run besides that of Jobs.
+func (o *controllerOptions) configure(cfg *executor.Config, serverNow func() time.Time) {
+	if o.enabled(cronJobController) {
+		cfg.CronJobs = &executor.CronJobs{Workers: o.cronWorkers, TimeZone: o.timeZone}
+	}
+	if o.enabled(ttlController) {
+		cfg.FinishedJobs = &executor.FinishedJobs{Workers: o.ttlWorkers, ServerNow: serverNow}
+	}
 }
 
 // Run runs all controllers until ctx ends, or one of them ends. With an election, it is a term
@@ -158,16 +152,6 @@ func (c *controllers) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// Ready is nil once the caches of all are filled.
-func (c *controllers) Ready() error {
-	for _, ready := range c.ready {
-		if err := ready(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (c *controllers) caches() probes.Check {
-	return probes.Check{Name: "caches", Run: func(context.Context) error { return c.Ready() }}
+	return probes.Check{Name: "caches", Run: func(context.Context) error { return c.ready() }}
 }

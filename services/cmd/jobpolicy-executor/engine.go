@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"k8s.io/client-go/kubernetes"
 
+	"jobpolicy.dev/executor"
 	"jobpolicy.dev/services/internal/decider"
 	"jobpolicy.dev/services/internal/instrumented"
 	"jobpolicy.dev/services/internal/kubeclient"
@@ -26,7 +27,7 @@ const (
 
 // An engine is the engine that the executor asks, with the checks of it.
 type engine struct {
-	decider decider.Decider
+	decider executor.Decider
 	check   probes.Check
 	// certificate checks the certificate that the executor shows to the engine.
 	certificate probes.Check

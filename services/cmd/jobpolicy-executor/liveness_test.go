@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"jobpolicy.dev/executor"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/testapi"
 	"jobpolicy.dev/services/internal/testenv"
@@ -18,7 +19,7 @@ import (
 const hangEnv = "JOBPOLICY_TEST_HANGS"
 
 // hanging heeds no deadline.
-type hanging struct{}
+type hanging struct{ executor.Decider }
 
 func (hanging) DecideJob(context.Context, *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 	select {}

@@ -74,7 +74,7 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 		return err
 	}
 	var all *controllers
-	alive := newLiveness(registry, func() error { return all.Ready() }, election, log)
+	alive := newLiveness(registry, func() error { return all.ready() }, election, log)
 	server, client, err := o.newClients(api, alive, registry, log)
 	if err != nil {
 		return err
@@ -93,12 +93,12 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	}
 	defer func() { err = closeLog(err) }()
 	shared := o.shared(client, seen)
-	shared.DecisionLog = decisions
-	jobs, err := o.newExecutor(shared, engine.decider, server, report)
+	shared.Decider, shared.DecisionLog = engine.decider, decisions
+	jobs, err := o.newExecutor(shared, server, client.Clock.Now, report)
 	if err != nil {
 		return err
 	}
-	if all, err = o.newControllers(client, jobs, engine.decider, shared, report); err != nil {
+	if all, err = o.newControllers(client, jobs, shared, report); err != nil {
 		return err
 	}
 	all.server = server
@@ -190,15 +190,13 @@ func (o *options) shared(client *clients, t controller.Telemetry) controller.Con
 // wrapDecider is set by a test.
 var wrapDecider func(executor.Decider) executor.Decider
 
-func (o *options) newExecutor(shared controller.Config, d executor.Decider, server *apiserver.Server, report *shadow.Report) (*executor.Executor, error) {
+func (o *options) newExecutor(shared controller.Config, server *apiserver.Server, serverNow func() time.Time, report *shadow.Report) (*executor.Executor, error) {
 	shared.Workers = o.jobs.concurrentSyncs
 	if wrapDecider != nil {
-		d = wrapDecider(d)
+		shared.Decider = wrapDecider(shared.Decider)
 	}
-	asked := jobmetrics.NewRejections(d)
-	jobs, err := executor.New(executor.Config{
-		Config:  shared,
-		Decider: asked, APIServer: server,
+	cfg := executor.Config{
+		Config: shared, APIServer: server,
 		Shadow: report,
 		Writes: limit.Config{PerJob: jobWrites(o.kube.QPS), Alone: loneJobWrites(o.kube.QPS)},
 		Settings: &jobpolicyv1.Settings{
@@ -213,11 +211,13 @@ func (o *options) newExecutor(shared controller.Config, d executor.Decider, serv
 		SyncBatchPeriod: o.jobs.syncBatchPeriod,
 		FieldManager:    name, // The user agent begins with it.
 		StandDown:       o.jobs.onSecondController == secondStandDown,
-	})
+	}
+	o.controllers.configure(&cfg, serverNow)
+	jobs, err := executor.New(cfg)
 	if err != nil {
 		return nil, err
 	}
-	return jobs, jobmetrics.Register(shared.Registerer, jobs, asked)
+	return jobs, jobmetrics.Register(shared.Registerer, jobs)
 }
 
 // jobWrites is how many writes one Job may have in flight. Writes that wait for the

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"jobpolicy.dev/engine"
+	"jobpolicy.dev/executor"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/services/internal/decider"
@@ -311,7 +312,7 @@ func (s *scripted) DecideCronJob(ctx context.Context, _ *jobpolicyv1.DecideCronJ
 	return &jobpolicyv1.DecideCronJobResponse{RequestId: resp.GetRequestId()}, nil
 }
 
-func newFallback(t *testing.T, remote, embedded decider.Decider) *decider.Fallback {
+func newFallback(t *testing.T, remote, embedded executor.Decider) *decider.Fallback {
 	t.Helper()
 	f, err := decider.NewFallback(remote, embedded, prometheus.NewRegistry(), (&testenv.Log{}).Logger())
 	if err != nil {

@@ -9,26 +9,21 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"jobpolicy.dev/executor"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// A Decider decides about Jobs and CronJobs. Its errors have a gRPC status.
-type Decider interface {
-	DecideJob(context.Context, *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
-	DecideCronJob(context.Context, *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error)
-}
-
 // Fallback asks the first decider, and the second if the first cannot be reached.
 type Fallback struct {
-	first  Decider
-	second Decider
+	first  executor.Decider
+	second executor.Decider
 	log    *slog.Logger
 	away   atomic.Bool
 	active prometheus.Gauge
 }
 
 // NewFallback returns a Fallback. It fails when its metric is already registered.
-func NewFallback(first, second Decider, r prometheus.Registerer, log *slog.Logger) (*Fallback, error) {
+func NewFallback(first, second executor.Decider, r prometheus.Registerer, log *slog.Logger) (*Fallback, error) {
 	f := &Fallback{
 		first: first, second: second, log: log,
 		active: prometheus.NewGauge(prometheus.GaugeOpts{

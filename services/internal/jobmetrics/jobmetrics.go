@@ -3,12 +3,7 @@
 package jobmetrics
 
 import (
-	"context"
-	"sync"
-
 	"github.com/prometheus/client_golang/prometheus"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	batchv1 "k8s.io/api/batch/v1"
 
 	"jobpolicy.dev/executor"
@@ -37,57 +32,6 @@ var rejections = []jobpolicyv1.ErrorReason{
 	jobpolicyv1.ErrorReason_ERROR_REASON_UNKNOWN_VERSION,
 }
 
-// A Rejections is a Decider that remembers which Jobs the engine rejects.
-type Rejections struct {
-	executor.Decider
-
-	mu  sync.Mutex
-	why map[string]string // the reason by the Job's UID
-}
-
-// NewRejections returns a Rejections that asks d.
-func NewRejections(d executor.Decider) *Rejections {
-	return &Rejections{Decider: d, why: map[string]string{}}
-}
-
-// DecideJob implements executor.Decider.
-func (r *Rejections) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-	resp, err := r.Decider.DecideJob(ctx, req)
-	switch status.Code(err) {
-	case codes.OK:
-		r.note(req, "")
-	case codes.InvalidArgument, codes.Unimplemented:
-		r.note(req, jobpolicyv1grpc.ReasonName(jobpolicyv1grpc.ReasonOf(err)))
-	}
-	return resp, err
-}
-
-func (r *Rejections) note(req *jobpolicyv1.DecideJobRequest, why string) {
-	uid := string(req.GetJob().GetUid())
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if why == "" {
-		delete(r.why, uid)
-		return
-	}
-	r.why[uid] = why
-}
-
-// of counts the Jobs that are rejected, by reason. It forgets Jobs that are not in jobs.
-func (r *Rejections) of(jobs map[string]bool) map[string]int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	counts := map[string]int{}
-	for uid, why := range r.why {
-		if !jobs[uid] {
-			delete(r.why, uid)
-			continue
-		}
-		counts[why]++
-	}
-	return counts
-}
-
 // Jobs is the controller of Jobs, package executor.
 type Jobs interface {
 	EachJob(f func(executor.Observation))
@@ -97,14 +41,13 @@ type Jobs interface {
 // Jobs and export 0.
 type collector struct {
 	jobs                       Jobs
-	rejections                 *Rejections
 	managed, waiting, rejected *prometheus.Desc
 }
 
 // Register exports the metrics.
-func Register(r prometheus.Registerer, jobs Jobs, rejections *Rejections) error {
+func Register(r prometheus.Registerer, jobs Jobs) error {
 	return r.Register(&collector{
-		jobs: jobs, rejections: rejections,
+		jobs:     jobs,
 		managed:  prometheus.NewDesc("jobpolicy_managed_jobs", "Jobs that this executor manages and that have not finished.", nil, nil),
 		waiting:  prometheus.NewDesc("jobpolicy_waiting_jobs", "Managed Jobs that wait for something, by reason: one of WaitReason of the contract, pods_refused (the API server refuses to create pods), writes_refused (it refuses other writes) or pods_hindered (pods cannot start). A Job counts once for each of its reasons.", []string{"reason"}, nil),
 		rejected: prometheus.NewDesc("jobpolicy_rejected_jobs", "Managed Jobs about which the engine makes no decision, by reason (ErrorReason of the contract).", []string{"reason"}, nil),
@@ -129,10 +72,10 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	for _, reason := range rejections {
 		rejected[jobpolicyv1grpc.ReasonName(reason)] = 0
 	}
-	managed, known := 0, map[string]bool{}
+	managed := 0
 	c.jobs.EachJob(func(o executor.Observation) {
-		if uid, err := wire.UIDBytes(o.Job.UID); err == nil {
-			known[string(uid)] = true
+		if o.Rejected != "" {
+			rejected[o.Rejected]++
 		}
 		if finished(o.Job) {
 			return
@@ -142,9 +85,6 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 			waiting[reason]++
 		}
 	})
-	for reason, n := range c.rejections.of(known) {
-		rejected[reason] += n
-	}
 	out <- prometheus.MustNewConstMetric(c.managed, prometheus.GaugeValue, float64(managed))
 	for reason, n := range waiting {
 		out <- prometheus.MustNewConstMetric(c.waiting, prometheus.GaugeValue, float64(n), reason)

@@ -1,25 +1,21 @@
 package jobmetrics
 
 import (
-	"context"
 	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"jobpolicy.dev/engine"
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
-	"jobpolicy.dev/services/internal/refusal"
 	"jobpolicy.dev/services/internal/testenv"
 )
 
@@ -29,13 +25,6 @@ func (j *jobs) EachJob(f func(executor.Observation)) {
 	for _, o := range *j {
 		f(o)
 	}
-}
-
-// scripted answers as its error says.
-type scripted struct{ err error }
-
-func (s *scripted) DecideJob(context.Context, *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-	return &jobpolicyv1.DecideJobResponse{}, s.err
 }
 
 func job(t *testing.T, uid byte, waits ...jobpolicyv1.WaitReason) executor.Observation {
@@ -92,7 +81,7 @@ func TestJobsAreCountedByWhatTheyWaitFor(t *testing.T) {
 	undecided.Decision = nil
 	all := &jobs{done, job(t, 2, backoff), job(t, 3, backoff, backoff, remaining), refused, hindered, undecided}
 	registry := prometheus.NewRegistry()
-	if err := Register(registry, all, NewRejections(&scripted{})); err != nil {
+	if err := Register(registry, all); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, registry, map[string]float64{
@@ -103,33 +92,14 @@ func TestJobsAreCountedByWhatTheyWaitFor(t *testing.T) {
 	})
 }
 
-// A Job counts as rejected until the engine decides about it, or it is gone.
-func TestRejectedJobsAreCountedUntilTheyAreDecidedOn(t *testing.T) {
-	engineSays := &scripted{}
-	rejections := NewRejections(engineSays)
-	all := &jobs{job(t, 1), job(t, 2)}
+func TestRejectedJobsAreCountedByReason(t *testing.T) {
+	invalid, other, unsupported := job(t, 1), job(t, 2), job(t, 3)
+	invalid.Rejected, other.Rejected, unsupported.Rejected = "INVALID_REQUEST", "INVALID_REQUEST", "UNSUPPORTED_FIELD"
 	registry := prometheus.NewRegistry()
-	if err := Register(registry, all, rejections); err != nil {
+	if err := Register(registry, &jobs{invalid, other, unsupported, job(t, 4)}); err != nil {
 		t.Fatal(err)
 	}
-	ask := func(uid byte, err error) {
-		req := testenv.Snapshot()
-		req.Job.Uid, engineSays.err = testenv.UID(uid), err
-		_, _ = rejections.DecideJob(t.Context(), req) // The script's error.
-	}
-	invalid, unsupported := refusal.InvalidArgument(engine.FieldViolation{Field: "spec"}), refusal.Refusal{Code: codes.Unimplemented, Reason: jobpolicyv1.ErrorReason_ERROR_REASON_UNSUPPORTED_FIELD}.Err()
-	const ofInvalid, ofUnsupported = "rejected_jobs INVALID_REQUEST", "rejected_jobs UNSUPPORTED_FIELD"
-
-	ask(1, invalid)
-	ask(1, invalid)
-	ask(2, unsupported)
-	expect(t, registry, map[string]float64{ofInvalid: 1, ofUnsupported: 1})
-	ask(1, refusal.ErrInternal) // says nothing about the Job
-	expect(t, registry, map[string]float64{ofInvalid: 1, ofUnsupported: 1})
-	ask(1, nil)
-	*all = (*all)[:1]
-	expect(t, registry, map[string]float64{ofInvalid: 0, ofUnsupported: 0})
-	if n := len(rejections.why); n != 0 {
-		t.Errorf("%d Jobs are remembered that are gone or decided on", n)
-	}
+	expect(t, registry, map[string]float64{
+		"rejected_jobs INVALID_REQUEST": 2, "rejected_jobs UNSUPPORTED_FIELD": 1, "rejected_jobs UNKNOWN_METHOD": 0,
+	})
 }

@@ -1,6 +1,6 @@
 // Package preflight finds the Jobs and CronJobs of a cluster that a deliberate
 // difference from the built-in controllers would touch, if jobpolicy took their
-// place. ARCHITECTURE.md lists the differences. Some concern only a restart, a race or
+// place. docs/differences.md lists the differences. Some concern only a restart, a race or
 // the answer of a failing API server; they do not depend on the object and are left out.
 package preflight
 
@@ -38,7 +38,7 @@ type Cluster struct {
 	Now      time.Time
 }
 
-// difference is a row of ARCHITECTURE.md that can be seen in an object.
+// difference is a row of docs/differences.md that can be seen in an object.
 type difference struct {
 	what, builtIn, here string
 	// job and cron say whether an object is touched; nil: none of its kind is.

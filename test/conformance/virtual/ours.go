@@ -81,7 +81,7 @@ func (e *Engine) DecideJob(_ context.Context, req *jobpolicyv1.DecideJobRequest)
 	return resp, e.refused(err)
 }
 
-// DecideCronJob implements cronjob.Decider.
+// DecideCronJob implements executor.Decider.
 func (e *Engine) DecideCronJob(_ context.Context, req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
 	if err := e.reach(); err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func OurJobs(e *Engine, log *slog.Logger) Program {
 			return err
 		}
 		jobs, err := executor.New(executor.Config{
-			Config: controller.Config{Client: client, ReplaceBuiltin: true, Telemetry: controller.Telemetry{Logger: log}}, Decider: e,
+			Config: controller.Config{Decider: e, Client: client, ReplaceBuiltin: true, Telemetry: controller.Telemetry{Logger: log}},
 		})
 		if err != nil {
 			return err
@@ -116,7 +116,7 @@ func ShadowJobs(e executor.Decider, report *shadow.Report, log *slog.Logger) Pro
 			return err
 		}
 		jobs, err := executor.New(executor.Config{
-			Config: controller.Config{Client: client, Telemetry: controller.Telemetry{Logger: log}}, Decider: e, Shadow: report,
+			Config: controller.Config{Decider: e, Client: client, Telemetry: controller.Telemetry{Logger: log}}, Shadow: report,
 		})
 		if err != nil {
 			return err
@@ -164,13 +164,13 @@ func (e *Engine) cronJobs(log *slog.Logger, report *shadow.Report) Program {
 
 func (e *Engine) besideJobs(client kubernetes.Interface, jobs *informer.Set, log *slog.Logger, report *shadow.Report) ([]func(context.Context) error, error) {
 	shared := controller.Config{
-		Client: client, ManagedBy: ManagedBy, ReplaceBuiltin: true, Telemetry: controller.Telemetry{Logger: log},
+		Decider: e, Client: client, ManagedBy: ManagedBy, ReplaceBuiltin: true, Telemetry: controller.Telemetry{Logger: log},
 	}
-	crons, err := cronjob.New(cronjob.Config{Config: shared, Decider: e, Jobs: jobs, Shadow: report})
+	crons, err := cronjob.New(cronjob.Config{Config: shared, Jobs: jobs, Shadow: report})
 	if err != nil {
 		return nil, err
 	}
-	finished, err := ttl.New(ttl.Config{Config: shared, Decider: e, Jobs: jobs, Shadow: report})
+	finished, err := ttl.New(ttl.Config{Config: shared, Jobs: jobs, Shadow: report})
 	return []func(context.Context) error{crons.Run, finished.Run}, err
 }
 

@@ -1,183 +1,142 @@
 package demo
 
 import (
-	"time"
-
-	batchv1 "k8s.io/api/batch/v1"
+	"regexp"
+	"slices"
+	"strings"
 )
 
 // Reasons and messages as the documents and the built-in controller have them.
 const (
-	reached        = "Reached expected number of succeeded pods"
-	pastLimit      = "Job has reached the specified backoff limit"
-	pastDeadline   = "Job was active longer than specified deadline"
-	failedIndexes  = "Job has failed indexes"
-	pastMaxIndexes = "Job has exceeded the specified maximal number of failed indexes"
-	matchedFirst   = "Matched rules at index 0"
-	// A star stands for what differs from run to run.
-	exit42 = "Container main for pod default/job-pod-failure-policy-example-* failed with exit code 42 matching FailJob rule at index 0"
+	reached       = "SuccessCriteriaMet, Complete (CompletionsReached: Reached expected number of succeeded pods)"
+	byPolicy      = "SuccessCriteriaMet, Complete (SuccessPolicy: Matched rules at index 0)"
+	resumedBefore = "not Suspended (JobResumed: Job resumed), "
 )
 
-// examplesInOrder lists the manifests and their ends, as the documents print
-// them.
+// examplesInOrder lists the manifests and what is said of each Job at its end. See compare
+// for how the sentences are written, and sentences.go for those that there are.
 func examplesInOrder() []*example {
-	all := simpleExamples()
-	all = append(all, retryExamples()...)
-	all = append(all, policyExamples()...)
-	all = append(all, clockExamples()...)
-	return append(all, scriptedExamples()...)
+	return slices.Concat(simpleExamples(), retryExamples(), policyExamples(), clockExamples(), scriptedExamples())
 }
 
 func simpleExamples() []*example {
 	return []*example{
-		{name: "hello", expect: completes("a pod says hello", 1).with(logs("it said hello", hello))},
-		{name: "pi", expect: completes("2000 digits of pi", 1).with(logs("all digits", digitsOfPi))},
-		{name: "pi-parallel", expect: completes("four times pi, two at a time", 4).with(mostActive(2))},
-		{name: "work-queue", shares: "/tmp", expect: completes("workers that share a queue, no completions", 3).
-			with(logs("each of 9 items taken once", eachItemOnce))},
-		{name: "indexed", expect: completes("every pod knows its index", 5).indexes("0-4", "").
-			with(logs("each index printed once", eachIndexOnce))},
-		{name: "sidecar", expect: completes("a sidecar does not keep the Job from ending", 1)},
-		{name: "managed-elsewhere", expect: expectation{summary: "another controller's Job is left alone", traits: []trait{noPods()}}},
+		completes("hello", "a pod says hello", "succeeded 1", `it said hello ~ output Hello world!\n`),
+		completes("pi", "2000 digits of pi", "succeeded 1", `all digits ~ output 3\.14159265358979323846\d{979}\d{1000}\s*`),
+		completes("pi-parallel", "four times pi, two at a time", "succeeded 4", "never more than 2 active ~ active at most: [0-2]"),
+		completes("work-queue", "workers that share a queue, no completions", "succeeded 3",
+			"each of 9 items taken once ~ lines (?:[^i].*\n)*item 1\nitem 2\nitem 3\nitem 4\nitem 5\nitem 6\nitem 7\nitem 8\nitem 9(?:\n[^i].*)*").
+			sharing("/tmp"),
+		completes("indexed", "every pod knows its index", "succeeded 5", "completedIndexes 0-4",
+			`each index printed once ~ output My index is 0\n\|My index is 1\n\|My index is 2\n\|My index is 3\n\|My index is 4\n`),
+		completes("sidecar", "a sidecar does not keep the Job from ending", "succeeded 1"),
+		{
+			name: "managed-elsewhere", shows: "another controller's Job is left alone",
+			wants: []string{"no condition", "succeeded 0", "failed 0", noPods},
+		},
 	}
 }
 
+// noPods: the Job controls no pod at the end.
+const noPods = "no pod of its own ~ pods left: 0"
+
 func retryExamples() []*example {
+	const pastLimit = "BackoffLimitExceeded: Job has reached the specified backoff limit"
 	return []*example{
-		{name: "retry-on-failure", expect: fails("the container restarts, its last run is cut short", "BackoffLimitExceeded", pastLimit, 1).
-			with(containerRuns(4), podsInAll(1))},
-		{name: "retry-never", expect: fails("a new pod for each try, each runs to its end", "BackoffLimitExceeded", pastLimit, 4).
-			with(containerRuns(4), logs("4 full runs", fourFullRuns))},
-		{name: "pi-with-timeout", expect: fails("stopped at its deadline", "DeadlineExceeded", pastDeadline, 1)},
-		{name: "backoff-per-index", expect: fails("each index has its own retry, the even ones fail", "FailedIndexes", failedIndexes, 10).
-			succeeding(5).indexes("1,3,5,7,9", "0,2,4,6,8").with(podsByIndex(2, 1, 2, 1, 2, 1, 2, 1, 2, 1))},
-		{name: "max-failed-indexes", expect: fails("two indexes fail at once, one too many", "MaxFailedIndexesExceeded", pastMaxIndexes, 4).
-			indexes("", "0,2").with(podsByIndex(1, 1, 1, 1))},
+		fails("retry-on-failure", "the container restarts, its last run is cut short", pastLimit,
+			"failed 1", "container runs: 4", "pods in all: 1"),
+		fails("retry-never", "a new pod for each try, each runs to its end", pastLimit,
+			"failed 4", "container runs: 4", `4 full runs ~ output (?:[^|]*completed[^|]*\|){3}[^|]*completed[^|]*`),
+		fails("pi-with-timeout", "stopped at its deadline", "DeadlineExceeded: Job was active longer than specified deadline", "failed 1"),
+		fails("backoff-per-index", "each index has its own retry, the even ones fail", "FailedIndexes: Job has failed indexes",
+			"succeeded 5", "failed 10", "completedIndexes 1,3,5,7,9", "failedIndexes 0,2,4,6,8", "pods by index 2,1,2,1,2,1,2,1,2,1"),
+		fails("max-failed-indexes", "two indexes fail at once, one too many",
+			"MaxFailedIndexesExceeded: Job has exceeded the specified maximal number of failed indexes",
+			"failed 4", "failedIndexes 0,2", "pods by index 1,1,1,1"),
 	}
 }
 
 func policyExamples() []*example {
+	failJob := fails("pod-failure-policy", "exit code 42 fails the whole Job", "PodFailurePolicy: ", "failed 3", "pods in all: 3")
+	failJob.wants[0] = "FailureTarget, Failed (PodFailurePolicy: exit code 42 matches a FailJob rule) ~ " +
+		`FailureTarget, Failed \(PodFailurePolicy: Container main for pod default/job-pod-failure-policy-example-[^ ]+ failed with exit code 42 matching FailJob rule at index 0\)`
+	anyPod := completes("success-policy", "index 2 alone is enough", "succeeded 1", `any failed ~ failed \d+`, "completedIndexes 2")
+	leader := completes("success-leader", "the leader succeeds, its workers are stopped", "succeeded 1", "failed 0",
+		"completedIndexes 0", "pods by index 1,1,1")
+	anyPod.wants[0], leader.wants[0] = byPolicy, byPolicy
 	return []*example{
-		{name: "pod-failure-policy", expect: fails("exit code 42 fails the whole Job", "PodFailurePolicy", exit42, 3).with(podsInAll(3))},
-		{
-			name: "disruption-ignored", script: []step{evictPods(allReady)},
-			expect: completes("an eviction does not count, though no retry is allowed", 1).with(podsInAll(2)),
-		},
-		{name: "success-policy", expect: succeedsByPolicy("index 2 alone is enough", anyNumber).indexes("2", "")},
-		{name: "success-leader", expect: succeedsByPolicy("the leader succeeds, its workers are stopped", 0).
-			indexes("0", "").with(podsByIndex(1, 1, 1))},
+		failJob,
+		completes("disruption-ignored", "an eviction does not count, though no retry is allowed", "succeeded 1", "pods in all: 2").
+			doing(evictPods(allReady)),
+		anyPod, leader,
 	}
 }
 
 // clockExamples are those of the controllers of CronJobs and of finished Jobs.
 func clockExamples() []*example {
-	return []*example{
-		{
-			name: "cronjob", run: "hello-run-bc96rj",
-			expect: completes("a run that is asked for, besides those of the schedule", 1).
-				with(logs("it said the time and hello", timeAndHello)).with(cronTraits()...),
+	cron := completes("cronjob", "a run that is asked for, besides those of the schedule",
+		append([]string{"succeeded 1", `it said the time and hello ~ output [^\n|]*\nHello from the Kubernetes cluster\n`}, cronWants...)...)
+	cron.run = "hello-run-bc96rj"
+	return []*example{cron, {
+		name: "pi-with-ttl", shows: "deleted when its time to live is over",
+		wants: []string{
+			"gone", "Complete before ~ before: " + regexp.QuoteMeta(reached),
+			`deleted 5s after, not sooner ~ deleted (?:[5-9]|\d\d+)s after its end`, noPods,
 		},
-		{
-			name: "pi-with-ttl",
-			expect: expectation{
-				summary: "deleted when its time to live is over", outcome: outcome{gone: true},
-				traits: []trait{ended(batchv1.JobComplete), outlivedEnd(5 * time.Second), noPods()},
-			},
-		},
-	}
+	}}
 }
 
 func scriptedExamples() []*example {
+	grown := `{"spec":{"parallelism":4,"completions":4}}`
 	return []*example{
+		completes("suspend-resume", "suspended while it runs, and resumed", "succeeded 2", "start times: 2", "pods in all: 4").resumed().
+			doing(patch(allReady, `{"spec":{"suspend":true}}`), patch(restedWhileSuspended, `{"spec":{"suspend":false}}`)),
+		completes("queued", "created suspended, told where to run, resumed", "succeeded 5", "pods in all: 5",
+			`all with nodeSelector kubernetes.io/os=linux ~ node selectors map\[kubernetes\.io/os:linux\]`).resumed().
+			doing(patch(suspended, `{"spec":{"template":{"spec":{"nodeSelector":{"kubernetes.io/os":"linux"}}}}}`),
+				patch(suspended, `{"spec":{"suspend":false}}`)),
+		completes("pod-replacement", "deleted pods are replaced only once they are gone", "succeeded 3", "failed 3",
+			"seen terminating: 3", "never more than 3 pods alive ~ alive at most: [0-3]", "pods in all: 6").doing(deletePods(allReady)),
+		completes("elastic", "grows from 2 to 4 indexes, shrinks to 3", "succeeded 3", "completedIndexes 0-2", "pods by index 1,1,1,1",
+			"the pod of index 3 stopped ~ stopped pods of indexes 3").
+			doing(patch(allReady, grown), patch(allReady, strings.ReplaceAll(grown, "4", "3"))),
 		{
-			name: "suspend-resume", script: []step{
-				patch(allReady, `{"spec":{"suspend":true}}`),
-				patch(restedWhileSuspended, `{"spec":{"suspend":false}}`),
-			},
-			expect: completes("suspended while it runs, and resumed", 2).resumed().with(startsAnew(), podsInAll(4)),
+			name: "old", shows: "deleted, its pods stay", wants: []string{"gone", noPods},
+			script: []step{orphanPods(allReady)},
 		},
-		{
-			name: "queued", script: []step{
-				patch(suspended, `{"spec":{"template":{"spec":{"nodeSelector":{"kubernetes.io/os":"linux"}}}}}`),
-				patch(suspended, `{"spec":{"suspend":false}}`),
-			},
-			expect: completes("created suspended, told where to run, resumed", 5).resumed().
-				with(podsInAll(5), selectNode("kubernetes.io/os", "linux")),
-		},
-		{
-			name: "pod-replacement", script: []step{deletePods(allReady)},
-			expect: completes("deleted pods are replaced only once they are gone", 3).failing(3).
-				with(mostTerminating(3), mostAlive(3), podsInAll(6)),
-		},
-		{
-			name: "elastic", script: []step{
-				patch(allReady, `{"spec":{"parallelism":4,"completions":4}}`),
-				patch(allReady, `{"spec":{"parallelism":3,"completions":3}}`),
-			},
-			expect: completes("grows from 2 to 4 indexes, shrinks to 3", 3).indexes("0-2", "").
-				with(podsByIndex(1, 1, 1, 1), stoppedIndexes("3")),
-		},
-		{
-			name: "old", script: []step{orphanPods(allReady)},
-			expect: expectation{summary: "deleted, its pods stay", outcome: outcome{gone: true}, traits: []trait{noPods()}},
-		},
-		{
-			name: "new", adopts: "old",
-			expect: completes("takes over the pods of old by its selector", 4).with(logs("two pods of old, two of new", twoOfEach)),
-		},
+		completes("new", "takes over the pods of old by its selector", "succeeded 4",
+			`two pods of old, two of new ~ output template of new\n\|template of new\n\|template of old\n\|template of old\n`).adopting("old"),
 	}
 }
 
-// completes expects a Job to succeed by the number of its pods.
-func completes(summary string, succeeded int32) expectation {
-	return expectation{
-		summary: summary,
-		outcome: outcome{
-			conditions: ends(batchv1.JobSuccessCriteriaMet, batchv1.JobComplete, batchv1.JobReasonCompletionsReached, reached),
-			succeeded:  succeeded,
-		},
-		events: []string{"SuccessfulCreate", "Completed"},
+// completes expects a Job to succeed by the number of its pods, without failed ones unless
+// the sentences say so.
+func completes(name, shows string, wants ...string) *example {
+	if !slices.ContainsFunc(wants, func(want string) bool { return strings.Contains(want, "failed ") }) {
+		wants = slices.Insert(wants, 1, "failed 0")
 	}
+	return &example{name: name, shows: shows, wants: append([]string{reached}, wants...), events: []string{"SuccessfulCreate", "Completed"}}
 }
 
-// succeedsByPolicy expects a Job with one succeeded pod to be enough for the
-// first rule of its success policy.
-func succeedsByPolicy(summary string, failed int32) expectation {
-	e := completes(summary, 1).failing(failed)
-	e.outcome.conditions = ends(batchv1.JobSuccessCriteriaMet, batchv1.JobComplete, batchv1.JobReasonSuccessPolicy, matchedFirst)
-	return e
-}
-
-// fails expects a Job to fail after so many pods.
-func fails(summary, reason, message string, pods int32) expectation {
-	return expectation{
-		summary: summary,
-		outcome: outcome{conditions: ends(batchv1.JobFailureTarget, batchv1.JobFailed, reason, message), failed: pods},
-		events:  []string{"SuccessfulCreate", reason},
+// fails expects a Job to fail for a reason, without succeeded pods unless the sentences say so.
+func fails(name, shows, because string, wants ...string) *example {
+	if !slices.ContainsFunc(wants, func(want string) bool { return strings.HasPrefix(want, "succeeded ") }) {
+		wants = append([]string{"succeeded 0"}, wants...)
 	}
-}
-
-func ends(interim, terminal batchv1.JobConditionType, reason, message string) []condition {
-	return []condition{{string(interim), true, reason, message}, {string(terminal), true, reason, message}}
-}
-
-func (e expectation) succeeding(n int32) expectation { e.outcome.succeeded = n; return e }
-func (e expectation) failing(n int32) expectation    { e.outcome.failed = n; return e }
-
-func (e expectation) indexes(completed, failed string) expectation {
-	e.outcome.completedIndexes, e.outcome.failedIndexes = completed, failed
-	return e
-}
-
-func (e expectation) with(traits ...trait) expectation {
-	e.traits = append(e.traits[:len(e.traits):len(e.traits)], traits...)
-	return e
+	reason, _, _ := strings.Cut(because, ":")
+	return &example{
+		name: name, shows: shows, events: []string{"SuccessfulCreate", reason},
+		wants: append([]string{"FailureTarget, Failed (" + because + ")"}, wants...),
+	}
 }
 
 // resumed expects the Job to have been suspended and resumed.
-func (e expectation) resumed() expectation {
-	resumed := condition{string(batchv1.JobSuspended), false, "JobResumed", "Job resumed"}
-	e.outcome.conditions = append([]condition{resumed}, e.outcome.conditions...)
-	e.events = append(e.events[:len(e.events):len(e.events)], "Suspended", "Resumed")
-	return e
+func (ex *example) resumed() *example {
+	ex.wants[0] = resumedBefore + ex.wants[0]
+	ex.events = append(ex.events, "Suspended", "Resumed")
+	return ex
 }
+
+func (ex *example) doing(script ...step) *example  { ex.script = script; return ex }
+func (ex *example) sharing(dir string) *example    { ex.shares = dir; return ex }
+func (ex *example) adopting(other string) *example { ex.adopts = other; return ex }

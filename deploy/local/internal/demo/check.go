@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +19,7 @@ import (
 
 // A result compares how a Job ended with what is expected.
 type result struct {
-	name, summary string
+	name, shows string
 	// expected and seen are the same line if all is well.
 	expected, seen string
 	// why is the engine's explanation; empty if the engine has not decided on the Job.
@@ -32,9 +33,9 @@ func (r result) good() bool { return r.expected == r.seen && len(r.problems) == 
 // check checks the Job as the API server has it now.
 func check(ctx context.Context, client kubernetes.Interface, obs *observer, ex *example) result {
 	past := obs.past(ex.job.Name)
-	r := result{name: ex.name, summary: ex.expect.summary, why: obs.why(ex.job.Name)}
+	r := result{name: ex.name, shows: ex.shows, why: obs.why(ex.job.Name)}
 	if past.job == nil {
-		r.expected, r.seen = ex.expect.outcome.String(), "never created"
+		r.expected, r.seen = strings.Join(ex.wants, "; "), "never created"
 		return r
 	}
 	job, err := client.BatchV1().Jobs(namespace).Get(ctx, ex.job.Name, metav1.GetOptions{})
@@ -44,17 +45,18 @@ func check(ctx context.Context, client kubernetes.Interface, obs *observer, ex *
 	r.problem(err)
 	logs, err := jobLogs(ctx, client, past.job.UID)
 	r.problem(err)
-	e := evidence{past: past, logs: logs}
+	life := lifeSentences(past, logs)
 	if ex.cron != nil {
-		e.cron, err = checkCron(ctx, client, obs, ex.cron.Name)
+		seen, err := checkCron(ctx, client, obs, ex.cron.Name)
 		r.problem(err)
-		r.why = e.cron.row[columnWhy]
+		r.why = seen.row[columnWhy]
+		life = append(life, seen.sentences()...)
 	}
-	r.expected, r.seen = compare(ex.expect, outcomeOf(job), e)
+	r.expected, r.seen = compare(ex.wants, statusSentences(job), life)
 	if job != nil {
 		r.problem(checkFinalizers(ctx, client, job))
 		r.problem(checkAnnounced(past))
-		r.problem(missingEvents(ctx, client, job.UID, ex.expect.events))
+		r.problem(missingEvents(ctx, client, job.UID, ex.events))
 	}
 	return r
 }
@@ -65,19 +67,31 @@ func (r *result) problem(err error) {
 	}
 }
 
-// compare writes what is expected and what is seen as two lines that are easy to
-// compare.
-func compare(want expectation, got outcome, e evidence) (expected, seen string) {
-	expects, sees := []string{want.outcome.String()}, []string{got.as(want.outcome).String()}
-	for _, t := range want.traits {
-		expects = append(expects, t.text)
-		if err := t.differs(e); err != nil {
-			sees = append(sees, err.Error())
-			continue
+// compare writes what is expected and what is seen as two lines, which are the same if each
+// wanted sentence was said, and the status says nothing else. A wanted sentence is said as it
+// is written, or, if it has a tilde, in a form that matches the pattern after that.
+func compare(wants, status, life []string) (expected, seen string) {
+	var expects, sees []string
+	rest := slices.Clone(status)
+	for _, want := range wants {
+		text, pattern, ok := strings.Cut(want, " ~ ")
+		if !ok {
+			pattern = regexp.QuoteMeta(text)
 		}
-		sees = append(sees, t.text)
+		form := regexp.MustCompile(`^(?:` + pattern + `)$`)
+		expects = append(expects, text)
+		if i := slices.IndexFunc(rest, form.MatchString); i >= 0 {
+			rest = slices.Delete(rest, i, i+1)
+		} else if !slices.ContainsFunc(life, form.MatchString) {
+			text = "not: " + text
+		}
+		sees = append(sees, text)
 	}
-	return strings.Join(expects, "; "), strings.Join(sees, "; ")
+	expected, seen = strings.Join(expects, "; "), strings.Join(append(sees, rest...), "; ")
+	if expected != seen {
+		seen += " (its life: " + strings.Join(life, "; ") + ")"
+	}
+	return expected, seen
 }
 
 // checkAnnounced wants the interim condition to have been in the status before the

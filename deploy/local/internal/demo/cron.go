@@ -3,7 +3,6 @@ package demo
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -72,38 +71,28 @@ type cronSeen struct {
 	row  map[string]string
 }
 
-// cronTraits are the conditions that a CronJob has to meet once its run has ended.
-func cronTraits() []trait {
-	return []trait{
-		{"the request is cleared", func(e evidence) error {
-			if text, asked := e.cron.cron.Annotations[runNow]; asked {
-				return fmt.Errorf("the request %q stands", text)
-			}
-			return nil
-		}},
-		{"lastSuccessfulTime set", func(e evidence) error {
-			if e.cron.cron.Status.LastSuccessfulTime == nil {
-				return errors.New("no lastSuccessfulTime")
-			}
-			return nil
-		}},
-		{"next run at the next whole minute", nextMinute},
-	}
-}
+// cronWants are what is said of the CronJob once its run has ended.
+var cronWants = []string{"the request is cleared", "lastSuccessfulTime set", "next run at the next whole minute"}
 
-// nextMinute wants the next run to be due at the first whole minute after the CronJob was
-// created or last ran: a run that the demo asks for does not change the schedule.
-func nextMinute(e evidence) error {
-	cron := e.cron.cron
-	since := cron.CreationTimestamp
-	if last := cron.Status.LastScheduleTime; last != nil {
+func (c cronSeen) sentences() []string {
+	said := slices.Clone(cronWants)
+	if text, asked := c.cron.Annotations[runNow]; asked {
+		said[0] = fmt.Sprintf("the request %q stands", text)
+	}
+	if c.cron.Status.LastSuccessfulTime == nil {
+		said[1] = "no lastSuccessfulTime"
+	}
+	// The first whole minute after the CronJob was created or last ran: a run that the demo asks
+	// for does not change the schedule.
+	since := c.cron.CreationTimestamp
+	if last := c.cron.Status.LastScheduleTime; last != nil {
 		since = *last
 	}
-	want := since.UTC().Truncate(time.Minute).Add(time.Minute).Format(time.RFC3339)
-	if next := e.cron.row[columnNext]; next != want {
-		return fmt.Errorf("next run at %q, not at %s", next, want)
+	due := since.UTC().Truncate(time.Minute).Add(time.Minute).Format(time.RFC3339)
+	if next := c.row[columnNext]; next != due {
+		said[2] = fmt.Sprintf("next run at %q, not at %s", next, due)
 	}
-	return nil
+	return said
 }
 
 // checkCron checks the CronJob of an example. Its status and the executor's table are
@@ -121,8 +110,7 @@ func checkCron(ctx context.Context, client kubernetes.Interface, obs *observer, 
 			return seen, err
 		}
 		seen.row = cronRow(string(table), name)
-		differs := func(t trait) bool { return t.differs(evidence{cron: seen}) != nil }
-		if !slices.ContainsFunc(cronTraits(), differs) {
+		if slices.Equal(seen.sentences(), cronWants) {
 			break
 		}
 		time.Sleep(250 * time.Millisecond)

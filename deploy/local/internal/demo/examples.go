@@ -17,9 +17,15 @@ import (
 // An example is a manifest and its expected end. It is named after the manifest's file; the
 // Job may have another name.
 type example struct {
-	name   string
-	job    *batchv1.Job
-	expect expectation
+	name string
+	job  *batchv1.Job
+	// shows says what there is to see.
+	shows string
+	// wants are the sentences that are said at the end, as compare has them; the first is about
+	// the conditions.
+	wants []string
+	// events are the reasons of the expected events.
+	events []string
 	// script is the list of steps that the demo takes while the Job runs.
 	script []step
 	// shares, if not empty, is a directory that the pods must share.
@@ -32,17 +38,6 @@ type example struct {
 	// the CronJob's name and the text of the request.
 	run  string
 	cron *batchv1.CronJob
-}
-
-// An expectation is how a Job should end.
-type expectation struct {
-	// summary says what the example shows.
-	summary string
-	outcome outcome
-	// traits are conditions that the status does not show.
-	traits []trait
-	// events are the reasons of the expected events.
-	events []string
 }
 
 // loadExamples reads the manifests.

@@ -32,12 +32,11 @@ func TestExamplesAreAllRunAndSayTheirEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		comment, _, _ := strings.Cut(string(data), "apiVersion:")
-		for _, c := range ex.expect.outcome.conditions {
-			if c.holds && !strings.Contains(comment, c.reason) {
-				t.Errorf("%s does not say that it ends with %s: %s", ex.name, c.reason, comment)
-			}
+		end := ex.wants[0][strings.LastIndex(ex.wants[0], "(")+1:]
+		if reason, _, ends := strings.Cut(end, ":"); ends && !strings.Contains(comment, reason) {
+			t.Errorf("%s does not say that it ends with %s: %s", ex.name, reason, comment)
 		}
-		if ex.expect.outcome.gone && !strings.Contains(comment, "deleted") {
+		if end == "gone" && !strings.Contains(comment, "deleted") {
 			t.Errorf("%s does not say that it is deleted: %s", ex.name, comment)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 )
 
 // A history is what a finished Job does not show any more.
@@ -45,7 +46,7 @@ const noIndex = -1
 func (h *history) saw(job *batchv1.Job) {
 	h.job = job
 	h.highest.active = max(h.highest.active, job.Status.Active)
-	h.highest.terminating = max(h.highest.terminating, deref(job.Status.Terminating))
+	h.highest.terminating = max(h.highest.terminating, ptr.Deref(job.Status.Terminating, 0))
 	if start := job.Status.StartTime; start != nil && !slices.ContainsFunc(h.startTimes, start.Time.Equal) {
 		h.startTimes = append(h.startTimes, start.Time)
 	}

@@ -18,7 +18,7 @@ func (r result) print(w io.Writer) {
 	if !r.good() {
 		verdict = "FAIL"
 	}
-	fmt.Fprintf(w, "%s  %-18s  %s\n", verdict, r.name, r.summary)
+	fmt.Fprintf(w, "%s  %-18s  %s\n", verdict, r.name, r.shows)
 	line := func(label, text string) {
 		if text != "" {
 			fmt.Fprintf(w, "      %-11s  %s\n", label, text)

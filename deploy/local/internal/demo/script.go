@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 )
 
 // A step is an action of the demo on a Job that runs.
@@ -25,7 +26,7 @@ type step struct {
 
 // allReady: as many pods run as the Job may have at once.
 func allReady(past history) bool {
-	return deref(past.job.Status.Ready) == deref(past.job.Spec.Parallelism)
+	return ptr.Deref(past.job.Status.Ready, 0) == ptr.Deref(past.job.Spec.Parallelism, 0)
 }
 
 func suspended(past history) bool { return conditionTrue(past.job, batchv1.JobSuspended) }

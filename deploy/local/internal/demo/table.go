@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
 )
 
 // A row is one line of the table.
@@ -40,7 +41,7 @@ func rowOf(ex *example, past history, said string) row {
 	}
 	s := past.job.Status
 	r.mode = ex.mode(past.job)
-	r.active, r.ready, r.succeeded, r.failed = s.Active, deref(s.Ready), s.Succeeded, s.Failed
+	r.active, r.ready, r.succeeded, r.failed = s.Active, ptr.Deref(s.Ready, 0), s.Succeeded, s.Failed
 	r.condition = latestCondition(past.job)
 	r.ended = finished(past.job) && past.job.Spec.TTLSecondsAfterFinished == nil
 	if by := ex.job.Spec.ManagedBy; by != nil {

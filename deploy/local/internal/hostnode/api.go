@@ -6,13 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"os"
-	"strconv"
-	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	_ "k8s.io/kubernetes/pkg/apis/core/install" // reads PodLogOptions of a query
 )
 
 // api is the part of the kubelet's HTTPS API that the API server calls for kubectl logs.
@@ -74,9 +74,13 @@ func (a *api) listPods(w http.ResponseWriter, _ *http.Request) {
 
 func (a *api) containerLogs(w http.ResponseWriter, r *http.Request) {
 	namespace, name, container := r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("container")
-	query, previous, err := parseLogQuery(r.URL.Query(), time.Now())
-	if err != nil {
+	want := &corev1.PodLogOptions{} // The API server passes it on and has validated it.
+	if err := legacyscheme.ParameterCodec.DecodeParameters(r.URL.Query(), corev1.SchemeGroupVersion, want); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if want.Stream != nil && *want.Stream != corev1.LogStreamAll {
+		http.Error(w, fmt.Sprintf("stream %q: both streams are kept as one here, only All can be asked for", *want.Stream), http.StatusBadRequest)
 		return
 	}
 	worker, ok := a.agent.worker(namespace, name)
@@ -84,60 +88,20 @@ func (a *api) containerLogs(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("pod %q does not exist in namespace %q on this node", name, namespace), http.StatusNotFound)
 		return
 	}
-	attempt, live, err := worker.view.find(name, container, previous)
+	attempt, live, err := worker.view.find(name, container, want.Previous)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	path := a.layout.log(worker.uid, container, attempt)
-	flusher := http.NewResponseController(w)
-	err = readLog(r.Context(), path, live, query, w, func() { flusher.Flush() })
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(path); err != nil {
 		http.Error(w, fmt.Sprintf("the log of container %q in pod %q is no longer there", container, name), http.StatusNotFound)
 		return
 	}
-	if err != nil {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	out := flushing{w}
+	_, err = out.Write(nil)
+	if err = errors.Join(err, readLog(r.Context(), path, live, want, out)); err != nil {
 		a.logger.Debug("log was not sent", "namespace", namespace, "pod", name, "container", container, "error", err)
 	}
-}
-
-// parseLogQuery reads the parameters that the API server passes on from PodLogOptions. The API server has validated them.
-func parseLogQuery(values url.Values, now time.Time) (q logQuery, previous bool, err error) {
-	flag := func(name string) bool {
-		value, e := strconv.ParseBool(orDefault(values.Get(name), "false"))
-		err = errors.Join(err, e)
-		return value
-	}
-	number := func(name, absent string) int64 {
-		value, e := strconv.ParseInt(orDefault(values.Get(name), absent), 10, 64)
-		err = errors.Join(err, e)
-		return value
-	}
-	previous = flag("previous")
-	q = logQuery{
-		follow:     flag("follow"),
-		timestamps: flag("timestamps"),
-		tail:       number("tailLines", "-1"),
-		limit:      number("limitBytes", "0"),
-	}
-	if seconds := number("sinceSeconds", "0"); seconds > 0 {
-		q.since = now.Add(-durationOf(seconds))
-	}
-	if text := values.Get("sinceTime"); text != "" {
-		since, e := time.Parse(time.RFC3339, text)
-		err = errors.Join(err, e)
-		q.since = since
-	}
-	if stream := values.Get("stream"); stream != "" && stream != "All" {
-		err = errors.Join(err, fmt.Errorf("stream %q: both streams are kept as one here, only All can be asked for", stream))
-	}
-	return q, previous, err
-}
-
-func orDefault(value, absent string) string {
-	if value == "" {
-		return absent
-	}
-	return value
 }

@@ -2,105 +2,44 @@ package hostnode
 
 import (
 	"bufio"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
 	"io"
-	"math/big"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/fake"
+	certutil "k8s.io/client-go/util/cert"
+
+	"jobpolicy.dev/deploy/local/internal/pki"
 )
 
-// authority is a certificate authority that lives for a test.
-type authority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	dir  string
-}
-
-func newAuthority(t *testing.T) *authority {
+// newKeys are the keys of a control plane that lives for a test.
+func newKeys(t *testing.T) pki.Files {
 	t.Helper()
-	a := &authority{dir: t.TempDir()}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true,
-	}
-	var der []byte
-	a.key, der = a.sign(t, template, template)
-	cert, err := x509.ParseCertificate(der)
+	files, err := pki.Ensure(t.TempDir(), pki.Node{Name: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.cert = cert
-	a.write(t, "ca.crt", "CERTIFICATE", der)
-	return a
+	return files
 }
 
-// sign makes a key and a certificate for it. Without a key of the authority, the
-// certificate is self-signed.
-func (a *authority) sign(t *testing.T, template, parent *x509.Certificate) (*ecdsa.PrivateKey, []byte) {
+// clientOf is an HTTP client that trusts keys and shows a certificate of shown, if not nil.
+func clientOf(t *testing.T, keys pki.Files, shown *pki.Files) *http.Client {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	pool, err := certutil.NewPool(keys.KubeletCA)
 	if err != nil {
 		t.Fatal(err)
 	}
-	signer := a.key
-	if signer == nil {
-		signer = key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key, der
-}
-
-func (a *authority) write(t *testing.T, name, kind string, der []byte) string {
-	t.Helper()
-	path := filepath.Join(a.dir, name)
-	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// issue writes a certificate for 127.0.0.1 and its key, and returns their paths.
-func (a *authority) issue(t *testing.T, name string, usage x509.ExtKeyUsage) (certFile, keyFile string) {
-	t.Helper()
-	key, der := a.sign(t, &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour),
-		ExtKeyUsage: []x509.ExtKeyUsage{usage}, IPAddresses: []net.IP{net.ParseIP("127.0.0.1")},
-	}, a.cert)
-	encoded, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a.write(t, name+".crt", "CERTIFICATE", der), a.write(t, name+".key", "EC PRIVATE KEY", encoded)
-}
-
-// client is an HTTP client that trusts a and shows a certificate issued by shown, if not nil.
-func (a *authority) client(t *testing.T, shown *authority) *http.Client {
-	t.Helper()
-	pool := x509.NewCertPool()
-	pool.AddCert(a.cert)
 	config := &tls.Config{RootCAs: pool}
 	if shown != nil {
-		pair, err := tls.LoadX509KeyPair(shown.issue(t, "client", x509.ExtKeyUsageClientAuth))
+		pair, err := tls.LoadX509KeyPair(shown.KubeletClient.Cert, shown.KubeletClient.Key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,12 +48,15 @@ func (a *authority) client(t *testing.T, shown *authority) *http.Client {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
 }
 
+// servedWith is a configuration with these keys.
+func servedWith(keys pki.Files) Config {
+	return Config{ClientCAFile: keys.KubeletCA, ServingCertFile: keys.KubeletServer.Cert, ServingKeyFile: keys.KubeletServer.Key}
+}
+
 // startAPI serves the kubelet API of an agent with the given pods, and returns its URL.
-func startAPI(t *testing.T, a *authority, pods *agent) string {
+func startAPI(t *testing.T, keys pki.Files, pods *agent) string {
 	t.Helper()
-	cfg := Config{ClientCAFile: filepath.Join(a.dir, "ca.crt")}
-	cfg.ServingCertFile, cfg.ServingKeyFile = a.issue(t, "server", x509.ExtKeyUsageServerAuth)
-	config, err := cfg.tlsConfig()
+	config, err := servedWith(keys).tlsConfig()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,14 +82,14 @@ func get(t *testing.T, c *http.Client, url string) (int, string) {
 }
 
 func TestAPIDemandsACertificateOfItsAuthority(t *testing.T) {
-	ours, theirs := newAuthority(t), newAuthority(t)
+	ours, theirs := newKeys(t), newKeys(t)
 	pods, _ := startAgent(t, fake.NewClientset())
 	url := startAPI(t, ours, pods) + "/healthz"
-	if code, body := get(t, ours.client(t, ours), url); code != 200 || body != "ok" {
+	if code, body := get(t, clientOf(t, ours, &ours), url); code != 200 || body != "ok" {
 		t.Errorf("with a certificate: %d %q", code, body)
 	}
-	for name, shown := range map[string]*authority{"without a certificate": nil, "with a stranger's": theirs} {
-		if response, err := ours.client(t, shown).Get(url); err == nil {
+	for name, shown := range map[string]*pki.Files{"without a certificate": nil, "with a stranger's": &theirs} {
+		if response, err := clientOf(t, ours, shown).Get(url); err == nil {
 			response.Body.Close()
 			t.Errorf("%s: answered with %s", name, response.Status)
 		}
@@ -168,8 +110,8 @@ func TestAPIAnswers(t *testing.T) {
 		s := awaitPhase(t, client, "stuck", corev1.PodPending).Status.ContainerStatuses
 		return len(s) == 1 && s[0].State.Waiting.Reason == waitingConfigError
 	})
-	ca := newAuthority(t)
-	url, http := startAPI(t, ca, pods), ca.client(t, ca)
+	keys := newKeys(t)
+	url, http := startAPI(t, keys, pods), clientOf(t, keys, &keys)
 	cases := map[string]struct {
 		path     string
 		wantCode int
@@ -214,8 +156,8 @@ func TestFollowedLogArrivesWhileItIsWritten(t *testing.T) {
 	client := fake.NewClientset(podObject("p", "u-1", shell("c", `echo first; while [ ! -e "$JOBPOLICY_POD_DIR/go" ]; do sleep 0.01; done; echo last`)))
 	pods, _ := startAgent(t, client)
 	awaitPhase(t, client, "p", corev1.PodRunning)
-	ca := newAuthority(t)
-	response, err := ca.client(t, ca).Get(startAPI(t, ca, pods) + "/containerLogs/ns/p/c?follow=true")
+	keys := newKeys(t)
+	response, err := clientOf(t, keys, &keys).Get(startAPI(t, keys, pods) + "/containerLogs/ns/p/c?follow=true")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,9 +176,7 @@ func TestFollowedLogArrivesWhileItIsWritten(t *testing.T) {
 }
 
 func TestUnusableCertificateFilesAreNamed(t *testing.T) {
-	ca := newAuthority(t)
-	good := Config{ClientCAFile: filepath.Join(ca.dir, "ca.crt")}
-	good.ServingCertFile, good.ServingKeyFile = ca.issue(t, "server", x509.ExtKeyUsageServerAuth)
+	good := servedWith(newKeys(t))
 	noKey, noCA, notPEM := good, good, good
 	noKey.ServingKeyFile, noCA.ClientCAFile = "none", "none"
 	notPEM.ClientCAFile = good.ServingKeyFile

@@ -1,10 +1,10 @@
 package hostnode
 
 import (
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 )
 
 const (
@@ -91,28 +91,13 @@ func (c *container) ended() bool { return c.current != nil && c.current.end != n
 // succeeded reports whether the latest run ended with exit code 0.
 func (c *container) succeeded() bool { return c.ended() && c.current.end.code == 0 }
 
-// restartsAfter reports whether the container is started again after a run that ended with code. Its rules go before its
-// policy, and that before the pod's (upstream ContainerShouldRestart, v1.36); an init container that succeeded is done.
+// restartsAfter reports whether the container is started again after a run that ended with code. An init container that
+// succeeded is done.
 func (c *container) restartsAfter(code int32, pod corev1.RestartPolicy) bool {
 	if c.role == roleInit && code == 0 {
 		return false
 	}
-	for _, r := range c.spec.RestartPolicyRules {
-		if r.ExitCodes != nil && slices.Contains(r.ExitCodes.Values, code) == (r.ExitCodes.Operator == corev1.ContainerRestartRuleOnExitCodesOpIn) {
-			return true
-		}
-	}
-	policy := pod
-	if c.spec.RestartPolicy != nil {
-		policy = corev1.RestartPolicy(*c.spec.RestartPolicy)
-	}
-	switch policy {
-	case corev1.RestartPolicyNever:
-		return false
-	case corev1.RestartPolicyOnFailure:
-		return code != 0
-	}
-	return true
+	return podutil.ContainerShouldRestart(*c.spec, corev1.PodSpec{RestartPolicy: pod}, code)
 }
 
 // spent reports whether the container has ended and will not be started again.

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/kubernetes/third_party/forked/golang/expansion"
 )
 
 // defaultPath is the PATH of containers if the node process has none.
@@ -107,7 +108,7 @@ func unlessOptional(err error, optional *bool) error {
 
 func (e *environment) add(ctx context.Context, v corev1.EnvVar) error {
 	if v.Value != "" || v.ValueFrom == nil {
-		e.vars[v.Name] = expand(v.Value, e.vars)
+		e.vars[v.Name] = expansion.Expand(v.Value, expansion.MappingFuncFor(e.vars))
 		return nil
 	}
 	value, found, err := e.valueFrom(ctx, v.ValueFrom)

@@ -7,10 +7,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/kubernetes/third_party/forked/golang/expansion"
 )
 
 // prepareTimeout bounds the API reads before a container's start, during which its pod hears nothing else.
@@ -117,7 +119,10 @@ func makeWorkingDir(dir, wanted string) (string, error) {
 
 // execute finds and starts the command. $(VAR) in it can refer to every variable of the container.
 func (r *runner) execute(spec *corev1.Container, vars map[string]string, dir string, log *runLog, ended func(ending)) (*process, error) {
-	argv := append(expandAll(spec.Command, vars), expandAll(spec.Args, vars)...)
+	var argv []string
+	for _, word := range slices.Concat(spec.Command, spec.Args) {
+		argv = append(argv, expansion.Expand(word, expansion.MappingFuncFor(vars)))
+	}
 	path, err := lookPath(argv[0], dir, vars["PATH"])
 	if err != nil {
 		return nil, fmt.Errorf("unable to start container process: %w", err)

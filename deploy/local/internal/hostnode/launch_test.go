@@ -35,7 +35,7 @@ func firstOf(pod *corev1.Pod) *container { return newContainers(&pod.Spec, crash
 
 func (r *runner) logOf(t *testing.T, pod *corev1.Pod, container string, attempt int32) string {
 	t.Helper()
-	return readAll(t, r.layout.log(pod.UID, container, attempt), logQuery{tail: -1})
+	return readAll(t, r.layout.log(pod.UID, container, attempt))
 }
 
 func TestEnvironmentOfAContainer(t *testing.T) {

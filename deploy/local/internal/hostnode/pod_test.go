@@ -129,7 +129,7 @@ func (r *podRun) await(t *testing.T, phase corev1.PodPhase) *corev1.PodStatus {
 
 func (r *podRun) log(t *testing.T, container string, attempt int32) string {
 	t.Helper()
-	return readAll(t, r.worker.runner.layout.log(r.pod.UID, container, attempt), logQuery{tail: -1})
+	return readAll(t, r.worker.runner.layout.log(r.pod.UID, container, attempt))
 }
 
 // awaitLog waits until the container c has written a line.

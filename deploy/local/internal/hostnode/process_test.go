@@ -65,10 +65,10 @@ func sh(t *testing.T, script string) (*process, <-chan ending, string) {
 	return p, ends, path
 }
 
-func readAll(t *testing.T, path string, q logQuery) string {
+func readAll(t *testing.T, path string) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := readLog(t.Context(), path, nil, q, &b, func() {}); err != nil {
+	if err := readLog(t.Context(), path, nil, &corev1.PodLogOptions{}, &b); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -77,7 +77,7 @@ func readAll(t *testing.T, path string, q logQuery) string {
 // waitForLog returns when the log has at least one whole line.
 func waitForLog(t *testing.T, path string) {
 	t.Helper()
-	eventually(t, "a line in "+path, func() bool { return strings.Contains(readAll(t, path, logQuery{tail: -1}), "\n") })
+	eventually(t, "a line in "+path, func() bool { return strings.Contains(readAll(t, path), "\n") })
 }
 
 func TestExitCodesAndSignals(t *testing.T) {
@@ -110,7 +110,7 @@ func TestExitCodesAndSignals(t *testing.T) {
 func TestBothStreamsAreLoggedInOrder(t *testing.T) {
 	_, ends, path := sh(t, "echo one; echo two >&2; echo three; printf rest")
 	receive(t, ends, "end")
-	if diff := cmp.Diff("one\ntwo\nthree\nrest", readAll(t, path, logQuery{tail: -1})); diff != "" {
+	if diff := cmp.Diff("one\ntwo\nthree\nrest", readAll(t, path)); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
 	}
 }
@@ -122,7 +122,7 @@ func TestSignalReachesTheWholeGroup(t *testing.T) {
 	if got := receive(t, ends, "end"); got.code != 3 {
 		t.Errorf("exit code is %d, want 3", got.code)
 	}
-	got := readAll(t, path, logQuery{tail: -1})
+	got := readAll(t, path)
 	for _, who := range []string{"child\n", "leader\n"} {
 		if !strings.Contains(got, who) {
 			t.Errorf("log %q does not contain %q", got, who)
@@ -133,7 +133,7 @@ func TestSignalReachesTheWholeGroup(t *testing.T) {
 func TestRestOfTheGroupDiesWithItsLeader(t *testing.T) {
 	_, ends, path := sh(t, "sleep 1000 & echo $!")
 	receive(t, ends, "end")
-	pid, err := strconv.Atoi(strings.TrimSpace(readAll(t, path, logQuery{tail: -1})))
+	pid, err := strconv.Atoi(strings.TrimSpace(readAll(t, path)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestEndIsToldThoughAStrangerHoldsTheOutput(t *testing.T) {
 	if got := receive(t, ends, "end"); got.code != 0 {
 		t.Errorf("exit code is %d, want 0", got.code)
 	}
-	text := readAll(t, path, logQuery{tail: -1})
+	text := readAll(t, path)
 	pid, err := strconv.Atoi(strings.TrimSpace(text))
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -24,14 +24,11 @@ const (
 	logPartial = "stdout P "
 )
 
-// runLog is the log of a run that is alive, or was in this life of the node: a file, and news of its growth.
+// runLog is the log of a run that is alive, or was in this life of the node.
 type runLog struct {
 	file *os.File
-
-	mu sync.Mutex
-	// grown is closed and replaced whenever there is more to read.
-	grown chan struct{}
-	done  bool
+	// done means that no more will be written.
+	done atomic.Bool
 }
 
 func createLog(path string) (*runLog, error) {
@@ -42,7 +39,7 @@ func createLog(path string) (*runLog, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &runLog{file: file, grown: make(chan struct{})}, nil
+	return &runLog{file: file}, nil
 }
 
 // copyFrom stamps and stores everything that r yields, and closes the log. Output that cannot be stored (a full disk) is
@@ -60,7 +57,6 @@ func (l *runLog) copyFrom(r io.Reader) {
 		if out.Flush() != nil {
 			out.Reset(l.file)
 		}
-		l.announce(false)
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return
 		}
@@ -86,20 +82,5 @@ func writeLogLine(w *bufio.Writer, at time.Time, text []byte) {
 
 func (l *runLog) close() {
 	l.file.Close()
-	l.announce(true)
-}
-
-func (l *runLog) announce(done bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	close(l.grown)
-	l.grown = make(chan struct{})
-	l.done = done
-}
-
-// more returns a channel that is closed at the next growth after this call, and whether there will be none.
-func (l *runLog) more() (grown <-chan struct{}, done bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.grown, l.done
+	l.done.Store(true)
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 )
 
@@ -37,39 +39,25 @@ func storedLog(t *testing.T, texts ...string) string {
 func TestReadLog(t *testing.T) {
 	lines := []string{"a\n", "b\n", "\n", "c ", "and d\n", "e"}
 	cases := map[string]struct {
-		query logQuery
-		want  string
+		want   *corev1.PodLogOptions
+		answer string
 	}{
-		"everything":                {logQuery{tail: -1}, "a\nb\n\nc and d\ne"},
-		"the last two":              {logQuery{tail: 2}, "and d\ne"},
-		"more lines than there are": {logQuery{tail: 100}, "a\nb\n\nc and d\ne"},
-		"no line":                   {logQuery{tail: 0}, ""},
-		"since a time":              {logQuery{tail: -1, since: at(3)}, "c and d\ne"},
-		"since after the end":       {logQuery{tail: -1, since: at(9)}, ""},
-		"the first bytes":           {logQuery{tail: -1, limit: 3}, "a\nb"},
-		"a limit beyond the end":    {logQuery{tail: -1, limit: 1000}, "a\nb\n\nc and d\ne"},
-		"with timestamps": {
-			logQuery{tail: 4, timestamps: true},
-			"2023-11-14T22:13:22Z \n2023-11-14T22:13:23Z c and d\n2023-11-14T22:13:25Z e",
-		},
+		"everything":      {&corev1.PodLogOptions{}, "a\nb\n\nc and d\ne"},
+		"the last two":    {&corev1.PodLogOptions{TailLines: new(int64(2))}, "and d\ne"},
+		"no line":         {&corev1.PodLogOptions{TailLines: new(int64(0))}, ""},
+		"since a time":    {&corev1.PodLogOptions{SinceTime: &metav1.Time{Time: at(3)}}, "c and d\ne"},
+		"the first bytes": {&corev1.PodLogOptions{LimitBytes: new(int64(3))}, "a\nb"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, readAll(t, storedLog(t, lines...), tc.query)); diff != "" {
+			var b strings.Builder
+			if err := readLog(t.Context(), storedLog(t, lines...), nil, tc.want, &b); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.answer, b.String()); diff != "" {
 				t.Errorf("log (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestSeekTailAcrossBlocks(t *testing.T) {
-	var lines []string
-	for i := range 5000 {
-		lines = append(lines, fmt.Sprintf("line %d %s\n", i, strings.Repeat("x", i%50)))
-	}
-	got := readAll(t, storedLog(t, lines...), logQuery{tail: 4000})
-	if want := strings.Join(lines[1000:], ""); got != want {
-		t.Errorf("4000 lines from the end are %d bytes, want %d", len(got), len(want))
 	}
 }
 
@@ -84,7 +72,7 @@ func TestLogGivesBackWhatWasWritten(t *testing.T) {
 			rt.Fatal(err)
 		}
 		log.copyFrom(bytes.NewReader(text))
-		if got := readAll(t, path, logQuery{tail: -1}); got != string(text) {
+		if got := readAll(t, path); got != string(text) {
 			rt.Fatalf("read %d bytes, wrote %d", len(got), len(text))
 		}
 	})
@@ -118,7 +106,7 @@ func TestFollowEndsWithTheRun(t *testing.T) {
 	followed, follower := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		done <- readLog(t.Context(), path, log, logQuery{follow: true, tail: -1}, follower, func() {})
+		done <- readLog(t.Context(), path, log, &corev1.PodLogOptions{Follow: true}, follower)
 		follower.Close()
 	}()
 	for _, line := range []string{"first\n", "second\n"} {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 )
 
 var epoch = time.Unix(1_700_000_000, 0).UTC()
@@ -406,10 +407,10 @@ func TestReadinessGatesHoldPodReadyBack(t *testing.T) {
 			containers := newContainers(&pod.Spec, crashBackoff{})
 			containers[0].current = aliveRun("id", 0, 1)
 			s := facts{pod: pod, old: &pod.Status, containers: containers, now: at(2)}.status()
-			if got := conditionOf(s.Conditions, corev1.PodReady).Status; got != tc.want {
+			if got := podCondition(t, s, corev1.PodReady).Status; got != tc.want {
 				t.Errorf("Ready is %s, want %s", got, tc.want)
 			}
-			if got := conditionOf(s.Conditions, corev1.ContainersReady).Status; got != corev1.ConditionTrue {
+			if got := podCondition(t, s, corev1.ContainersReady).Status; got != corev1.ConditionTrue {
 				t.Errorf("ContainersReady is %s, want True", got)
 			}
 		})
@@ -456,4 +457,13 @@ func TestRestoreFromStatus(t *testing.T) {
 			}
 		})
 	}
+}
+
+func podCondition(t *testing.T, s *corev1.PodStatus, kind corev1.PodConditionType) *corev1.PodCondition {
+	t.Helper()
+	_, c := podutil.GetPodCondition(s, kind)
+	if c == nil {
+		t.Fatalf("no condition %s", kind)
+	}
+	return c
 }

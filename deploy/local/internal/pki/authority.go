@@ -10,28 +10,19 @@ package pki
 
 import (
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"errors"
 	"fmt"
-	"io/fs"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
-	"time"
+
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+	kubeadmapi "k8s.io/kubernetes/cmd/kubeadm/app/apis/kubeadm"
+	"k8s.io/kubernetes/cmd/kubeadm/app/util/pkiutil"
 )
 
-const (
-	authorityLifetime = 10 * 365 * 24 * time.Hour
-	leafLifetime      = 365 * 24 * time.Hour
-	// backdate forgives a clock that is set back a little after the start.
-	backdate = time.Hour
-)
+const keys = kubeadmapi.EncryptionAlgorithmECDSAP256
 
 // Leaf describes a certificate to issue.
 type Leaf struct {
@@ -53,145 +44,69 @@ type Authority struct {
 }
 
 // loadOrCreateAuthority reads dir/name.crt and dir/name.key. When one of the
-// two does not exist it makes a new authority and writes both.
+// two does not exist it makes a new authority, for ten years, and writes both.
 func loadOrCreateAuthority(dir, name string) (*Authority, error) {
 	pair := pairIn(dir, name)
-	a, err := loadAuthority(pair)
-	if errors.Is(err, fs.ErrNotExist) {
-		return createAuthority(pair, name)
+	if exists(pair.Cert) && exists(pair.Key) {
+		cert, key, err := pkiutil.TryLoadCertAndKeyFromDisk(dir, name)
+		if err != nil {
+			return nil, fmt.Errorf("certificate authority %s: %w", name, err)
+		}
+		return &Authority{cert: cert, key: key}, nil
 	}
+	config := pkiutil.CertConfig{EncryptionAlgorithm: keys, Config: certutil.Config{CommonName: "jobpolicy-local " + name}}
+	cert, key, err := pkiutil.NewCertificateAuthority(&config)
 	if err != nil {
 		return nil, fmt.Errorf("certificate authority %s: %w", name, err)
 	}
-	return a, nil
+	return &Authority{cert: cert, key: key}, writePair(pair, cert, key)
 }
 
-func loadAuthority(pair Pair) (*Authority, error) {
-	certDER, err := readPEM(pair.Cert)
-	if err != nil {
-		return nil, err
-	}
-	keyDER, err := readPEM(pair.Key)
-	if err != nil {
-		return nil, err
-	}
-	cert, err := x509.ParseCertificate(certDER)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", pair.Cert, err)
-	}
-	key, err := x509.ParseECPrivateKey(keyDER)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", pair.Key, err)
-	}
-	return &Authority{cert: cert, key: key}, nil
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }
 
-func createAuthority(pair Pair, name string) (*Authority, error) {
-	key, err := newKey()
-	if err != nil {
-		return nil, err
-	}
-	template, err := newTemplate(pkix.Name{CommonName: "jobpolicy-local " + name}, authorityLifetime)
-	if err != nil {
-		return nil, err
-	}
-	template.IsCA = true
-	template.BasicConstraintsValid = true
-	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		return nil, fmt.Errorf("certificate authority %s: %w", name, err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		return nil, fmt.Errorf("certificate authority %s: %w", name, err)
-	}
-	return &Authority{cert: cert, key: key}, writePair(pair, der, key)
-}
-
-// issue signs a certificate for a new key and writes both to pair.
+// issue signs a certificate, for a year, for a new key and writes both to pair.
 func (a *Authority) issue(pair Pair, leaf Leaf) error {
-	key, err := newKey()
-	if err != nil {
-		return err
-	}
-	subject := pkix.Name{CommonName: leaf.CommonName, Organization: leaf.Organizations}
-	template, err := newTemplate(subject, leafLifetime)
-	if err != nil {
-		return err
-	}
-	template.KeyUsage = x509.KeyUsageDigitalSignature
-	template.ExtKeyUsage = leaf.Usages
+	config := pkiutil.CertConfig{EncryptionAlgorithm: keys, Config: certutil.Config{
+		CommonName: leaf.CommonName, Organization: leaf.Organizations, Usages: leaf.Usages,
+	}}
 	for _, host := range leaf.Hosts {
 		if ip := net.ParseIP(host); ip != nil {
-			template.IPAddresses = append(template.IPAddresses, ip)
+			config.AltNames.IPs = append(config.AltNames.IPs, ip)
 			continue
 		}
-		template.DNSNames = append(template.DNSNames, host)
+		config.AltNames.DNSNames = append(config.AltNames.DNSNames, host)
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
+	cert, key, err := pkiutil.NewCertAndKey(a.cert, a.key, &config)
 	if err != nil {
 		return fmt.Errorf("certificate %s: %w", leaf.CommonName, err)
 	}
-	return writePair(pair, der, key)
-}
-
-func newKey() (*ecdsa.PrivateKey, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, fmt.Errorf("generate key: %w", err)
-	}
-	return key, nil
-}
-
-func newTemplate(subject pkix.Name, lifetime time.Duration) (*x509.Certificate, error) {
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
-	if err != nil {
-		return nil, fmt.Errorf("serial number: %w", err)
-	}
-	now := time.Now()
-	return &x509.Certificate{
-		SerialNumber: serial,
-		Subject:      subject,
-		NotBefore:    now.Add(-backdate),
-		NotAfter:     now.Add(lifetime),
-	}, nil
+	return writePair(pair, cert, key)
 }
 
 // writePair writes the key first: a certificate file then always has its key.
-func writePair(pair Pair, der []byte, key *ecdsa.PrivateKey) error {
+func writePair(pair Pair, cert *x509.Certificate, key crypto.Signer) error {
 	if err := writeKey(pair.Key, key); err != nil {
 		return err
 	}
-	return writePEM(pair.Cert, "CERTIFICATE", der)
+	return replace(pair.Cert, pkiutil.EncodeCertPEM(cert))
 }
 
-func writeKey(path string, key *ecdsa.PrivateKey) error {
-	der, err := x509.MarshalECPrivateKey(key)
+func writeKey(path string, key crypto.Signer) error {
+	text, err := keyutil.MarshalPrivateKeyToPEM(key)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return writePEM(path, "EC PRIVATE KEY", der)
+	return replace(path, text)
 }
 
-func readPEM(path string) ([]byte, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	block, _ := pem.Decode(text)
-	if block == nil {
-		return nil, fmt.Errorf("%s: no PEM block", path)
-	}
-	return block.Bytes, nil
-}
-
-// writePEM replaces path in one step, so that a run that is killed never leaves
-// half a file for the next one. Certificates are as private as keys here: only
-// their owner has business in the state directory.
-func writePEM(path, kind string, der []byte) error {
+// replace writes path in one step, so that a run that is killed never leaves
+// half a file for the next one, which pkiutil's own files would be. Certificates
+// are as private as keys here: only their owner has business in the state directory.
+func replace(path string, text []byte) error {
 	tmp := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
-	text := pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 	if err := os.WriteFile(tmp, text, 0o600); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	certutil "k8s.io/client-go/util/cert"
 )
 
 const testNode = "node-of-test"
@@ -26,15 +27,11 @@ func ensure(t *testing.T, dir string) Files {
 
 func parse(t *testing.T, path string) *x509.Certificate {
 	t.Helper()
-	der, err := readPEM(path)
+	certs, err := certutil.CertsFromFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cert
+	return certs[0]
 }
 
 // verify asks as a TLS peer would: is cert signed by ca, for usage, for host?

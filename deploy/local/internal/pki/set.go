@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"k8s.io/kubernetes/cmd/kubeadm/app/util/pkiutil"
 )
 
 // Names of the users that the client certificates stand for. The system: names
@@ -216,7 +218,7 @@ func ensureServiceAccountKey(path string) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("service-account key: %w", err)
 	}
-	key, err := newKey()
+	key, err := pkiutil.GeneratePrivateKey(keys)
 	if err != nil {
 		return err
 	}

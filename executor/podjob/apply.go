@@ -1,0 +1,156 @@
+package podjob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/executor/api"
+	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// A step applies one decision about a group. calls tells pods what its answers show.
+type step struct {
+	*Group
+	pods  *tracker.Tracker
+	calls *api.Pods
+}
+
+// apply carries out a decision in the contract's order, and reports whether it changed anything. It
+// stops at the first error.
+func (c *Controller) apply(ctx context.Context, s *step, decision *jobpolicyv1.DecideJobResponse) (changed bool, err error) {
+	if err := c.create(ctx, s, decision.GetCreate()); err != nil {
+		return false, err
+	}
+	for _, d := range decision.GetDelete() {
+		pod, err := s.pod(d.GetUid())
+		if err == nil {
+			err = s.calls.Delete(ctx, s.Job, pod.UID, d.GetReleaseFirst())
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	written, err := s.write(ctx, decision.GetStatus())
+	if err != nil {
+		return false, err
+	}
+	// No later decision has these events: the status is written.
+	for _, event := range decision.GetEvents() {
+		if c.Event != nil {
+			c.Event(s.Job, event)
+		}
+	}
+	changed = written || decision.GetCreate() != nil || len(decision.GetDelete())+len(decision.GetRelease()) > 0
+	return changed, s.release(ctx, decision.GetRelease())
+}
+
+// create creates pods. Each name ends in the first number that is free in the group. So if
+// the answer to a creation is lost and the pod appears after all, the next creation finds
+// its name taken. A pod that admission has changed, so that it does not count for the group, is
+// deleted, and the creation counts as failed.
+func (c *Controller) create(ctx context.Context, s *step, create *jobpolicyv1.CreatePods) error {
+	taken := map[string]bool{}
+	for i := range s.Pods {
+		taken[s.Pods[i].Name] = true
+	}
+	for _, p := range wire.NewPods(s.Job, create) {
+		pod := p.From(s.Job)
+		pod.OwnerReferences = []metav1.OwnerReference{s.Owner}
+		pod.Annotations[api.GroupAnnotation] = s.Job.Name
+		if err := s.createOne(ctx, c, pod, p.Index, taken); err != nil {
+			c.deferCreation(s.uid(), time.Now()) // Other steps go on meanwhile.
+			return fmt.Errorf("creating pod %s: %w", pod.Name, errors.Join(err, s.deleteAltered(ctx)))
+		}
+	}
+	if create != nil {
+		c.createAfter.Delete(s.uid())
+	}
+	return nil
+}
+
+// createOne creates a pod under the first name that is not taken, and marks that name as
+// taken. It passes over the names of pods that are not of this group.
+func (s *step) createOne(ctx context.Context, c *Controller, pod *corev1.Pod, index int32, taken map[string]bool) error {
+	for {
+		for n := 0; pod.Name == "" || taken[pod.Name]; n++ {
+			pod.Name = pod.GenerateName + strconv.Itoa(n)
+		}
+		taken[pod.Name] = true
+		err := s.calls.Create(ctx, s.Job, pod, index)
+		if !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		live, readErr := c.Pods.Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+		if readErr != nil || s.made(live) {
+			return err // An earlier creation made it; the next Step counts it.
+		}
+	}
+}
+
+// made reports whether the pod was created for this group. A reference to the owner that does not make
+// it the controller shows nothing: anybody can create such a pod, and ByOwner leaves it out.
+func (g *Group) made(pod *corev1.Pod) bool {
+	ref := wire.ControllerOf(pod, wire.KindOf(&g.Owner))
+	return ref != nil && ref.UID == g.Owner.UID && pod.Annotations[api.GroupAnnotation] == g.Job.Name
+}
+
+func (s *step) deleteAltered(ctx context.Context) (failed error) {
+	for _, pod := range s.pods.Altered() {
+		failed = errors.Join(failed, s.calls.DeleteAltered(ctx, s.Job, pod))
+	}
+	return failed
+}
+
+// release releases pods. If a webhook puts the finalizer of one back, the others are released all the
+// same.
+func (s *step) release(ctx context.Context, uids [][]byte) error {
+	var putBack error
+	for _, uid := range uids {
+		pod, err := s.pod(uid)
+		if err == nil {
+			err = s.calls.Release(ctx, pod)
+		}
+		switch {
+		case errors.Is(err, api.ErrPutBack):
+			putBack = err
+		case err != nil:
+			return err
+		}
+	}
+	return putBack
+}
+
+// pod returns the pod of a UID.
+func (s *step) pod(uid []byte) (*podcache.Pod, error) {
+	want, err := wire.UIDString(uid)
+	if err != nil {
+		return nil, err
+	}
+	pod, known := s.pods.Pod(want)
+	if !known {
+		return nil, fmt.Errorf("the decision names pod %s, and the request did not", want)
+	}
+	return pod, nil
+}
+
+// Remove releases and deletes pods that count nowhere any more, for example because
+// their owner is gone. A pod that has got another controller since it was read is left alone. After an
+// error the other pods are removed all the same.
+func (c *Controller) Remove(ctx context.Context, pods []corev1.Pod) (failed error) {
+	for i := range pods {
+		calls := c.calls(&metav1.OwnerReference{}, tracker.New())
+		failed = errors.Join(failed, calls.DeleteAltered(ctx, &batchv1.Job{}, podcache.From(&pods[i])))
+	}
+	return failed
+}
