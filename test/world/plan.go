@@ -218,6 +218,7 @@ const (
 	lostAnswer   faultKind = "lost answer"
 	lateRequest  faultKind = "late request"
 	lateAnswer   faultKind = "late answer"
+	lateEffect   faultKind = "no answer, and a late effect" // For podjob, which gives each pod a name.
 	conflict     faultKind = "409"
 	forbidden    faultKind = "403"
 	invalid      faultKind = "422"

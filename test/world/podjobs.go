@@ -163,6 +163,11 @@ func (d *drawer) forPodjob() {
 		return f.unanswered || // Only labels say that such a pod is nobody's.
 			f.kind == engineGarbled // Step checks less of an answer than an executor does.
 	})
+	if d.chance(40) && !d.faultless {
+		f := &fault{kind: lateEffect, percent: pick(d, 20, 50), verb: http.MethodPost, resource: "pods", delay: span{100 * time.Millisecond, 20 * time.Second}}
+		f.from, f.to = d.window()
+		p.faults = append([]*fault{f}, p.faults...)
+	}
 }
 
 // The owners that strangers give to pods that have a name which podjob wants.

@@ -56,7 +56,7 @@ func TestPodjobWorlds(t *testing.T) {
 	*podjobFlag = true
 	defer func() { *podjobFlag = false }()
 	total := simulate(t, podjobSeeds)
-	for _, what := range []faultKind{lostRequest, lostAnswer, lateRequest, conflict, serverError, timedOutDone, putBack, altering} {
+	for _, what := range []faultKind{lostRequest, lostAnswer, lateEffect, lateRequest, conflict, serverError, timedOutDone, putBack, altering} {
 		if total.byOutcome["fault: "+string(what)] == nil {
 			t.Errorf("in %d worlds this never came up: %s", total.worlds, what)
 		}
