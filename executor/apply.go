@@ -132,8 +132,8 @@ func (a *applier) group(ctx context.Context, s *state.Job, snap snapshot, d *job
 	return a.gangs.Ensure(ctx, &s.Refusals, snap.job, d.GetGang(), creates)
 }
 
-// backOff starts the backoff of a step. It returns an error that wraps failed, which says what
-// was not done, and cause. The other steps of the Job go on.
+// backOff starts the backoff of a step; the other steps of the Job go on. Its error wraps failed
+// (what was not done) and cause (why not).
 func (a *applier) backOff(ctx context.Context, s *state.Job, step state.Step, job *batchv1.Job, failed, cause error) error {
 	delay := s.Backoffs.Failed(step, a.base.BackoffLimits())
 	if !errors.Is(cause, api.ErrNamespaceTerminating) && !errors.Is(cause, context.Canceled) {
