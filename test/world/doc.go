@@ -19,6 +19,11 @@
 // A world has about 150 writes. docs/simulation.md says how long it takes, and what
 // takes the time.
 //
+// In worlds of package podjob (-world.podjob) a controller made with it stands in for the
+// executor: each Job is an object with one group, and nothing has CronJobs, a lease or times to
+// live. The same judges check it. Groups of one owner that want the same names are left to the
+// tests of executor/podjob.
+//
 // # What the judges tolerate
 //
 // For each fact, a judge asks whether the writer must have known it. The writer must if it
@@ -43,6 +48,10 @@
 //   - I12: a success without finalizer ends a row of failures for an executor that sees it.
 //   - I12: of ends in the same second, the success counts as the last.
 //   - I12: a pod that reported two different ends may count as either.
+//   - I12: podjob remembers no pod, so a failed pod that was deleted delays nothing once it is
+//     released and gone, or released before it has ended.
+//   - event, late: podjob sends no events, and does one Job after the other.
+//   - deletion: podjob deletes the pods that it has created for a Job that is gone.
 //   - liveness: every failure that may count adds to the retry delay, and a success that
 //     nothing in the cluster shows any more does not end a row of failures.
 //   - liveness: if requests may always list only a few failed pods, one that waits long for the

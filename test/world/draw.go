@@ -13,30 +13,37 @@ import (
 type drawer struct {
 	*rand.Rand
 	p *plan
-	// faultless: nothing fails, and nobody is killed.
-	faultless bool
+	drawOptions
+}
+
+type drawOptions struct {
+	faultless bool // Nothing fails, and nobody is killed.
+	podjob    bool // A controller made with package podjob stands in for the executor.
 }
 
 // draw makes the plan of a seed.
-func draw(seed uint64, faultless bool) *plan {
-	d := &drawer{p: &plan{seed: seed}, faultless: faultless}
+func draw(seed uint64, options drawOptions) *plan {
+	d := &drawer{p: &plan{seed: seed}, drawOptions: options}
 	d.begin(1)
 	d.frame()
 	d.begin(2)
-	if d.chance(8) { // A world of CronJobs takes three times as long as others.
+	if d.chance(8) && !d.podjob { // A world of CronJobs takes three times as long as others.
 		d.crons()
 	} else {
 		d.jobs()
 	}
 	d.begin(3)
 	d.others()
-	if !faultless {
+	if !d.faultless {
 		d.begin(4)
 		d.faults()
 		d.begin(5)
 		d.deaths()
 	}
 	d.rare()
+	if d.podjob {
+		d.forPodjob()
+	}
 	slices.SortStableFunc(d.p.steps, func(a, b *step) int { return cmp.Or(cmp.Compare(a.write, b.write), cmp.Compare(a.at, b.at)) })
 	return d.p
 }

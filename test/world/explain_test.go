@@ -37,7 +37,7 @@ func TestExplainNamesWhatHappensNext(t *testing.T) {
 	prepare()
 	tally, crons, seen := map[string]int{}, map[string]int{}, map[string]int{}
 	for seed := *fromFlag; seed < *fromFlag+*explainFlag; seed++ {
-		p := draw(seed, true)
+		p := draw(seed, drawOptions{faultless: true})
 		e := play(t, p, false)
 		r := newReader(p)
 		r.read(e.journal)
@@ -93,7 +93,7 @@ func TestExplainAfterFaults(t *testing.T) {
 	prepare()
 	tally, seen := map[string]int{}, map[string]int{}
 	for seed := *fromFlag; seed < *fromFlag+5**explainFlag; seed++ {
-		p := draw(seed, false)
+		p := draw(seed, drawOptions{})
 		e := play(t, p, false)
 		r := newReader(p)
 		r.from = p.begins.Add(p.calm + recovery)
@@ -124,7 +124,7 @@ func TestExplainWhileWritesAreRefused(t *testing.T) {
 	prepare()
 	refused, tally := map[string]int{}, map[string]int{}
 	for seed := *fromFlag; seed < *fromFlag+2**explainFlag; seed++ {
-		p := draw(seed, true)
+		p := draw(seed, drawOptions{faultless: true})
 		// Explain does not know these limits: pods that are not released leave no room for others.
 		p.executor.maxUncounted, p.executor.maxRows, p.executor.leastRows = 0, 0, 0
 		guard := []fault{

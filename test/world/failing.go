@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -24,6 +25,13 @@ func (l *link) fail(ctx context.Context, r *request, f *fault) (*http.Response, 
 		if err := l.travel(ctx, r.draw(f.delay)); err != nil {
 			return nil, err
 		}
+	case lateEffect:
+		time.AfterFunc(r.draw(f.delay), func() {
+			if resp, err := r.deliver(l.to, false); err == nil {
+				resp.Body.Close()
+			}
+		})
+		return nil, errReset
 	case lateAnswer:
 		resp, err := l.exchange(ctx, r)
 		if err != nil || r.watch {
@@ -65,7 +73,7 @@ func (l *link) fail(ctx context.Context, r *request, f *fault) (*http.Response, 
 // whether it took effect.
 func (k faultKind) hidesOutcome() bool {
 	switch k {
-	case lostRequest, lostAnswer, serverError, unavailable, timedOut, timedOutDone, hangs:
+	case lostRequest, lostAnswer, lateEffect, serverError, unavailable, timedOut, timedOutDone, hangs:
 		return true
 	}
 	return false

@@ -108,6 +108,10 @@ func (f *fleet) bury(p *process) {
 // build makes an executor as its program does.
 func (f *fleet) build(p *process) (func(context.Context) error, error) {
 	settings := f.w.plan.executor
+	if settings.podjob {
+		made, err := f.podjobs(p)
+		return f.began(p, made), err
+	}
 	log := slog.New(&logHandler{w: f.w, by: p.name})
 	if !settings.elected() {
 		e, err := f.executor(p, p.link, log)
@@ -169,19 +173,23 @@ func (f *fleet) executor(p *process, transport http.RoundTripper, log *slog.Logg
 	}
 	return executor.New(executor.Config{
 		Config: shared, FieldManager: manager, StandDown: settings.standDown,
-		Settings: &jobpolicyv1.Settings{
-			MaxPodChanges: int32(settings.maxChanges), MaxUncountedPods: int32(settings.maxUncounted),
-			KeepStartTimeOnSuspend: settings.keepStartTime,
-		},
-		Writes: limit.Config{Total: settings.maxWrites},
-		Rows:   executor.RowLimits{Max: settings.maxRows, Least: settings.leastRows}, MissedReconcilesReportOnly: true, MaxUnseenPods: settings.maxUnseen,
+		Settings: settings.asked(),
+		Writes:   limit.Config{Total: settings.maxWrites},
+		Rows:     executor.RowLimits{Max: settings.maxRows, Least: settings.leastRows}, MissedReconcilesReportOnly: true, MaxUnseenPods: settings.maxUnseen,
 		CronJobs:     &executor.CronJobs{Workers: settings.workers, TimeZone: settings.zone},
 		FinishedJobs: &executor.FinishedJobs{Workers: settings.workers, ServerNow: c.serverNow},
 	})
 }
 
-// began returns the Run of an executor. It tells the judge that it begins.
-func (f *fleet) began(p *process, e *executor.Executor) func(context.Context) error {
+// asked are the settings of each question about a Job.
+func (e executorPlan) asked() *jobpolicyv1.Settings {
+	return &jobpolicyv1.Settings{
+		MaxPodChanges: int32(e.maxChanges), MaxUncountedPods: int32(e.maxUncounted), KeepStartTimeOnSuspend: e.keepStartTime,
+	}
+}
+
+// began returns the Run of an executor, or of what stands in for it. It tells the judge that it begins.
+func (f *fleet) began(p *process, e interface{ Run(context.Context) error }) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if ctx.Err() == nil {
 			f.w.judge.began(p.name, time.Now())

@@ -51,6 +51,9 @@ type judgeOptions struct {
 	zone string
 	// maxUnseen is how many pods of a Job executors may create unseen in an hour.
 	maxUnseen int
+	// podjob: the executor is a controller made with package podjob. It sends no events, does one Job
+	// after the other, so that a slow one delays others, and removes the pods of Jobs that are gone.
+	podjob bool
 	// rivals: two executors are active at once.
 	rivals bool
 	// busy: executors have few writes in flight.
@@ -292,7 +295,7 @@ func (j *judge) breaches() []breach {
 
 func (j *judge) breach(rule string, key types.NamespacedName, uid types.UID, format string, args ...any) {
 	once := said{rule, format, uid}
-	if j.said[once] {
+	if j.said[once] || j.podjob && (rule == "event" || rule == "late") {
 		return
 	}
 	j.said[once] = true

@@ -88,13 +88,20 @@ func (j *judge) delaying(r *jobRecord, by string) (ends []*podRecord) {
 	for _, p := range r.ends {
 		switch {
 		case p.maySucceed() && j.askedFor(r, p) && !(p.gone && p.goneAt.Before(j.writer(by).began)):
-		case !p.maySucceed() && j.always(r, func(job *batchv1.Job) bool { return inRange(job, p.pod) }) && (j.shown(p, by) || j.mustKnowEnd(r, p, by)) && !j.lost(r, p, by):
+		case !p.maySucceed() && j.always(r, func(job *batchv1.Job) bool { return inRange(job, p.pod) }) && (j.shown(p, by) || j.mustKnowEnd(r, p, by)) && !j.lost(r, p, by) && !(j.podjob && p.leavesNoTrace()):
 		default:
 			continue
 		}
 		ends = append(ends, p)
 	}
 	return ends
+}
+
+// leavesNoTrace reports whether nothing in the cluster shows the end of a released pod: it is gone, or
+// it was released while it was being deleted and had not ended. Only a controller that remembers the
+// pod knows that it has failed.
+func (p *podRecord) leavesNoTrace() bool {
+	return !p.released.at.IsZero() && (p.gone || !ended(p.pod) || p.endedAt.After(p.released.at))
 }
 
 // maySucceed reports whether the pod succeeded, or was once reported to have done so.

@@ -14,6 +14,7 @@ func (j *judge) judgeDeletion(w apiserver.Write, p *podRecord) {
 		return
 	}
 	switch {
+	case j.podjob && r.gone:
 	case p.excuse != "": // It was released for one of these reasons before.
 	case ended(p.pod):
 		j.judgeDeletionOfEnded(w, r, p)

@@ -136,7 +136,7 @@ const firstStatusDelay = 100 * time.Millisecond
 // the API server would refuse the update, so a first status that only says that the Job is
 // suspended waits for firstStatusDelay. An engine of an earlier contract does not know this rule.
 func (j *judge) judgeFirstStatus(w apiserver.Write, r *jobRecord, next *batchv1.Job) {
-	if w.Time.Sub(r.created) >= firstStatusDelay || !j.troubledAt.Before(r.created) || !j.always(r, suspended) || len(r.live) > 0 || len(r.departed) > 0 {
+	if j.podjob || w.Time.Sub(r.created) >= firstStatusDelay || !j.troubledAt.Before(r.created) || !j.always(r, suspended) || len(r.live) > 0 || len(r.departed) > 0 {
 		return
 	}
 	if len(r.job.Status.Conditions) == 0 && onlySuspended(&next.Status) {

@@ -31,6 +31,7 @@ type plan struct {
 
 // An executorPlan is how the executors are configured.
 type executorPlan struct {
+	podjob  bool // A controller made with package podjob stands in for the executor.
 	replace bool
 	// replicas is how many processes there are. If there are several they elect a
 	// leader, unless all of them act at once, as if leader election had failed.
@@ -217,6 +218,7 @@ const (
 	lostAnswer   faultKind = "lost answer"
 	lateRequest  faultKind = "late request"
 	lateAnswer   faultKind = "late answer"
+	lateEffect   faultKind = "no answer, and a late effect" // For podjob, which gives each pod a name.
 	conflict     faultKind = "409"
 	forbidden    faultKind = "403"
 	invalid      faultKind = "422"

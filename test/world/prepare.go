@@ -2,6 +2,7 @@ package world
 
 import (
 	"flag"
+	"log/slog"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
@@ -18,6 +19,7 @@ func prepare() {
 	_ = flags.Set("logtostderr", "false")     // The names and
 	_ = flags.Set("stderrthreshold", "FATAL") // values are good.
 	klog.SetOutput(nowhere{})
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // Of podjob.Run.
 	apiserver.GrowStacks()
 	apiserver.New(apiserver.Options{})
 }

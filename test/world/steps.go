@@ -21,7 +21,7 @@ func (w *world) do(s *step) error {
 		"delete a pod": w.onPod, "delete a pod with force": w.onPod, "annotate a pod": w.onPod, "edit the index of a pod": w.onPod, "relabel a pod": w.onPod,
 		"relabel and label back": w.onPod, "disown a pod": w.onPod, "give a pod away": w.onPod, "put a finalizer on a pod": w.onPod,
 		"put the tracking finalizer back": w.onPod, "take the tracking finalizer off": w.onPod,
-		"forge a pod": w.forgePod, "forge a run": w.forgeRun, "create a pod of it": w.createPod, "create a loose pod": w.createPod, "finish it": w.finish, "add a condition": w.addCondition,
+		"forge a pod": w.forgePod, "forge a run": w.forgeRun, "create a pod of it": w.createPod, "create a loose pod": w.createPod, "take the name of a pod": w.takeName, "finish it": w.finish, "add a condition": w.addCondition,
 		"limit pods": w.limitPods, "limit no pods": w.limitPods, "annotate the namespace": w.annotateNamespace,
 		"delete a run": w.deleteRun, "delete the last run": w.deleteLastRun, "create a run of a time to come": w.createRun, "create a run by hand": w.createRun, "break watches": w.breakWatches, "compact": w.compact, "kill": w.kill, "freeze": w.freeze, "hang for it": w.freeze, "delete the lease": w.deleteLease,
 		"set the clock": w.setClock, "switch the built-in controller on": w.second.switchOn, "switch the built-in controller off": w.second.switchOff,
