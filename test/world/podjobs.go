@@ -164,10 +164,19 @@ func (d *drawer) forPodjob() {
 			f.kind == engineGarbled // Step checks less of an answer than an executor does.
 	})
 	if d.chance(40) && !d.faultless {
-		f := &fault{kind: lateEffect, percent: pick(d, 20, 50), verb: http.MethodPost, resource: "pods", delay: span{100 * time.Millisecond, 20 * time.Second}}
+		f := pick(d, lateWrites...)
+		f.kind, f.percent, f.delay = lateEffect, pick(d, 20, 50), span{100 * time.Millisecond, 20 * time.Second}
 		f.from, f.to = d.window()
-		p.faults = append([]*fault{f}, p.faults...)
+		p.faults = append([]*fault{&f}, p.faults...)
 	}
+}
+
+// lateWrites are the writes that may take effect after their sender has given up on them.
+var lateWrites = []fault{
+	{verb: http.MethodPost, resource: "pods"},
+	{verb: http.MethodPatch, resource: "pods"},
+	{verb: http.MethodDelete, resource: "pods"},
+	{verb: http.MethodPut, resource: "jobs"},
 }
 
 // The owners that strangers give to pods that have a name which podjob wants.
