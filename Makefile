@@ -52,7 +52,7 @@ images: ## make the container images of both services in bin/images (VERSION= RE
 		-repository '$(or $(REPOSITORY),jobpolicy.dev)' -platforms '$(PLATFORMS)'
 
 .PHONY: playground
-playground: ## build the playground, a page that plays Jobs in a browser without a server, into bin/playground (docs/playground.md)
+playground: ## build the playground, a page that plays Jobs in a browser without a server, into bin/playground (docs/kubectl.md)
 	@tools/playground.sh $(JOBPOLICY_BIN_DIR)/playground
 	@rm -rf $(JOBPOLICY_BIN_DIR)/playground/LICENSES
 	@GOWORK=off go -C tools run ./cmd/licenses -C $(CURDIR) -o $(JOBPOLICY_BIN_DIR)/playground/LICENSES

@@ -7,16 +7,10 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"jobpolicy.dev/engine/indexset"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
-
-// protoEnum is any generated enum.
-type protoEnum interface {
-	Descriptor() protoreflect.EnumDescriptor
-}
 
 // apply carries a decision out without faults, and returns what it did. Created pods are
 // visible at once, releases are confirmed at once, and deleted pods are terminating until
@@ -55,7 +49,7 @@ func (s *scene) created(c *jobpolicyv1.CreatePods) {
 	p.Active += c.GetCount()
 	p.TrackedActive += c.GetCount()
 	if c.GetIndexes() != nil {
-		p.ActiveIndexes = indexMessage(indexes(p.GetActiveIndexes()).Union(indexes(c.GetIndexes())))
+		p.ActiveIndexes = indexes(p.GetActiveIndexes()).Union(indexes(c.GetIndexes())).Message()
 	}
 }
 
@@ -94,6 +88,6 @@ func (s *scene) forgetIndex(d *jobpolicyv1.DeletePod, ix int32) {
 		}
 	}
 	p := s.req.Pods
-	p.ActiveIndexes = indexMessage(indexes(p.GetActiveIndexes()).Minus(indexset.Of(ix)))
-	p.TerminatingIndexes = indexMessage(indexes(p.GetTerminatingIndexes()).Union(indexset.Of(ix)))
+	p.ActiveIndexes = indexes(p.GetActiveIndexes()).Minus(indexset.Of(ix)).Message()
+	p.TerminatingIndexes = indexes(p.GetTerminatingIndexes()).Union(indexset.Of(ix)).Message()
 }

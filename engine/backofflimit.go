@@ -12,7 +12,7 @@ import (
 func backoffLimitExceeded(f facts) answer {
 	const message = "Job has reached the specified backoff limit"
 	limit := int64(f.spec.GetBackoffLimit())
-	detail := fmt.Sprintf("failed %ss %d, backoffLimit %d", f.noun, f.tally.failed, limit)
+	detail := fmt.Sprintf("failed pods %d, backoffLimit %d", f.tally.failed, limit)
 	if f.tally.failed > limit {
 		return failure(reasonBackoffLimitExceeded, message, detail)
 	}
@@ -21,7 +21,7 @@ func backoffLimitExceeded(f facts) answer {
 	}
 	detail = fmt.Sprintf("%s; container restarts %d", detail, f.pods.GetRestarts())
 	if f.undecidedDeletion() && f.pods.GetTerminating() > 0 {
-		return no(fmt.Sprintf("%s, of which some may be of %ss that are deleted with the Job", detail, f.noun))
+		return no(detail + ", of which some may be of pods that are deleted with the Job")
 	}
 	// The restart that reaches the limit fails the Job; with a limit of 0, the first
 	// restart does.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"jobpolicy.dev/engine/internal/check"
 	"jobpolicy.dev/engine/jobstatus"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -15,9 +16,9 @@ const maxItems = 1000
 // Errors are those of DecideJob: *InvalidRequestError and *UnsupportedError. A status
 // that the API server refuses is not an error.
 func CheckJobStatus(req *jobpolicyv1.CheckJobStatusRequest) (*jobpolicyv1.CheckJobStatusResponse, error) {
-	if err := check(req, func(c *checker) {
+	if err := checkRequest(req, func(c checker) {
 		c.apiServer(req)
-		each(c, "updates", maxItems, req.GetUpdates(), c.statusUpdate)
+		check.Each(c.Checker, "updates", maxItems, req.GetUpdates(), c.statusUpdate)
 	}); err != nil {
 		return nil, err
 	}
@@ -40,47 +41,46 @@ func CheckJobStatus(req *jobpolicyv1.CheckJobStatusRequest) (*jobpolicyv1.CheckJ
 // statusUpdate refuses only what the API cannot express, and what would make the
 // answer meaningless. An invalid status is not refused: the answer lists the rules that
 // it breaks.
-func (c *checker) statusUpdate(u *jobpolicyv1.JobStatusUpdate) {
+func (c checker) statusUpdate(u *jobpolicyv1.JobStatusUpdate) {
 	c.checkedSpec(u.GetSpec())
 	c.checkedStatus("before", u.GetBefore())
-	c.require(u.GetAfter() != nil, "after", "is required")
+	c.Require(u.GetAfter() != nil, "after", "is required")
 	c.checkedStatus("after", u.GetAfter())
 }
 
-func (c *checker) apiServer(req *jobpolicyv1.CheckJobStatusRequest) {
-	minor, before := req.GetKubernetesMinor(), len(c.violations)
-	c.between("kubernetes_minor", int64(minor), jobstatus.OldestMinor, jobstatus.NewestMinor)
-	if len(c.violations) > before || req.JobManagedByGate == nil {
+func (c checker) apiServer(req *jobpolicyv1.CheckJobStatusRequest) {
+	minor := req.GetKubernetesMinor()
+	if !c.Between("kubernetes_minor", int64(minor), jobstatus.OldestMinor, jobstatus.NewestMinor) || req.JobManagedByGate == nil {
 		return
 	}
-	c.require(jobstatus.GateSettable(minor, req.GetJobManagedByGate()), "job_managed_by_gate",
+	c.Require(jobstatus.GateSettable(minor, req.GetJobManagedByGate()), "job_managed_by_gate",
 		"must not be %t in v1.%d: the gate does not exist before v1.30, and is locked on from v1.35", req.GetJobManagedByGate(), minor)
 }
 
 // checkedSpec checks the fields that the rules read.
-func (c *checker) checkedSpec(spec *jobpolicyv1.JobSpec) {
-	if !c.require(spec != nil, "spec", "is required") {
+func (c checker) checkedSpec(spec *jobpolicyv1.JobSpec) {
+	if !c.Require(spec != nil, "spec", "is required") {
 		return
 	}
-	c.notNegative("spec.parallelism", int64(spec.GetParallelism()))
-	c.notNegative("spec.completions", int64(spec.GetCompletions()))
-	c.notNegative("spec.backoff_limit_per_index", int64(spec.GetBackoffLimitPerIndex()))
+	c.NotNegative("spec.parallelism", int64(spec.GetParallelism()))
+	c.NotNegative("spec.completions", int64(spec.GetCompletions()))
+	c.NotNegative("spec.backoff_limit_per_index", int64(spec.GetBackoffLimitPerIndex()))
 }
 
-func (c *checker) checkedStatus(field string, s *jobpolicyv1.JobStatus) {
-	c.optionalTime(field+".start_time", s.GetStartTime())
-	c.optionalTime(field+".completion_time", s.GetCompletionTime())
-	c.length(field+".completed_indexes.ranges", len(s.GetCompletedIndexes().GetRanges()), maxRanges)
-	c.length(field+".failed_indexes.ranges", len(s.GetFailedIndexes().GetRanges()), maxRanges)
-	c.length(field+".uncounted.succeeded", len(s.GetUncounted().GetSucceeded()), maxRows)
-	c.length(field+".uncounted.failed", len(s.GetUncounted().GetFailed()), maxRows)
+func (c checker) checkedStatus(field string, s *jobpolicyv1.JobStatus) {
+	c.OptionalTime(field+".start_time", s.GetStartTime())
+	c.OptionalTime(field+".completion_time", s.GetCompletionTime())
+	c.Length(field+".completed_indexes.ranges", len(s.GetCompletedIndexes().GetRanges()), maxRanges)
+	c.Length(field+".failed_indexes.ranges", len(s.GetFailedIndexes().GetRanges()), maxRanges)
+	c.Length(field+".uncounted.succeeded", len(s.GetUncounted().GetSucceeded()), maxRows)
+	c.Length(field+".uncounted.failed", len(s.GetUncounted().GetFailed()), maxRows)
 	if !c.conditionsCount(field+".conditions", s.GetConditions()) {
 		return
 	}
 	for i, condition := range s.GetConditions() {
-		c.enter(field+".conditions", i)
-		c.bytesBetween("type", condition.GetType(), 1, maxTypeBytes)
-		c.require(condition.GetStatus() != 0, "status", "is required")
-		c.leave()
+		c.Enter(field+".conditions", i)
+		c.BytesBetween("type", condition.GetType(), 1, maxTypeBytes)
+		c.Require(condition.GetStatus() != 0, "status", "is required")
+		c.Leave()
 	}
 }

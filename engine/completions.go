@@ -20,7 +20,7 @@ func completionsReached(f facts) answer {
 	case f.spec.Completions == nil && f.undecidedDeletion():
 		return no(detail + ", and a work queue that is being deleted does not become complete")
 	}
-	return succeedIfSeen(f, reasonCompletionsReached, "Reached expected number of succeeded "+f.noun+"s", detail)
+	return succeedIfSeen(f, reasonCompletionsReached, "Reached expected number of succeeded pods", detail)
 }
 
 // wantedSuccesses is how many pods, or indexes, must succeed.

@@ -12,11 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"jobpolicy.dev/engine"
-	"jobpolicy.dev/engine/cronjob"
 	"jobpolicy.dev/proto/conformance"
 	"jobpolicy.dev/proto/conformance/casefile"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -57,54 +55,7 @@ func (f *caseFile) check(t *testing.T, scenario string) {
 	}
 }
 
-// The requests of partial questions are written by hand. Their answers are the engine's.
-func TestWrittenCases(t *testing.T) {
-	cases := map[string]question{
-		"list_scheduled_runs": asking(func() *jobpolicyv1.ListScheduledRunsRequest { return &jobpolicyv1.ListScheduledRunsRequest{} }, cronjob.ListScheduledRuns),
-	}
-	for method, q := range questions() {
-		cases[snakeCase(method)] = q
-	}
-	for folder, q := range cases {
-		t.Run(folder, func(t *testing.T) {
-			file := filepath.Join("../proto/conformance", folder, "written.jsonl")
-			var answers casefile.File
-			for _, c := range readCases(t, file) {
-				req := q.request().ProtoReflect().New().Interface()
-				if err := protojson.Unmarshal(c.Request, req); err != nil {
-					t.Fatalf("%s: %v", c.Name, err)
-				}
-				resp, err := q.ask(req)
-				invalid, refused := errors.AsType[*engine.InvalidRequestError](err)
-				switch {
-				case refused:
-					answers.RefuseNamed(c.Name, req, invalid.Violations[0].Field)
-				case err != nil:
-					t.Fatalf("%s: %v", c.Name, err)
-				default:
-					answers.AddNamed(c.Name, req, resp)
-				}
-			}
-			if err := answers.Check(file, *writeCases); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
-// snakeCase is a method's name as that of a folder.
-func snakeCase(method string) string {
-	var b strings.Builder
-	for i, r := range method {
-		if i > 0 && 'A' <= r && r <= 'Z' {
-			b.WriteByte('_')
-		}
-		b.WriteString(strings.ToLower(string(r)))
-	}
-	return b.String()
-}
-
-func readCases(t *testing.T, file string) (cases []conformance.Case) {
+func readCases(t testing.TB, file string) (cases []conformance.Case) {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // *UnsupportedError, for one with fields or values that this engine does not know.
 // How a Job ends is never an error.
 func DecideJob(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
-	if err := check(req, func(c *checker) { c.decideJob(req) }); err != nil {
+	if err := checkRequest(req, func(c checker) { c.decideJob(req) }); err != nil {
 		return nil, err
 	}
 	s := newSnapshot(req)
@@ -33,14 +33,14 @@ func decide(s *snapshot) *jobpolicyv1.DecideJobResponse {
 	v, answers := askRules(facts{s, t})
 	deletions := planDeletions(s, t, v)
 	if len(deletions.needs) > 0 {
-		return incomplete(s.noun, explain(s, t, v, answers, deletions), deletions.needs)
+		return incomplete(explain(s, t, answers, deletions), deletions.needs)
 	}
 	l := keepLedger(s, t, v, deletions)
 	p := planCreations(s, t, deletions, l)
 	p.gang = planGang(s, t, v, p)
 	pub := publish(s, t, v, p, l)
 	d := deliver(s, v, p, l, pub)
-	return assemble(s, v, p, l, d, explain(s, t, v, answers, p))
+	return assemble(s, v, p, l, d, explain(s, t, answers, p))
 }
 
 // assemble builds the response from the parts and sets its disposition.
@@ -64,7 +64,7 @@ func assemble(s *snapshot, v verdict, p plan, l ledger, d delivery, e *jobpolicy
 	if (resp.Gang != nil && isNewJob(s)) || resp.Create != nil || len(resp.Delete) > 0 || resp.Status != nil || len(resp.Release) > 0 {
 		resp.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
 	}
-	resp.FollowUp = followUp(s, resp, l)
+	resp.FollowUp = followUp(s, resp)
 	resp.Verdict = verdictMessage(s, v)
 	e.Summary = summarize(s, v, p, resp)
 	return resp
@@ -83,7 +83,7 @@ func furtherWaits(s *snapshot, v verdict, l ledger) []*jobpolicyv1.Wait {
 	var waits []*jobpolicyv1.Wait
 	if l.full {
 		waits = append(waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_LEDGER_FULL,
-			"uncounted %ss in the status: %d, as many as it may hold", s.noun, s.maxUncountedPods))
+			"uncounted pods in the status: %d, as many as it may hold", s.maxUncountedPods))
 	}
 	if at, ok := s.activeDeadline(); ok && !v.reached() {
 		waits = append(waits, waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_DEADLINE, at,
@@ -114,8 +114,8 @@ func failureActions(actions map[jobpolicyv1.PodFailurePolicyAction]int32) []*job
 }
 
 // incomplete asks for more data.
-func incomplete(noun string, e *jobpolicyv1.Explanation, needs []jobpolicyv1.Requirement) *jobpolicyv1.DecideJobResponse {
-	e.Summary = fmt.Sprintf("the rows of the active %ss are needed to choose among them", noun)
+func incomplete(e *jobpolicyv1.Explanation, needs []jobpolicyv1.Requirement) *jobpolicyv1.DecideJobResponse {
+	e.Summary = "the rows of the active pods are needed to choose among them"
 	return &jobpolicyv1.DecideJobResponse{
 		Disposition:  jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE,
 		Requirements: needs,
@@ -132,15 +132,15 @@ func settleFinished(s *snapshot, condition string) *jobpolicyv1.DecideJobRespons
 	}
 	p := unchanged(s).needRowsOf(s, s.pods.GetTrackedActive())
 	if len(p.needs) > 0 {
-		return incomplete(s.noun, e, p.needs)
+		return incomplete(e, p.needs)
 	}
 	resp := &jobpolicyv1.DecideJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED, Explanation: e}
 	resp.Release = unaccountedUIDs(s)
 	if n := len(resp.Release); n > 0 {
 		resp.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
-		e.Summary = fmt.Sprintf("the Job is %s; release %ss left with the finalizer: %d", condition, s.noun, n)
+		e.Summary = fmt.Sprintf("the Job is %s; release pods left with the finalizer: %d", condition, n)
 	}
 	expire(s, condition, resp)
-	resp.FollowUp = followUp(s, resp, ledger{})
+	resp.FollowUp = followUp(s, resp)
 	return resp
 }

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"jobpolicy.dev/engine/internal/waits"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -21,12 +22,7 @@ func deferUntil(req *jobpolicyv1.DecideJobRequest, step jobpolicyv1.Step, until 
 // deferredUntil is until when the request defers a step; asked is false if it does
 // not defer it.
 func deferredUntil(req *jobpolicyv1.DecideJobRequest, step jobpolicyv1.Step) (until time.Time, asked bool) {
-	for _, d := range req.GetDeferrals() {
-		if d.GetStep() == step {
-			return d.GetUntil().AsTime(), true
-		}
-	}
-	return time.Time{}, false
+	return waits.DeferredUntil(req.GetDeferrals(), step)
 }
 
 // deferred reports whether the request defers a step until later than now.

@@ -29,7 +29,7 @@ func deliver(s *snapshot, v verdict, p plan, l ledger, pub publication) delivery
 		return delivery{publication: pub, release: l.release, actions: l.actions}
 	}
 	w := waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_DEFERRED, nextStatus(s, l),
-		"the next status may wait; finished %ss that it will record: %d", s.noun, unrecorded(s, l))
+		"the next status may wait; finished pods that it will record: %d", unrecorded(s, l))
 	w.Step = jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS
 	return delivery{publication: publication{status: s.status, waits: []*jobpolicyv1.Wait{w}}, release: recorded(s, l)}
 }
@@ -88,7 +88,7 @@ func neverRan(s *snapshot) bool {
 // nextStatus is when the caller wants the next routine status; zero if at once.
 func nextStatus(s *snapshot, l ledger) time.Time {
 	at, asked := s.deferredUntil(jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS)
-	if !asked || s.atomicRelease() {
+	if !asked {
 		return time.Time{}
 	}
 	record, earlier := s.deferredUntil(jobpolicyv1.Step_STEP_RECORD_PODS)

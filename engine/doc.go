@@ -52,19 +52,16 @@
 // # Tasks that are not pods
 //
 // The engine does not need Kubernetes. A pod may be any unit of work that runs once:
-// give it a UID of its own, leave namespace and restart policy out, and set
-// Settings.pod_noun to the name that texts use for it. A caller that keeps Jobs and
-// tasks in one transactional store sets Settings.atomic_release. Then the status
-// counts the tasks that the same decision releases, and there is no ledger. Package
-// snapshot makes the request.
+// give it a UID of its own, and leave namespace and restart policy out. Package snapshot
+// makes the request.
 //
 // # How a decision is made
 //
 //	validate → tally → verdict → deletions → ledger → creations → publish → deliver → explain
 //
 // Each step takes values and returns values, and none is repeated. The tally counts
-// the pods by how they ended. For the verdict, the rules are asked in order (see
-// RuleNames); the first verdict wins. Deletions are the pods to delete. The ledger
+// the pods by how they ended. For the verdict, the rules are asked in order (that
+// of Rule in the contract); the first verdict wins. Deletions are the pods to delete. The ledger
 // records finished pods, releases their finalizers and counts those whose release is
 // confirmed. Creations are the pods to create; if there are many to create and many to
 // record, a later decision creates them. Publish builds the next status, with as much

@@ -198,7 +198,7 @@ func drawIndexSet(t *rapid.T, label string) *jobpolicyv1.IndexSet {
 	for range rapid.IntRange(0, 4).Draw(t, label+" size") {
 		list = append(list, rapid.SampledFrom([]int32{0, 1, 2, 3, 4, 5, 9, indexset.Max - 1, indexset.Max}).Draw(t, label))
 	}
-	return indexMessage(indexset.Of(list...))
+	return indexset.Of(list...).Message()
 }
 
 // uidNames hands out UIDs, each once.

@@ -6,19 +6,14 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"jobpolicy.dev/engine/internal/rules"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 // explain says how the decision came about.
-func explain(s *snapshot, t tally, v verdict, answers []asked, p plan) *jobpolicyv1.Explanation {
+func explain(s *snapshot, t tally, answers []asked, p plan) *jobpolicyv1.Explanation {
 	e := &jobpolicyv1.Explanation{Facts: jobFacts(s, t, p), Generation: s.req.GetJob().GetGeneration()}
-	for _, a := range answers {
-		decided := a.answer.verdict.reached()
-		e.Rules = append(e.Rules, &jobpolicyv1.RuleAnswer{Rule: a.rule, Decided: decided, Detail: a.answer.detail})
-		if decided {
-			e.DecidingRule = a.rule
-		}
-	}
+	e.Rules, e.DecidingRule = rules.Explain(answers)
 	return e
 }
 
@@ -43,13 +38,13 @@ func jobFacts(s *snapshot, t tally, p plan) *jobpolicyv1.JobFacts {
 func summarize(s *snapshot, v verdict, p plan, resp *jobpolicyv1.DecideJobResponse) string {
 	parts := []string{headline(s, v, p, resp)}
 	if g := resp.GetGang(); g != nil && resp.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_APPLY {
-		parts = append(parts, gangText(s.noun, g))
+		parts = append(parts, gangText(g))
 	}
 	if n := len(resp.GetDelete()); n > 0 {
-		parts = append(parts, fmt.Sprintf("delete %ss: %d", s.noun, n))
+		parts = append(parts, fmt.Sprintf("delete pods: %d", n))
 	}
 	if n := len(resp.GetRelease()); n > 0 {
-		parts = append(parts, fmt.Sprintf("release finished %ss: %d", s.noun, n))
+		parts = append(parts, fmt.Sprintf("release finished pods: %d", n))
 	}
 	for _, w := range resp.GetExplanation().GetWaits() {
 		parts = append(parts, "wait: "+w.GetDetail())
@@ -57,13 +52,13 @@ func summarize(s *snapshot, v verdict, p plan, resp *jobpolicyv1.DecideJobRespon
 	return strings.Join(parts, "; ")
 }
 
-func gangText(noun string, g *jobpolicyv1.Gang) string {
+func gangText(g *jobpolicyv1.Gang) string {
 	text := fmt.Sprintf("gang of at least %d", g.GetMinCount())
 	switch {
 	case g.TemplateName != nil:
-		text = fmt.Sprintf("%s group of the template %q of the Job's controller", noun, g.GetTemplateName())
+		text = fmt.Sprintf("pod group of the template %q of the Job's controller", g.GetTemplateName())
 	case g.GetMinCount() == 0:
-		text = fmt.Sprintf("%s group without a gang", noun)
+		text = "pod group without a gang"
 	}
 	if g.GetMayCreate() {
 		return text
@@ -84,7 +79,7 @@ func headline(s *snapshot, v verdict, p plan, resp *jobpolicyv1.DecideJobRespons
 	case s.spec.GetSuspend():
 		return "the Job is suspended"
 	case resp.GetCreate() != nil:
-		return fmt.Sprintf("create %ss: %d; then active: %d of %d wanted", s.noun, resp.GetCreate().GetCount(), p.active, *p.wanted)
+		return fmt.Sprintf("create pods: %d; then active: %d of %d wanted", resp.GetCreate().GetCount(), p.active, *p.wanted)
 	}
 	return fmt.Sprintf("active: %d of %d wanted", p.active, *p.wanted)
 }

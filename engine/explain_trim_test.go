@@ -49,33 +49,3 @@ func TestExplanationsComeInDoses(t *testing.T) {
 		t.Error("no draw waited for anything")
 	}
 }
-
-// The verdict has the position of the policy rule by which a Job ends.
-func TestVerdictNamesTheRuleOfThePolicy(t *testing.T) {
-	cases := map[string]struct {
-		scene string
-		want  *int32
-	}{
-		"the second rule of a pod failure policy": {
-			"job completions=1\nfailureRule action=Ignore condition=DisruptionTarget\nfailureRule action=FailJob in=42\n" +
-				"status start=0s\nfinished a phase=Failed exit=main:42", proto.Int32(1),
-		},
-		"the second rule of a success policy": {
-			"job mode=Indexed completions=3\nsuccessRule indexes=0-1\nsuccessRule count=1\nstatus start=0s completed=2 succeeded=1", proto.Int32(1),
-		},
-		"no rule of a policy": {"job completions=1 backoffLimit=0\nstatus start=0s failed=1", nil},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			s := newScene()
-			s.mustTell(t, tc.scene)
-			resp, err := engine.DecideJob(s.req)
-			if err != nil || resp.GetVerdict() == nil {
-				t.Fatalf("DecideJob = %v, %v, want a verdict", resp, err)
-			}
-			if got := resp.GetVerdict().PolicyRuleIndex; (got == nil) != (tc.want == nil) || (got != nil && *got != *tc.want) {
-				t.Errorf("verdict %v, want the index %v", resp.GetVerdict(), tc.want)
-			}
-		})
-	}
-}

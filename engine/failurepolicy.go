@@ -3,8 +3,6 @@ package engine
 import (
 	"fmt"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -48,12 +46,12 @@ type failurePolicy struct {
 	// exitCodes are the values of each rule. They are sorted, because a request may hold
 	// millions of exits to look up.
 	exitCodes [][]int32
-	// namespace is the namespace of the pods, and noun is what texts call a pod.
-	namespace, noun string
+	// namespace is the namespace of the pods.
+	namespace string
 }
 
-func readFailurePolicy(policy *jobpolicyv1.PodFailurePolicy, namespace, noun string) failurePolicy {
-	p := failurePolicy{rules: policy.GetRules(), namespace: namespace, noun: noun}
+func readFailurePolicy(policy *jobpolicyv1.PodFailurePolicy, namespace string) failurePolicy {
+	p := failurePolicy{rules: policy.GetRules(), namespace: namespace}
 	for _, rule := range p.rules {
 		p.exitCodes = append(p.exitCodes, slices.Sorted(slices.Values(rule.GetOnExitCodes().GetValues())))
 	}
@@ -65,12 +63,12 @@ func readFailurePolicy(policy *jobpolicyv1.PodFailurePolicy, namespace, noun str
 func (p failurePolicy) match(f *jobpolicyv1.PodFailure) policyMatch {
 	for i, rule := range p.rules {
 		if exit, ok := matchExitCodes(rule.GetOnExitCodes(), p.exitCodes[i], f); ok {
-			return policyMatch{rule.GetAction(), i, fmt.Sprintf("Container %s for %s %s failed with exit code %d matching %s rule at index %d",
-				exit.GetContainerName(), p.noun, p.fullName(f), exit.GetExitCode(), actionName(rule.GetAction()), i)}
+			return policyMatch{rule.GetAction(), i, fmt.Sprintf("Container %s for pod %s failed with exit code %d matching %s rule at index %d",
+				exit.GetContainerName(), p.fullName(f), exit.GetExitCode(), actionName(rule.GetAction()), i)}
 		}
 		if condition, ok := matchConditions(rule.GetOnPodConditions(), f); ok {
-			return policyMatch{rule.GetAction(), i, fmt.Sprintf("%s %s has condition %s matching %s rule at index %d",
-				capitalized(p.noun), p.fullName(f), condition.GetType(), actionName(rule.GetAction()), i)}
+			return policyMatch{rule.GetAction(), i, fmt.Sprintf("Pod %s has condition %s matching %s rule at index %d",
+				p.fullName(f), condition.GetType(), actionName(rule.GetAction()), i)}
 		}
 	}
 	return policyMatch{}
@@ -82,12 +80,6 @@ func (p failurePolicy) fullName(f *jobpolicyv1.PodFailure) string {
 		return f.GetPodName()
 	}
 	return p.namespace + "/" + f.GetPodName()
-}
-
-// capitalized is a noun at the beginning of a sentence.
-func capitalized(noun string) string {
-	_, size := utf8.DecodeRuneInString(noun)
-	return strings.ToUpper(noun[:size]) + noun[size:]
 }
 
 // matchExitCodes finds the first container whose exit meets the requirement; codes are
@@ -137,12 +129,12 @@ func actionName(action jobpolicyv1.PodFailurePolicyAction) string {
 // not be counted yet, and its index need not be in range.
 func podFailurePolicyMatched(f facts) answer {
 	if f.spec.GetPodFailurePolicy() == nil {
-		return no(fmt.Sprintf("the Job has no %s failure policy", f.noun))
+		return no("the Job has no pod failure policy")
 	}
 	for _, r := range f.tally.rows {
 		if r.failed && r.match.failsJob() {
 			return failure(reasonPodFailurePolicy, r.match.cause, r.match.cause).byPolicyRule(r.match.rule)
 		}
 	}
-	return no(fmt.Sprintf("no failed %s matches a FailJob rule", f.noun))
+	return no("no failed pod matches a FailJob rule")
 }

@@ -10,7 +10,7 @@ import (
 // before. Most steps of a decision cause an event. Where none does, the caller asks
 // again at once: if a limit has cut the decision short, if creations were left for
 // later because pods are recorded first, and if the next step of a verdict is due.
-func followUp(s *snapshot, resp *jobpolicyv1.DecideJobResponse, l ledger) jobpolicyv1.FollowUp {
+func followUp(s *snapshot, resp *jobpolicyv1.DecideJobResponse) jobpolicyv1.FollowUp {
 	creates, deletes, releases := int(resp.GetCreate().GetCount()), len(resp.GetDelete()), len(resp.GetRelease())
 	switch {
 	case resp.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY:
@@ -22,11 +22,8 @@ func followUp(s *snapshot, resp *jobpolicyv1.DecideJobResponse, l ledger) jobpol
 		return jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE
 	case creates == 0 && deletes == 0 && (releases >= s.manyPods() || announces(s, resp) || s.idle()):
 		return jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE
-	case deletes > 0 || (releases > 0 && !s.atomicRelease()):
+	case deletes > 0 || releases > 0:
 		return jobpolicyv1.FollowUp_FOLLOW_UP_WHEN_CONFIRMED
-	// What is released together with the status needs no confirmation: there is room at once.
-	case l.full && releases > 0:
-		return jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE
 	default:
 		return jobpolicyv1.FollowUp_FOLLOW_UP_NONE
 	}

@@ -240,7 +240,6 @@ var invalidRows = []invalidRequest{
 
 // invalidSettings are mistakes in retry facts, deferrals and settings.
 var invalidSettings = []invalidRequest{
-	{"a long name for pods", "settings.pod_noun", "0 to 32 bytes, has 33", func(r *request) { r.Settings.PodNoun = long(33) }},
 	{"a success time that is none", "retry.last_success_time", "must be a time", func(r *request) { r.Retry.LastSuccessTime = badTime() }},
 	{"a nil retry fact", "retry.recent_failures[1].finished_time", "is required", func(r *request) { r.Retry.RecentFailures[1] = nil }},
 	{

@@ -15,9 +15,6 @@ import (
 //
 // One status write does both halves: it counts the pods whose release was confirmed
 // since the last decision, and records the pods that this decision releases.
-//
-// A caller whose status and releases take effect together (Settings.atomic_release)
-// needs no record in between: the same decision releases pods and counts them.
 
 // A ledger holds the entries of one decision.
 type ledger struct {
@@ -34,9 +31,6 @@ type ledger struct {
 	// newIndexes counts succeeded pods that need no UID in the status, because their
 	// index is recorded there.
 	newIndexes int
-	// counted is how many pods went directly into the counters, because the caller
-	// releases them together with the status.
-	counted int
 }
 
 func keepLedger(s *snapshot, t tally, v verdict, p plan) ledger {
@@ -156,7 +150,7 @@ func (l *ledger) enter(s *snapshot, v verdict, r podRow, awaitsReplacement bool)
 	if !final && (awaitsReplacement || (!r.succeeded && !r.failed)) {
 		return
 	}
-	if l.newIndexes+l.counted+len(l.uncounted.Succeeded)+len(l.uncounted.Failed) >= s.maxUncountedPods {
+	if l.newIndexes+len(l.uncounted.Succeeded)+len(l.uncounted.Failed) >= s.maxUncountedPods {
 		l.full = true
 		return
 	}
@@ -178,7 +172,7 @@ func (l *ledger) record(s *snapshot, v verdict, r podRow) {
 			}
 			return
 		}
-		l.count(s, &l.uncounted.Succeeded, &l.succeeded, r)
+		l.uncounted.Succeeded = append(l.uncounted.Succeeded, r.pod.GetUid())
 		return
 	}
 	if !r.failed && (v.kind != fails || s.deleting()) {
@@ -188,20 +182,8 @@ func (l *ledger) record(s *snapshot, v verdict, r podRow) {
 		l.actions[r.match.action]++
 	}
 	if r.match.counts() {
-		l.count(s, &l.uncounted.Failed, &l.failed, r)
+		l.uncounted.Failed = append(l.uncounted.Failed, r.pod.GetUid())
 	}
-}
-
-// count adds a pod to its list, from which it is counted once its release is
-// confirmed. If the status and the release take effect together, it adds the pod to
-// the counter directly.
-func (l *ledger) count(s *snapshot, list *[][]byte, counter *int32, r podRow) {
-	if !s.atomicRelease() {
-		*list = append(*list, r.pod.GetUid())
-		return
-	}
-	l.counted++
-	*counter = clamp32(int64(*counter) + 1)
 }
 
 // empty reports that nothing is left to count.

@@ -117,7 +117,7 @@ func (c *cluster) checkDelete(d *jobpolicyv1.DeletePod) {
 
 // checkLedger follows each UID through the ledger: recorded once, with one
 // verdict, counted once (I2, I3).
-func (c *cluster) checkLedger(req *jobpolicyv1.DecideJobRequest, next *jobpolicyv1.JobStatus) {
+func (c *cluster) checkLedger(next *jobpolicyv1.JobStatus) {
 	before := c.status.GetUncounted()
 	c.countLeavers("succeeded", before.GetSucceeded(), next.GetUncounted().GetSucceeded())
 	c.countLeavers("failed", before.GetFailed(), next.GetUncounted().GetFailed())
@@ -140,42 +140,6 @@ func (c *cluster) checkLedger(req *jobpolicyv1.DecideJobRequest, next *jobpolicy
 		if len(done) == 0 {
 			c.t.Fatalf("index %d is completed without a pod that succeeded", ix)
 		}
-	}
-}
-
-// countReleased records how each pod counts that is released together with the status.
-func (c *cluster) countReleased(req *jobpolicyv1.DecideJobRequest, resp *jobpolicyv1.DecideJobResponse) {
-	for _, uid := range resp.GetRelease() {
-		verdict := c.countsAs(req, resp.GetStatus(), c.pod(uid))
-		if verdict == "" {
-			continue
-		}
-		if c.counted[string(uid)] != "" {
-			c.t.Fatalf("I2: a pod is counted twice")
-		}
-		c.counted[string(uid)] = verdict
-	}
-}
-
-// countsAs names the counter to which a released pod is added. It is empty if the pod
-// does not count, or if its index counts instead.
-func (c *cluster) countsAs(req *jobpolicyv1.DecideJobRequest, next *jobpolicyv1.JobStatus, p *modelPod) string {
-	row := slices.IndexFunc(req.GetUnaccountedPods(), func(row *jobpolicyv1.UnaccountedPod) bool { return string(row.GetUid()) == string(p.uid) })
-	succeeded := p.phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED
-	switch {
-	case !c.inRange(p), succeeded && c.indexed(), !succeeded && c.ignored(p):
-		return ""
-	case row >= 0 && leavesWithJob(req, req.GetUnaccountedPods()[row]):
-		p.lateEnd = true
-		return ""
-	case succeeded:
-		return "succeeded"
-	case p.terminal(), row >= 0 && !c.replaceFailedOnly():
-		return "failed"
-	case is(next, failureTarget) && !c.spec.GetDeleting():
-		return "failed"
-	default:
-		return ""
 	}
 }
 

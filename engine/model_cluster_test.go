@@ -204,8 +204,8 @@ func (c *cluster) observePods(req *jobpolicyv1.DecideJobRequest) {
 		}
 	}
 	if c.indexed() {
-		req.Pods.ActiveIndexes = indexMessage(indexset.Of(active...))
-		req.Pods.TerminatingIndexes = indexMessage(indexset.Of(terminating...))
+		req.Pods.ActiveIndexes = indexset.Of(active...).Message()
+		req.Pods.TerminatingIndexes = indexset.Of(terminating...).Message()
 	}
 }
 
@@ -233,7 +233,7 @@ func (c *cluster) observeInFlight(req *jobpolicyv1.DecideJobRequest) {
 		creating = appendIndex(creating, &modelPod{index: ghost})
 	}
 	if c.indexed() {
-		req.InFlight.CreateIndexes = indexMessage(indexset.Of(creating...))
+		req.InFlight.CreateIndexes = indexset.Of(creating...).Message()
 	}
 }
 
@@ -303,7 +303,6 @@ func drawSettings(t *rapid.T) *jobpolicyv1.Settings {
 		MaxUncountedPods:       rapid.SampledFrom([]int32{0, 1, 2, 3, 5}).Draw(t, "maxUncounted"),
 		MaxPodChanges:          rapid.SampledFrom([]int32{0, 1, 2, 4}).Draw(t, "maxChanges"),
 		PodGroups:              rapid.SampledFrom([]jobpolicyv1.PodGroups{0, 0, 1, 2}).Draw(t, "podGroups"),
-		AtomicRelease:          rapid.IntRange(0, 2).Draw(t, "atomic release") == 0,
 		KeepStartTimeOnSuspend: rapid.Bool().Draw(t, "keepStartTime"),
 		PodFailureBackoff:      rapid.SampledFrom([]*durationpb.Duration{nil, durationpb.New(time.Second), durationpb.New(time.Millisecond)}).Draw(t, "backoff"),
 	}

@@ -31,7 +31,7 @@ func (c *cluster) reconcile() *jobpolicyv1.DecideJobResponse {
 	c.logf("%s %s", resp.GetDisposition(), resp.GetExplanation().GetSummary())
 	c.checkDecision(req, resp)
 	c.checkUnlisted(whole, req, resp)
-	c.carryOut(req, resp)
+	c.carryOut(resp)
 	return resp
 }
 
@@ -119,18 +119,14 @@ func (c *cluster) cut(req *jobpolicyv1.DecideJobRequest) {
 }
 
 // carryOut follows the order of the contract and stops where something fails.
-func (c *cluster) carryOut(req *jobpolicyv1.DecideJobRequest, resp *jobpolicyv1.DecideJobResponse) {
+func (c *cluster) carryOut(resp *jobpolicyv1.DecideJobResponse) {
 	if resp.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY {
 		return
 	}
 	if !c.create(resp.GetCreate()) || !c.delete(resp.GetDelete()) {
 		return
 	}
-	if resp.GetStatus() != nil && !c.write(req, resp) {
-		return
-	}
-	if c.settings.GetAtomicRelease() {
-		c.releaseAll(resp)
+	if resp.GetStatus() != nil && !c.write(resp.GetStatus()) {
 		return
 	}
 	c.release(resp)
@@ -202,10 +198,8 @@ func (c *cluster) delete(deletes []*jobpolicyv1.DeletePod) bool {
 	return ok
 }
 
-// write does what the API server does with a status update, or what a database does,
-// which releases pods in the same transaction.
-func (c *cluster) write(req *jobpolicyv1.DecideJobRequest, resp *jobpolicyv1.DecideJobResponse) bool {
-	next := resp.GetStatus()
+// write does what the API server does with a status update.
+func (c *cluster) write(next *jobpolicyv1.JobStatus) bool {
 	if c.goesWrong("status write refused") {
 		return false
 	}
@@ -215,14 +209,8 @@ func (c *cluster) write(req *jobpolicyv1.DecideJobRequest, resp *jobpolicyv1.Dec
 	if err := conditionsRemoved(c.status, next); err != nil {
 		c.t.Fatalf("I4: %v", err)
 	}
-	if c.settings.GetAtomicRelease() {
-		c.countReleased(req, resp)
-	}
-	c.checkLedger(req, next)
+	c.checkLedger(next)
 	c.status = proto.CloneOf(next)
-	if c.settings.GetAtomicRelease() {
-		c.releaseAll(resp)
-	}
 	if rapid.Bool().Draw(c.t, "pause") {
 		c.recordsUntil, c.quietUntil = c.now.Add(time.Second), c.now.Add(1500*time.Millisecond)
 	}
@@ -244,17 +232,6 @@ func (c *cluster) release(resp *jobpolicyv1.DecideJobResponse) {
 		if !c.goesWrong("release not seen") {
 			p.releaseSeen = true
 		}
-		p.leaveIfDone()
-	}
-}
-
-// releaseAll releases what the decision says, without faults: it is part of a
-// transaction that has succeeded.
-func (c *cluster) releaseAll(resp *jobpolicyv1.DecideJobResponse) {
-	for _, uid := range resp.GetRelease() {
-		p := c.pod(uid)
-		c.checkRelease(p)
-		p.tracked, p.releaseSeen = false, true
 		p.leaveIfDone()
 	}
 }

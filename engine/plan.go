@@ -103,8 +103,8 @@ func (p plan) remove(s *snapshot, excess int, reason jobpolicyv1.DeleteReason) p
 // limited reduces the deletions to what one decision may delete, or to none while the
 // caller defers deletions, and adjusts the counts.
 func (p plan) limited(s *snapshot) plan {
-	if later := s.deferred(jobpolicyv1.Step_STEP_DELETE_PODS, "to be deleted: %d; %ss could not be deleted, the caller tries again later",
-		len(p.deletions), s.noun); len(p.deletions) > 0 && later != nil {
+	if later := s.deferred(jobpolicyv1.Step_STEP_DELETE_PODS, "to be deleted: %d; pods could not be deleted, the caller tries again later",
+		len(p.deletions)); len(p.deletions) > 0 && later != nil {
 		p.waits = append(p.waits, later)
 		p.deletions = nil
 		return p
@@ -185,19 +185,19 @@ func newPods(s *snapshot, t tally, room int32) creations {
 func (p plan) explainNoRoom(s *snapshot) plan {
 	if s.replaceFailedOnly() && s.pods.GetTerminating() > 0 && int64(*p.wanted) > int64(s.pods.GetActive())+int64(s.creating()) {
 		p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_REPLACEMENT_POLICY,
-			"%ss being deleted, which are replaced only when they have ended: %d", s.noun, s.pods.GetTerminating()))
+			"pods being deleted, which are replaced only when they have ended: %d", s.pods.GetTerminating()))
 	}
 	return p
 }
 
 // creationWait says why no pod may be created now; nil if pods may be.
 func creationWait(s *snapshot, t tally) *jobpolicyv1.Wait {
-	if later := s.deferred(jobpolicyv1.Step_STEP_CREATE_PODS, "%ss could not be created; the caller tries again later", s.noun); later != nil {
+	if later := s.deferred(jobpolicyv1.Step_STEP_CREATE_PODS, "pods could not be created; the caller tries again later"); later != nil {
 		return later
 	}
 	// With limits per index, newIndexes leaves out the indexes of these.
 	if failed := s.uncertainFailures(); failed > 0 && !(s.perIndex() && s.knowsUnlistedIndexes()) {
-		return wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS, "finished %ss that the request does not list yet: %d", s.noun, failed)
+		return wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS, "finished pods that the request does not list yet: %d", failed)
 	}
 	if s.perIndex() {
 		return nil

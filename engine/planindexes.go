@@ -43,7 +43,7 @@ func busyIndexes(s *snapshot, t tally) (indexset.Set, []*jobpolicyv1.Wait) {
 		return busy, nil
 	}
 	return busy.Union(unlisted), []*jobpolicyv1.Wait{wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS,
-		"indexes whose failed %ss the request does not list yet: %d", s.noun, unlisted.Len())}
+		"indexes whose failed pods the request does not list yet: %d", unlisted.Len())}
 }
 
 // delayedIndexes are those of the missing indexes whose retry delay has not passed, and
@@ -82,7 +82,7 @@ func retryWait(s *snapshot, r podRow, at time.Time) *jobpolicyv1.Wait {
 
 // createIndexes says to create a pod for each of the indexes.
 func createIndexes(t tally, indexes indexset.Set) *jobpolicyv1.CreatePods {
-	create := &jobpolicyv1.CreatePods{Count: int32(indexes.Len()), Indexes: writeSet(indexes), AfterFailures: t.failed > 0}
+	create := &jobpolicyv1.CreatePods{Count: int32(indexes.Len()), Indexes: indexes.Message(), AfterFailures: t.failed > 0}
 	if len(t.awaiting) == 0 {
 		return create
 	}

@@ -88,9 +88,7 @@ func (p *promises) creation() {
 	p.expect(c.GetCount() > 0 && int64(c.GetCount()) <= room, "I6: creates %d pods with room for %d", c.GetCount(), room)
 	p.expect(wanted.GetWantedActive() <= p.req.GetSpec().GetParallelism(), "wants %d pods", wanted.GetWantedActive())
 	most := atMost(p.req.GetSettings().GetMaxPodChanges())
-	_, spaced := deferredUntil(p.req, writeRoutineStatus)
-	spaced = spaced && !p.req.GetSettings().GetAtomicRelease()
-	if spaced && p.req.GetSpec().GetCompletionMode() != jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED {
+	if _, spaced := deferredUntil(p.req, writeRoutineStatus); spaced && p.req.GetSpec().GetCompletionMode() != jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED {
 		most = max(1, most/2)
 	}
 	p.expect(int(c.GetCount()) <= most, "creates %d pods", c.GetCount())
@@ -278,10 +276,6 @@ func (p *promises) ledger() {
 	}
 	leftSucceeded := p.leavers(before.GetUncounted().GetSucceeded(), s.GetUncounted().GetSucceeded(), confirmed)
 	leftFailed := p.leavers(before.GetUncounted().GetFailed(), s.GetUncounted().GetFailed(), confirmed)
-	if p.req.GetSettings().GetAtomicRelease() {
-		p.countsWhatIsReleased(leftSucceeded, leftFailed)
-		return
-	}
 	p.expect(sumsUp(before.GetFailed(), leftFailed, s.GetFailed()), "I2: failed goes from %d to %d for %d pods", before.GetFailed(), s.GetFailed(), leftFailed)
 	if p.req.GetSpec().GetCompletionMode() != jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED {
 		p.expect(sumsUp(before.GetSucceeded(), leftSucceeded, s.GetSucceeded()), "I2: succeeded goes from %d to %d for %d pods",
@@ -293,23 +287,6 @@ func (p *promises) ledger() {
 		want = max(want, before.GetSucceeded())
 	}
 	p.expect(s.GetSucceeded() == want, "%d succeeded, indexes %s", s.GetSucceeded(), indexText(s.GetCompletedIndexes()))
-}
-
-// countsWhatIsReleased expects no new record, and no more new counts than pods that
-// are released together with the status.
-func (p *promises) countsWhatIsReleased(leftSucceeded, leftFailed int) {
-	s, before, released := p.resp.GetStatus(), p.req.GetStatus(), len(p.resp.GetRelease())
-	for _, uid := range slices.Concat(s.GetUncounted().GetSucceeded(), s.GetUncounted().GetFailed()) {
-		p.expect(contains(before.GetUncounted().GetSucceeded(), uid) || contains(before.GetUncounted().GetFailed(), uid), "%x is recorded, not counted", uid)
-	}
-	grown := int64(s.GetFailed()) - min(int64(before.GetFailed())+int64(leftFailed), 1<<31-1)
-	p.expect(grown >= 0, "failed falls")
-	if p.req.GetSpec().GetCompletionMode() != jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED {
-		succeeded := int64(s.GetSucceeded()) - min(int64(before.GetSucceeded())+int64(leftSucceeded), 1<<31-1)
-		p.expect(succeeded >= 0, "succeeded falls")
-		grown += succeeded
-	}
-	p.expect(grown <= int64(released), "I2: counts %d pods, releases %d", grown, released)
 }
 
 // leavers counts the UIDs that were removed from a list, and expects that each is

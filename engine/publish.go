@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"fmt"
-
 	"google.golang.org/protobuf/proto"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -55,10 +53,10 @@ func (pub *publication) countPods(s *snapshot, t tally, p plan, l ledger) {
 		next.Uncounted = l.uncounted
 	}
 	if !t.succeededIndexes.Empty() {
-		next.CompletedIndexes = writeSet(t.succeededIndexes)
+		next.CompletedIndexes = t.succeededIndexes.Message()
 	}
 	if s.perIndex() {
-		next.FailedIndexes = writeSet(t.failedIndexes)
+		next.FailedIndexes = t.failedIndexes.Message()
 	}
 }
 
@@ -110,20 +108,17 @@ func terminalWait(s *snapshot, p plan, l ledger) *jobpolicyv1.Wait {
 	remaining := int64(s.pods.GetActive()) + int64(s.pods.GetTerminating()) + int64(s.creating())
 	unlisted := int64(s.req.GetUnlistedPods().GetSucceeded()) + int64(s.req.GetUnlistedPods().GetFailed())
 	held := len(s.req.GetUnaccountedPods())
-	if s.atomicRelease() {
-		held -= len(l.release)
-	}
 	switch {
 	case remaining > 0:
 		return wait(jobpolicyv1.WaitReason_WAIT_REASON_PODS_REMAINING, "%d active, %d terminating, %d being created",
 			p.active, p.terminating, s.creating())
 	case unlisted > 0:
-		return wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS, "finished %ss that the request does not list yet: %d", s.noun, unlisted)
+		return wait(jobpolicyv1.WaitReason_WAIT_REASON_UNLISTED_PODS, "finished pods that the request does not list yet: %d", unlisted)
 	case held > 0:
-		return wait(jobpolicyv1.WaitReason_WAIT_REASON_FINALIZERS, "%ss that still hold the tracking finalizer: %d", s.noun, held)
+		return wait(jobpolicyv1.WaitReason_WAIT_REASON_FINALIZERS, "pods that still hold the tracking finalizer: %d", held)
 	case !l.empty():
-		return wait(jobpolicyv1.WaitReason_WAIT_REASON_UNCOUNTED_PODS, "recorded %ss not yet confirmed released: %d",
-			s.noun, len(l.uncounted.Succeeded)+len(l.uncounted.Failed))
+		return wait(jobpolicyv1.WaitReason_WAIT_REASON_UNCOUNTED_PODS, "recorded pods not yet confirmed released: %d",
+			len(l.uncounted.Succeeded)+len(l.uncounted.Failed))
 	}
 	return nil
 }
@@ -148,7 +143,7 @@ func (pub *publication) finish(s *snapshot, v verdict) {
 	}
 	if s.spec.Completions != nil && next.GetSucceeded() > s.spec.GetCompletions() {
 		pub.event(jobpolicyv1.EventType_EVENT_TYPE_WARNING, eventTooManySucceededPods,
-			fmt.Sprintf("Too many succeeded %ss running after completion count reached", s.noun))
+			"Too many succeeded pods running after completion count reached")
 	}
 	pub.event(jobpolicyv1.EventType_EVENT_TYPE_NORMAL, eventCompleted, "Job completed")
 }

@@ -5,6 +5,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"jobpolicy.dev/engine/indexset"
+	"jobpolicy.dev/engine/internal/check"
 	"jobpolicy.dev/engine/timestamp"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -16,15 +17,14 @@ const maxQuestions = 10_000
 // MatchPodFailurePolicy says how a pod failure policy handles failed pods, as
 // DecideJob does. Errors are those of DecideJob.
 func MatchPodFailurePolicy(req *jobpolicyv1.MatchPodFailurePolicyRequest) (*jobpolicyv1.MatchPodFailurePolicyResponse, error) {
-	if err := check(req, func(c *checker) {
-		c.bytesBetween("namespace", req.GetNamespace(), 0, maxNameBytes)
-		c.bytesBetween("pod_noun", req.GetPodNoun(), 0, maxNounBytes)
+	if err := checkRequest(req, func(c checker) {
+		c.BytesBetween("namespace", req.GetNamespace(), 0, check.MaxNameBytes)
 		c.askedPolicy(req.GetPolicy())
-		each(c, "failures", maxQuestions, req.GetFailures(), c.failure)
+		check.Each(c.Checker, "failures", maxQuestions, req.GetFailures(), c.failure)
 	}); err != nil {
 		return nil, err
 	}
-	policy := readFailurePolicy(req.GetPolicy(), req.GetNamespace(), podNoun(req.GetPodNoun()))
+	policy := readFailurePolicy(req.GetPolicy(), req.GetNamespace())
 	resp := &jobpolicyv1.MatchPodFailurePolicyResponse{}
 	for _, f := range req.GetFailures() {
 		resp.Matches = append(resp.Matches, policy.match(f).message())
@@ -42,7 +42,7 @@ func (m policyMatch) message() *jobpolicyv1.PodFailureMatch {
 // MatchSuccessPolicy says whether indexes that succeeded meet success policies,
 // as DecideJob does. Errors are those of DecideJob.
 func MatchSuccessPolicy(req *jobpolicyv1.MatchSuccessPolicyRequest) (*jobpolicyv1.MatchSuccessPolicyResponse, error) {
-	if err := check(req, func(c *checker) { each(c, "jobs", maxItems, req.GetJobs(), c.successPolicyProgress) }); err != nil {
+	if err := checkRequest(req, func(c checker) { check.Each(c.Checker, "jobs", maxItems, req.GetJobs(), c.successPolicyProgress) }); err != nil {
 		return nil, err
 	}
 	resp := &jobpolicyv1.MatchSuccessPolicyResponse{}
@@ -57,29 +57,29 @@ func MatchSuccessPolicy(req *jobpolicyv1.MatchSuccessPolicyRequest) (*jobpolicyv
 	return resp, nil
 }
 
-func (c *checker) successPolicyProgress(job *jobpolicyv1.SuccessPolicyProgress) {
-	c.within("policy")
+func (c checker) successPolicyProgress(job *jobpolicyv1.SuccessPolicyProgress) {
+	c.Within("policy")
 	c.successPolicy(job.GetPolicy())
-	c.leave()
-	c.notNegative("completions", int64(job.GetCompletions()))
+	c.Leave()
+	c.NotNegative("completions", int64(job.GetCompletions()))
 	c.indexSet("succeeded_indexes", job.GetSucceededIndexes())
 }
 
 // ComputePodBackoff says when the next pod may be created after others failed,
 // as DecideJob does. Errors are those of DecideJob.
 func ComputePodBackoff(req *jobpolicyv1.ComputePodBackoffRequest) (*jobpolicyv1.ComputePodBackoffResponse, error) {
-	if err := check(req, func(c *checker) {
-		c.requiredTime("now", req.GetNow())
+	if err := checkRequest(req, func(c checker) {
+		c.RequiredTime("now", req.GetNow())
 		c.askedPolicy(req.GetPolicy())
 		c.settings(req.GetSettings())
-		each(c, "histories", maxQuestions, req.GetHistories(), func(h *jobpolicyv1.FailureHistory) {
+		check.Each(c.Checker, "histories", maxQuestions, req.GetHistories(), func(h *jobpolicyv1.FailureHistory) {
 			c.retry(h.GetRetry())
-			c.notNegative("earlier_failures", int64(h.GetEarlierFailures()))
+			c.NotNegative("earlier_failures", int64(h.GetEarlierFailures()))
 		})
 	}); err != nil {
 		return nil, err
 	}
-	now, policy, b := req.GetNow().AsTime(), readFailurePolicy(req.GetPolicy(), "", defaultPodNoun), readBackoff(req.GetSettings())
+	now, policy, b := req.GetNow().AsTime(), readFailurePolicy(req.GetPolicy(), ""), readBackoff(req.GetSettings())
 	resp := &jobpolicyv1.ComputePodBackoffResponse{}
 	for _, h := range req.GetHistories() {
 		failures := readFailures(h.GetRetry(), policy, readSuccesses(now, h.GetRetry())).after(int64(h.GetEarlierFailures()))
@@ -98,7 +98,7 @@ func ComputePodBackoff(req *jobpolicyv1.ComputePodBackoffRequest) (*jobpolicyv1.
 // ChoosePodsToDelete says which pods to delete first, as DecideJob does. Errors
 // are those of DecideJob.
 func ChoosePodsToDelete(req *jobpolicyv1.ChoosePodsToDeleteRequest) (*jobpolicyv1.ChoosePodsToDeleteResponse, error) {
-	if err := check(req, func(c *checker) { each(c, "jobs", maxItems, req.GetJobs(), c.scaleDown) }); err != nil {
+	if err := checkRequest(req, func(c checker) { check.Each(c.Checker, "jobs", maxItems, req.GetJobs(), c.scaleDown) }); err != nil {
 		return nil, err
 	}
 	resp := &jobpolicyv1.ChoosePodsToDeleteResponse{}
@@ -112,20 +112,20 @@ func ChoosePodsToDelete(req *jobpolicyv1.ChoosePodsToDeleteRequest) (*jobpolicyv
 	return resp, nil
 }
 
-func (c *checker) scaleDown(job *jobpolicyv1.ScaleDown) {
-	if !c.require(job != nil, "", "is required") {
+func (c checker) scaleDown(job *jobpolicyv1.ScaleDown) {
+	if !c.Require(job != nil, "", "is required") {
 		return
 	}
-	c.notNegative("excess", int64(job.GetExcess()))
-	c.notNegative("completions", int64(job.GetCompletions()))
+	c.NotNegative("excess", int64(job.GetExcess()))
+	c.NotNegative("completions", int64(job.GetCompletions()))
 	seen := newUIDs(min(len(job.GetPods()), maxRows))
-	each(c, "pods", maxRows, job.GetPods(), func(pod *jobpolicyv1.ActivePod) { c.activePod(pod, seen) })
+	check.Each(c.Checker, "pods", maxRows, job.GetPods(), func(pod *jobpolicyv1.ActivePod) { c.activePod(pod, seen) })
 }
 
 // ComputeIndexes says which indexes are completed, failed and missing, as
 // DecideJob does. Errors are those of DecideJob.
 func ComputeIndexes(req *jobpolicyv1.ComputeIndexesRequest) (*jobpolicyv1.ComputeIndexesResponse, error) {
-	if err := check(req, func(c *checker) { each(c, "jobs", maxItems, req.GetJobs(), c.indexes) }); err != nil {
+	if err := checkRequest(req, func(c checker) { check.Each(c.Checker, "jobs", maxItems, req.GetJobs(), c.indexes) }); err != nil {
 		return nil, err
 	}
 	resp := &jobpolicyv1.ComputeIndexesResponse{}
@@ -145,16 +145,16 @@ func computeIndexes(job *jobpolicyv1.JobIndexes) *jobpolicyv1.IndexProgress {
 		limit = n
 	}
 	return &jobpolicyv1.IndexProgress{
-		CompletedIndexes: writeSet(progress.succeededIndexes),
-		FailedIndexes:    writeSet(progress.failedIndexes),
-		MissingIndexes:   writeSet(progress.missing(busy, limit, completions)),
+		CompletedIndexes: progress.succeededIndexes.Message(),
+		FailedIndexes:    progress.failedIndexes.Message(),
+		MissingIndexes:   progress.missing(busy, limit, completions).Message(),
 		MissingCount:     clamp32(int64(completions) - progress.taken(busy).Len()),
 	}
 }
 
-func (c *checker) indexes(job *jobpolicyv1.JobIndexes) {
-	c.notNegative("completions", int64(job.GetCompletions()))
-	c.notNegative("max_missing", int64(job.GetMaxMissing()))
+func (c checker) indexes(job *jobpolicyv1.JobIndexes) {
+	c.NotNegative("completions", int64(job.GetCompletions()))
+	c.NotNegative("max_missing", int64(job.GetMaxMissing()))
 	ranges := 0
 	for _, set := range []struct {
 		field string
@@ -167,7 +167,7 @@ func (c *checker) indexes(job *jobpolicyv1.JobIndexes) {
 		{"busy_indexes", job.GetBusyIndexes()},
 	} {
 		ranges += len(set.set.GetRanges())
-		if !c.require(ranges <= maxRanges, set.field, "must have at most %d ranges together with the sets before it, has %d", maxRanges, ranges) {
+		if !c.Require(ranges <= maxRanges, set.field, "must have at most %d ranges together with the sets before it, has %d", maxRanges, ranges) {
 			return
 		}
 		c.indexSet(set.field, set.set)
@@ -177,9 +177,9 @@ func (c *checker) indexes(job *jobpolicyv1.JobIndexes) {
 // ComputeDeadlines says until when Jobs may be active, and until when finished
 // ones are kept, as DecideJob does. Errors are those of DecideJob.
 func ComputeDeadlines(req *jobpolicyv1.ComputeDeadlinesRequest) (*jobpolicyv1.ComputeDeadlinesResponse, error) {
-	if err := check(req, func(c *checker) {
-		c.requiredTime("now", req.GetNow())
-		each(c, "jobs", maxQuestions, req.GetJobs(), c.lifetime)
+	if err := checkRequest(req, func(c checker) {
+		c.RequiredTime("now", req.GetNow())
+		check.Each(c.Checker, "jobs", maxQuestions, req.GetJobs(), c.lifetime)
 	}); err != nil {
 		return nil, err
 	}
@@ -215,19 +215,19 @@ func (l lifetime) deadlines() *jobpolicyv1.JobDeadlines {
 }
 
 // lifetime checks the fields that the deadlines of a Job are computed from.
-func (c *checker) lifetime(job *jobpolicyv1.JobLifetime) {
-	c.require(job.GetSpec() != nil, "spec", "is required")
-	c.notNegative("spec.active_deadline_seconds", job.GetSpec().GetActiveDeadlineSeconds())
-	c.notNegative("spec.ttl_seconds_after_finished", int64(job.GetSpec().GetTtlSecondsAfterFinished()))
-	c.annotations("spec.annotations", job.GetSpec().GetAnnotations())
-	c.annotations("namespace_annotations", job.GetNamespaceAnnotations())
-	c.optionalTime("status.start_time", job.GetStatus().GetStartTime())
+func (c checker) lifetime(job *jobpolicyv1.JobLifetime) {
+	c.Require(job.GetSpec() != nil, "spec", "is required")
+	c.NotNegative("spec.active_deadline_seconds", job.GetSpec().GetActiveDeadlineSeconds())
+	c.NotNegative("spec.ttl_seconds_after_finished", int64(job.GetSpec().GetTtlSecondsAfterFinished()))
+	c.Annotations("spec.annotations", job.GetSpec().GetAnnotations())
+	c.Annotations("namespace_annotations", job.GetNamespaceAnnotations())
+	c.OptionalTime("status.start_time", job.GetStatus().GetStartTime())
 	c.conditions(job.GetStatus().GetConditions())
 }
 
 // askedPolicy checks a pod failure policy that is sent without its Job.
-func (c *checker) askedPolicy(policy *jobpolicyv1.PodFailurePolicy) {
-	c.within("policy")
+func (c checker) askedPolicy(policy *jobpolicyv1.PodFailurePolicy) {
+	c.Within("policy")
 	c.failurePolicy(policy, true)
-	c.leave()
+	c.Leave()
 }

@@ -87,7 +87,7 @@ func TestComputeIndexesIsWhatDecisionsDo(t *testing.T) {
 				exhausted = append(exhausted, pod.GetIndex())
 			}
 		}
-		question.NewlySucceeded, question.NewlyFailed = indexMessage(indexset.Of(succeeded...)), indexMessage(indexset.Of(exhausted...))
+		question.NewlySucceeded, question.NewlyFailed = indexset.Of(succeeded...).Message(), indexset.Of(exhausted...).Message()
 		answers, err := engine.ComputeIndexes(&jobpolicyv1.ComputeIndexesRequest{Jobs: []*jobpolicyv1.JobIndexes{question}})
 		if err != nil {
 			t.Fatal(err)

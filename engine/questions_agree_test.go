@@ -100,7 +100,7 @@ func TestMatchPodFailurePolicyIsWhatDecisionsDo(t *testing.T) {
 		}
 		pods := newlyFailed(req)
 		question := &jobpolicyv1.MatchPodFailurePolicyRequest{
-			Policy: req.GetSpec().GetPodFailurePolicy(), Namespace: req.GetJob().GetNamespace(), PodNoun: req.GetSettings().GetPodNoun(),
+			Policy: req.GetSpec().GetPodFailurePolicy(), Namespace: req.GetJob().GetNamespace(),
 		}
 		for _, pod := range pods {
 			question.Failures = append(question.Failures, pod.GetFailure())

@@ -32,7 +32,7 @@ func recordsFirst(s *snapshot, create *jobpolicyv1.CreatePods, l ledger) *jobpol
 	if !l.full && nextStatus(s, l).After(s.now) {
 		return nil
 	}
-	w := wait(jobpolicyv1.WaitReason_WAIT_REASON_DEFERRED, "finished %ss are recorded before others are created: %d", s.noun, unrecorded(s, l))
+	w := wait(jobpolicyv1.WaitReason_WAIT_REASON_DEFERRED, "finished pods are recorded before others are created: %d", unrecorded(s, l))
 	w.Step = jobpolicyv1.Step_STEP_CREATE_PODS
 	return w
 }

@@ -19,6 +19,7 @@ import (
 //
 //	decide          tell the input, decide, print the decision
 //	decide apply    the same, then carry the decision out
+//	brief           tell the input, decide, print the follow-up and the summary
 //	run             decide and carry out until nothing is left to do; a line a decision
 func TestScenarios(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txt")
@@ -43,6 +44,8 @@ func (s *scene) directive(t *testing.T, d *datadriven.TestData) string {
 	switch d.Cmd {
 	case "decide":
 		return s.decide(d.HasArg("apply"))
+	case "brief":
+		return s.brief()
 	case "run":
 		return s.run()
 	}
@@ -63,6 +66,14 @@ func (s *scene) decide(apply bool) string {
 		text += s.apply(resp)
 	}
 	return text
+}
+
+func (s *scene) brief() string {
+	resp, err := s.ask()
+	if err != nil {
+		return renderError(err)
+	}
+	return fmt.Sprintf("%s: %s\n", strings.TrimPrefix(resp.GetFollowUp().String(), "FOLLOW_UP_"), resp.GetExplanation().GetSummary())
 }
 
 // run carries decisions out until one asks for nothing, and prints a line for each.

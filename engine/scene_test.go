@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"jobpolicy.dev/engine"
@@ -94,39 +96,27 @@ func (s *scene) mustTell(t testing.TB, text string) {
 
 func (s *scene) spec(args []datadriven.CmdArg) error {
 	spec := s.req.Spec
-	return each(args, map[string]func(value){
-		"uid":                     func(v value) { s.req.Job.Uid = uid(v.text) },
-		"completions":             func(v value) { spec.Completions = proto.Int32(v.int32()) },
-		"parallelism":             func(v value) { spec.Parallelism = v.int32() },
-		"backoffLimit":            func(v value) { spec.BackoffLimit = v.int32() },
-		"backoffLimitPerIndex":    func(v value) { spec.BackoffLimitPerIndex = proto.Int32(v.int32()) },
-		"maxFailedIndexes":        func(v value) { spec.MaxFailedIndexes = proto.Int32(v.int32()) },
-		"activeDeadlineSeconds":   func(v value) { spec.ActiveDeadlineSeconds = proto.Int64(int64(v.int32())) },
-		"ttlSecondsAfterFinished": func(v value) { spec.TtlSecondsAfterFinished = proto.Int32(v.int32()) },
-		"suspend":                 func(v value) { spec.Suspend = v.bool() },
-		"deleting":                func(v value) { spec.Deleting = v.bool() },
-		"namespaceDeleting":       func(v value) { s.req.NamespaceDeleting = v.bool() },
-		"seenSuspended":           func(v value) { s.req.SeenSuspended = v.bool() },
-		"mode":                    func(v value) { spec.CompletionMode = jobpolicyv1.CompletionMode(v.enum(spec.CompletionMode)) },
-		"restartPolicy":           func(v value) { spec.RestartPolicy = jobpolicyv1.RestartPolicy(v.enum(spec.RestartPolicy)) },
-		"hasSchedulingGroup":      func(v value) { spec.HasSchedulingGroup = v.bool() },
-		"controlled":              func(v value) { spec.Controlled = v.bool() },
-		"groupTemplate":           func(v value) { spec.GroupTemplateName = proto.String(v.text) },
-		"policy": func(v value) {
-			spec.Scheduling = &jobpolicyv1.JobScheduling{}
-			spec.Scheduling.Policy = jobpolicyv1.SchedulingPolicy(v.enum(spec.Scheduling.Policy))
-		},
-		"minCount": func(v value) { spec.Scheduling.MinCount = proto.Int32(v.int32()) },
-		"podReplacementPolicy": func(v value) {
-			spec.PodReplacementPolicy = jobpolicyv1.PodReplacementPolicy(v.enum(spec.PodReplacementPolicy))
-		},
+	scheduling := func(field string) func(value) {
+		return func(v value) {
+			if spec.Scheduling == nil || field == "policy" {
+				spec.Scheduling = &jobpolicyv1.JobScheduling{}
+			}
+			v.setField(spec.Scheduling, field)
+		}
+	}
+	return tellFields(spec, args, names{"mode": "completionMode", "groupTemplate": "groupTemplateName"}, map[string]func(value){
+		"uid":               func(v value) { s.req.Job.Uid = uid(v.text) },
+		"namespaceDeleting": func(v value) { v.setField(s.req, "namespaceDeleting") },
+		"seenSuspended":     func(v value) { v.setField(s.req, "seenSuspended") },
+		"policy":            scheduling("policy"),
+		"minCount":          scheduling("minCount"),
 	})
 }
 
 func (s *scene) ttl(args []datadriven.CmdArg) error {
 	job, namespace := map[string]string{}, map[string]string{}
 	s.req.Spec.Annotations, s.req.NamespaceAnnotations = job, namespace
-	return each(args, map[string]func(value){
+	return tellFields(nil, args, nil, map[string]func(value){
 		"complete": func(v value) { job[annotation.TTLAfterComplete] = v.text },
 		"failed":   func(v value) { job[annotation.TTLAfterFailed] = v.text },
 		"default":  func(v value) { namespace[annotation.DefaultTTL] = v.text },
@@ -143,8 +133,8 @@ func (s *scene) failureRule(args []datadriven.CmdArg) error {
 			}
 		}
 	}
-	err := each(args, map[string]func(value){
-		"action":    func(v value) { r.Action = jobpolicyv1.PodFailurePolicyAction(v.enum(r.Action)) },
+	err := tellFields(nil, args, nil, map[string]func(value){
+		"action":    func(v value) { r.Action = jobpolicyv1.PodFailurePolicyAction(v.enum(r.Action.Descriptor())) },
 		"in":        exits(jobpolicyv1.ExitCodeOperator_EXIT_CODE_OPERATOR_IN),
 		"notIn":     exits(jobpolicyv1.ExitCodeOperator_EXIT_CODE_OPERATOR_NOT_IN),
 		"container": func(v value) { r.OnExitCodes.ContainerName = proto.String(v.text) },
@@ -159,7 +149,7 @@ func (s *scene) failureRule(args []datadriven.CmdArg) error {
 
 func (s *scene) successRule(args []datadriven.CmdArg) error {
 	r := &jobpolicyv1.SuccessPolicyRule{}
-	err := each(args, map[string]func(value){
+	err := tellFields(nil, args, nil, map[string]func(value){
 		"indexes": func(v value) { r.SucceededIndexes = v.set() },
 		"count":   func(v value) { r.SucceededCount = proto.Int32(v.int32()) },
 	})
@@ -193,16 +183,8 @@ func (s *scene) status(args []datadriven.CmdArg) error {
 	if st.Uncounted == nil {
 		st.Uncounted = &jobpolicyv1.UncountedTerminatedPods{}
 	}
-	return each(args, map[string]func(value){
-		"active":             func(v value) { st.Active = v.int32() },
-		"ready":              func(v value) { st.Ready = proto.Int32(v.int32()) },
-		"terminating":        func(v value) { st.Terminating = proto.Int32(v.int32()) },
-		"succeeded":          func(v value) { st.Succeeded = v.int32() },
-		"failed":             func(v value) { st.Failed = v.int32() },
-		"start":              func(v value) { st.StartTime = at(v.duration()) },
-		"completion":         func(v value) { st.CompletionTime = at(v.duration()) },
-		"completed":          func(v value) { st.CompletedIndexes = v.set() },
-		"failedIndexes":      func(v value) { st.FailedIndexes = v.set() },
+	fields := names{"start": "startTime", "completion": "completionTime", "completed": "completedIndexes"}
+	return tellFields(st, args, fields, map[string]func(value){
 		"uncountedSucceeded": func(v value) { st.Uncounted.Succeeded = v.uids() },
 		"uncountedFailed":    func(v value) { st.Uncounted.Failed = v.uids() },
 	})
@@ -211,11 +193,8 @@ func (s *scene) status(args []datadriven.CmdArg) error {
 func (s *scene) condition(args []datadriven.CmdArg) error {
 	c := &jobpolicyv1.JobCondition{Type: args[0].Key, Status: jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE}
 	c.LastTransitionTime, c.LastProbeTime = at(0), at(0)
-	err := each(args[1:], map[string]func(value){
-		"status":  func(v value) { c.Status = jobpolicyv1.ConditionStatus(v.enum(c.Status)) },
-		"reason":  func(v value) { c.Reason = v.text },
-		"message": func(v value) { c.Message = v.text },
-		"at":      func(v value) { c.LastTransitionTime, c.LastProbeTime = at(v.duration()), at(v.duration()) },
+	err := tellFields(c, args[1:], nil, map[string]func(value){
+		"at": func(v value) { c.LastTransitionTime, c.LastProbeTime = at(v.duration()), at(v.duration()) },
 	})
 	if s.req.Status == nil {
 		s.req.Status = &jobpolicyv1.JobStatus{}
@@ -226,14 +205,8 @@ func (s *scene) condition(args []datadriven.CmdArg) error {
 
 func (s *scene) pods(args []datadriven.CmdArg) error {
 	p, tracked := s.req.Pods, false
-	err := each(args, map[string]func(value){
-		"active":             func(v value) { p.Active = v.int32() },
-		"ready":              func(v value) { p.Ready = v.int32() },
-		"terminating":        func(v value) { p.Terminating = v.int32() },
-		"tracked":            func(v value) { p.TrackedActive, tracked = v.int32(), true },
-		"restarts":           func(v value) { p.Restarts = int64(v.int32()) },
-		"indexes":            func(v value) { p.ActiveIndexes = v.set() },
-		"terminatingIndexes": func(v value) { p.TerminatingIndexes = v.set() },
+	err := tellFields(p, args, names{"indexes": "activeIndexes"}, map[string]func(value){
+		"tracked": func(v value) { p.TrackedActive, tracked = v.int32(), true },
 	})
 	if !tracked {
 		p.TrackedActive = p.Active
@@ -245,13 +218,8 @@ func (s *scene) pods(args []datadriven.CmdArg) error {
 func (s *scene) finished(args []datadriven.CmdArg) error {
 	pod := &jobpolicyv1.UnaccountedPod{Uid: uid(args[0].Key), FinishedTime: proto.CloneOf(s.req.Now)}
 	why := &jobpolicyv1.PodFailure{}
-	err := each(args[1:], map[string]func(value){
-		"phase":    func(v value) { pod.Phase = jobpolicyv1.PodPhase(v.enum(pod.Phase)) },
-		"deleting": func(v value) { pod.Deleting = v.bool() },
-		"index":    func(v value) { pod.Index = proto.Int32(v.int32()) },
-		"at":       func(v value) { pod.FinishedTime = at(v.duration()) },
-		"failures": func(v value) { pod.IndexFailureCount = v.int32() },
-		"ignored":  func(v value) { pod.IndexIgnoredFailureCount = v.int32() },
+	fields := names{"at": "finishedTime", "failures": "indexFailureCount", "ignored": "indexIgnoredFailureCount"}
+	err := tellFields(pod, args[1:], fields, map[string]func(value){
 		"exit": func(v value) {
 			container, code, _ := strings.Cut(v.text, ":")
 			why.ContainerExits = append(why.ContainerExits, &jobpolicyv1.ContainerExit{ContainerName: container, ExitCode: value{code}.int32()})
@@ -289,15 +257,9 @@ func (s *scene) unconfirm([]datadriven.CmdArg) error {
 
 func (s *scene) row(args []datadriven.CmdArg) error {
 	pod := &jobpolicyv1.ActivePod{Uid: uid(args[0].Key), Phase: jobpolicyv1.PodPhase_POD_PHASE_RUNNING, Scheduled: true, Tracked: true}
-	err := each(args[1:], map[string]func(value){
-		"phase":       func(v value) { pod.Phase = jobpolicyv1.PodPhase(v.enum(pod.Phase)) },
-		"index":       func(v value) { pod.Index = proto.Int32(v.int32()) },
+	fields := names{"since": "readySince", "restarts": "maxRestarts", "sidecars": "maxSidecarRestarts", "created": "createdTime"}
+	err := tellFields(pod, args[1:], fields, map[string]func(value){
 		"unscheduled": func(v value) { pod.Scheduled = !v.bool() },
-		"ready":       func(v value) { pod.Ready = v.bool() },
-		"since":       func(v value) { pod.ReadySince = at(v.duration()) },
-		"restarts":    func(v value) { pod.MaxRestarts = v.int32() },
-		"sidecars":    func(v value) { pod.MaxSidecarRestarts = v.int32() },
-		"created":     func(v value) { pod.CreatedTime = at(v.duration()) },
 		"untracked":   func(v value) { pod.Tracked = !v.bool() },
 	})
 	if s.req.ActivePods == nil {
@@ -309,9 +271,7 @@ func (s *scene) row(args []datadriven.CmdArg) error {
 
 func (s *scene) rows(args []datadriven.CmdArg) error {
 	s.req.ActivePods = &jobpolicyv1.ActivePods{}
-	return each(args, map[string]func(value){
-		"truncated": func(v value) { s.req.ActivePods.Truncated = v.bool() },
-	})
+	return tellFields(s.req.ActivePods, args, nil, nil)
 }
 
 func (s *scene) norows([]datadriven.CmdArg) error {
@@ -320,24 +280,13 @@ func (s *scene) norows([]datadriven.CmdArg) error {
 }
 
 func (s *scene) unlisted(args []datadriven.CmdArg) error {
-	u := &jobpolicyv1.UnlistedPods{}
-	s.req.UnlistedPods = u
-	return each(args, map[string]func(value){
-		"succeeded":   func(v value) { u.Succeeded = v.int32() },
-		"failed":      func(v value) { u.Failed = v.int32() },
-		"terminating": func(v value) { u.Terminating = v.int32() },
-		"indexes":     func(v value) { u.SucceededIndexes = v.set() },
-		"failing":     func(v value) { u.FailedIndexes = v.set() },
-	})
+	s.req.UnlistedPods = &jobpolicyv1.UnlistedPods{}
+	return tellFields(s.req.UnlistedPods, args, names{"indexes": "succeededIndexes", "failing": "failedIndexes"}, nil)
 }
 
 func (s *scene) inflight(args []datadriven.CmdArg) error {
-	f := &jobpolicyv1.InFlight{}
-	s.req.InFlight = f
-	return each(args, map[string]func(value){
-		"creates": func(v value) { f.Creates = v.int32() },
-		"indexes": func(v value) { f.CreateIndexes = v.set() },
-	})
+	s.req.InFlight = &jobpolicyv1.InFlight{}
+	return tellFields(s.req.InFlight, args, names{"indexes": "createIndexes"}, nil)
 }
 
 func (s *scene) retry(args []datadriven.CmdArg) error {
@@ -348,7 +297,7 @@ func (s *scene) retry(args []datadriven.CmdArg) error {
 			r.RecentFailures = append(r.RecentFailures, &jobpolicyv1.PodFailureFact{FinishedTime: at(value{offset}.duration()), Failure: why})
 		}
 	}
-	return each(args, map[string]func(value){
+	return tellFields(nil, args, nil, map[string]func(value){
 		"success":  func(v value) { r.LastSuccessTime = at(v.duration()) },
 		"failures": func(v value) { fail(v, nil) },
 		"disrupted": func(v value) {
@@ -364,32 +313,34 @@ func (s *scene) settings(args []datadriven.CmdArg) error {
 	if s.req.Settings == nil {
 		s.req.Settings = &jobpolicyv1.Settings{}
 	}
-	set := s.req.Settings
-	return each(args, map[string]func(value){
-		"backoff":       func(v value) { set.PodFailureBackoff = durationpb.New(v.duration()) },
-		"maxBackoff":    func(v value) { set.MaxPodFailureBackoff = durationpb.New(v.duration()) },
-		"maxUncounted":  func(v value) { set.MaxUncountedPods = v.int32() },
-		"maxChanges":    func(v value) { set.MaxPodChanges = v.int32() },
-		"keepStartTime": func(v value) { set.KeepStartTimeOnSuspend = v.bool() },
-		"atomicRelease": func(v value) { set.AtomicRelease = v.bool() },
-		"groups":        func(v value) { set.PodGroups = jobpolicyv1.PodGroups(v.enum(set.PodGroups)) },
-	})
+	return tellFields(s.req.Settings, args, names{
+		"backoff": "podFailureBackoff", "maxBackoff": "maxPodFailureBackoff", "maxUncounted": "maxUncountedPods",
+		"maxChanges": "maxPodChanges", "keepStartTime": "keepStartTimeOnSuspend", "groups": "podGroups",
+	}, nil)
 }
 
-// each hands every argument to the function of its key. A value that cannot be
-// read panics, and each turns that into an error.
-func each(args []datadriven.CmdArg, keys map[string]func(value)) (err error) {
+// names are shorter names of fields.
+type names map[string]string
+
+// tellFields sets fields of a message, if there is one. A key is the field's name in JSON, a
+// shorter one, or one with a function of its own. A value that cannot be read panics, and
+// tellFields turns that into an error.
+func tellFields(m proto.Message, args []datadriven.CmdArg, short names, own map[string]func(value)) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%v", r)
 		}
 	}()
 	for _, arg := range args {
-		set, ok := keys[arg.Key]
-		if !ok {
+		v := value{strings.Join(arg.Vals, ",")}
+		switch set, ok := own[arg.Key]; {
+		case ok:
+			set(v)
+		case m != nil:
+			v.setField(m, cmp.Or(short[arg.Key], arg.Key))
+		default:
 			return fmt.Errorf("unknown key %q", arg.Key)
 		}
-		set(value{strings.Join(arg.Vals, ",")})
 	}
 	return nil
 }
@@ -405,6 +356,46 @@ func (v value) list() []string {
 }
 
 func (v value) bool() bool { return v.text != "false" }
+
+// setField sets the field with a name in JSON.
+func (v value) setField(m proto.Message, name string) {
+	fd := m.ProtoReflect().Descriptor().Fields().ByJSONName(name)
+	if fd == nil {
+		panic(fmt.Sprintf("unknown key %q", name))
+	}
+	m.ProtoReflect().Set(fd, v.of(fd))
+}
+
+// of reads a value of a field's type. Times are offsets from second 0.
+func (v value) of(fd protoreflect.FieldDescriptor) protoreflect.Value {
+	switch fd.Kind() {
+	case protoreflect.BoolKind:
+		return protoreflect.ValueOfBool(v.bool())
+	case protoreflect.Int32Kind:
+		return protoreflect.ValueOfInt32(v.int32())
+	case protoreflect.Int64Kind:
+		return protoreflect.ValueOfInt64(int64(v.int32()))
+	case protoreflect.StringKind:
+		return protoreflect.ValueOfString(v.text)
+	case protoreflect.EnumKind:
+		return protoreflect.ValueOfEnum(protoreflect.EnumNumber(v.enum(fd.Enum())))
+	case protoreflect.MessageKind:
+		return protoreflect.ValueOfMessage(v.message(fd.Message().FullName()).ProtoReflect())
+	}
+	panic("no value for " + string(fd.Name()))
+}
+
+func (v value) message(name protoreflect.FullName) proto.Message {
+	switch name {
+	case "google.protobuf.Timestamp":
+		return at(v.duration())
+	case "google.protobuf.Duration":
+		return durationpb.New(v.duration())
+	case "jobpolicy.v1.IndexSet":
+		return v.set()
+	}
+	panic("no value for a " + string(name))
+}
 
 func (v value) int32() int32 {
 	n, err := strconv.ParseInt(v.text, 10, 32)
@@ -443,43 +434,31 @@ func (v value) set() *jobpolicyv1.IndexSet {
 }
 
 // enum finds a value by its Kubernetes spelling: OnFailure is RESTART_POLICY_ON_FAILURE.
-func (v value) enum(of protoEnum) int32 {
-	values := of.Descriptor().Values()
+func (v value) enum(of protoreflect.EnumDescriptor) int32 {
+	values := of.Values()
 	for i := range values.Len() {
-		name := enumName(of.Descriptor(), values.Get(i).Number())
+		name := enumName(of, values.Get(i).Number())
 		if strings.EqualFold(strings.ReplaceAll(name, "_", ""), v.text) {
 			return int32(values.Get(i).Number())
 		}
 	}
-	panic(fmt.Sprintf("%s has no value %q", of.Descriptor().Name(), v.text))
+	panic(fmt.Sprintf("%s has no value %q", of.Name(), v.text))
 }
 
 func pattern(text string) *jobpolicyv1.PodConditionPattern {
 	conditionType, status, ok := strings.Cut(text, "=")
 	p := &jobpolicyv1.PodConditionPattern{Type: conditionType, Status: jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE}
 	if ok {
-		p.Status = jobpolicyv1.ConditionStatus(value{status}.enum(p.Status))
+		p.Status = jobpolicyv1.ConditionStatus(value{status}.enum(p.Status.Descriptor()))
 	}
 	return p
 }
 
 // indexes returns the set as numbers.
 func indexes(m *jobpolicyv1.IndexSet) indexset.Set {
-	var ranges []indexset.Range
-	for _, r := range m.GetRanges() {
-		ranges = append(ranges, indexset.Range{First: r.GetFirst(), Last: r.GetLast()})
-	}
-	set, ok := indexset.FromRanges(ranges)
+	set, ok := indexset.Read(m)
 	if !ok {
 		panic("malformed index set " + indexText(m))
 	}
 	return set
-}
-
-func indexMessage(s indexset.Set) *jobpolicyv1.IndexSet {
-	m := &jobpolicyv1.IndexSet{}
-	for _, r := range s.Ranges() {
-		m.Ranges = append(m.Ranges, &jobpolicyv1.IndexRange{First: r.First, Last: r.Last})
-	}
-	return m
 }

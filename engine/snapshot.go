@@ -5,8 +5,8 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"jobpolicy.dev/engine/deferral"
 	"jobpolicy.dev/engine/indexset"
+	"jobpolicy.dev/engine/internal/waits"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -16,7 +16,6 @@ const (
 	defaultMaxPodFailureBackoff = 10 * time.Minute
 	defaultMaxUncountedPods     = 500
 	defaultMaxPodChanges        = 500
-	defaultPodNoun              = "pod"
 )
 
 // A snapshot is a request that passed validation, with its defaults filled in and its
@@ -47,8 +46,6 @@ type snapshot struct {
 	confirmed                         map[string]bool
 	backoff                           backoff
 	maxUncountedPods, maxPodChanges   int
-	// noun is what texts call a pod.
-	noun string
 }
 
 func newSnapshot(req *jobpolicyv1.DecideJobRequest) *snapshot {
@@ -63,7 +60,7 @@ func newSnapshot(req *jobpolicyv1.DecideJobRequest) *snapshot {
 	}
 	s.readSettings(req.GetSettings())
 	s.readSets()
-	s.failurePolicy = readFailurePolicy(s.spec.GetPodFailurePolicy(), req.GetJob().GetNamespace(), s.noun)
+	s.failurePolicy = readFailurePolicy(s.spec.GetPodFailurePolicy(), req.GetJob().GetNamespace())
 	return s
 }
 
@@ -73,19 +70,10 @@ func (s *snapshot) readSettings(settings *jobpolicyv1.Settings) {
 	if n := settings.GetMaxUncountedPods(); n > 0 {
 		s.maxUncountedPods = int(n)
 	}
-	s.noun = podNoun(settings.GetPodNoun())
 	s.maxPodChanges = defaultMaxPodChanges
 	if n := settings.GetMaxPodChanges(); n > 0 {
 		s.maxPodChanges = int(n)
 	}
-}
-
-// podNoun is what texts call a pod: what the caller said, or the default.
-func podNoun(said string) string {
-	if said == "" {
-		return defaultPodNoun
-	}
-	return said
 }
 
 func (s *snapshot) readSets() {
@@ -140,7 +128,7 @@ func (s *snapshot) deleting() bool { return s.spec.GetDeleting() || s.req.GetNam
 // deferredUntil returns the earliest time at which the caller wants a step. asked is
 // false if the caller did not defer the step.
 func (s *snapshot) deferredUntil(step jobpolicyv1.Step) (until time.Time, asked bool) {
-	return deferral.Until(s.req.GetDeferrals(), step)
+	return waits.DeferredUntil(s.req.GetDeferrals(), step)
 }
 
 // deferred says that a step is left for later because the caller asked for that; nil
@@ -158,12 +146,8 @@ func (s *snapshot) deferred(step jobpolicyv1.Step, format string, args ...any) *
 // spacesStatuses reports whether the caller leaves time between routine statuses.
 func (s *snapshot) spacesStatuses() bool {
 	_, asked := s.deferredUntil(jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS)
-	return asked && !s.atomicRelease()
+	return asked
 }
-
-// atomicRelease reports whether the caller releases pods together with the status
-// that counts them, so that the status need not record them in between.
-func (s *snapshot) atomicRelease() bool { return s.req.GetSettings().GetAtomicRelease() }
 
 func uidSet(uids [][]byte) map[string]bool {
 	set := make(map[string]bool, len(uids))
@@ -173,29 +157,8 @@ func uidSet(uids [][]byte) map[string]bool {
 	return set
 }
 
+// readSet reads a set that passed validation.
 func readSet(m *jobpolicyv1.IndexSet) indexset.Set {
-	set, _ := indexset.FromRanges(readRanges(m))
+	set, _ := indexset.Read(m)
 	return set
-}
-
-func readRanges(m *jobpolicyv1.IndexSet) []indexset.Range {
-	ranges := make([]indexset.Range, len(m.GetRanges()))
-	for i, r := range m.GetRanges() {
-		ranges[i] = indexset.Range{First: r.GetFirst(), Last: r.GetLast()}
-	}
-	return ranges
-}
-
-func writeSet(s indexset.Set) *jobpolicyv1.IndexSet {
-	m := &jobpolicyv1.IndexSet{}
-	if s.Empty() {
-		return m
-	}
-	ranges := make([]jobpolicyv1.IndexRange, len(s.Ranges()))
-	m.Ranges = make([]*jobpolicyv1.IndexRange, len(ranges))
-	for i, r := range s.Ranges() {
-		ranges[i].First, ranges[i].Last = r.First, r.Last
-		m.Ranges[i] = &ranges[i]
-	}
-	return m
 }

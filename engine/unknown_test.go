@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"jobpolicy.dev/engine"
+	"jobpolicy.dev/engine/internal/check"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -146,7 +147,7 @@ func TestLookingForUnknownsAllocatesNothingPerRow(t *testing.T) {
 	allocations := func(rows int) float64 {
 		req := withFinished(steady(t, 10), rows)
 		return testing.AllocsPerRun(10, func() {
-			if err := engine.CheckKnown(req); err != nil {
+			if err := check.Known(req); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -156,8 +157,8 @@ func TestLookingForUnknownsAllocatesNothingPerRow(t *testing.T) {
 	}
 }
 
-// BenchmarkCheckKnown measures the search for unknown fields in large requests.
-func BenchmarkCheckKnown(b *testing.B) {
+// BenchmarkKnown measures the search for unknown fields in large requests.
+func BenchmarkKnown(b *testing.B) {
 	for name, req := range map[string]*request{
 		"settled":          steady(b, 1000),
 		"finished=100000":  withFinished(steady(b, 1000), 100_000),
@@ -167,7 +168,7 @@ func BenchmarkCheckKnown(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := engine.CheckKnown(req); err != nil {
+				if err := check.Known(req); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -86,7 +86,7 @@ func (s *snapshot) hasFailJobRule() bool {
 // succeedIfSeen is success, unless unlisted failures have to be listed first.
 func succeedIfSeen(f facts, reason, message, detail string) answer {
 	if f.unlistedMayFail() {
-		return no(fmt.Sprintf("%s, failed %ss that the request does not list yet: %d", detail, f.noun, f.uncertainFailures()))
+		return no(fmt.Sprintf("%s, failed pods that the request does not list yet: %d", detail, f.uncertainFailures()))
 	}
 	return success(reason, message, detail)
 }

@@ -150,7 +150,7 @@ func unlisted(rows []*jobpolicyv1.UnaccountedPod) *jobpolicyv1.UnlistedPods {
 		u.Failed++
 		others = appendIndex(others, &modelPod{index: row.Index})
 	}
-	u.SucceededIndexes, u.FailedIndexes = indexMessage(indexset.Of(succeeded...)), indexMessage(indexset.Of(others...))
+	u.SucceededIndexes, u.FailedIndexes = indexset.Of(succeeded...).Message(), indexset.Of(others...).Message()
 	return u
 }
 

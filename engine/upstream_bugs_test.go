@@ -1,9 +1,6 @@
 package engine_test
 
 import (
-	"bytes"
-	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,10 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"google.golang.org/protobuf/proto"
-
-	"jobpolicy.dev/engine"
-	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 // upstreamBugs are defects that users of the built-in job controller met, by the
@@ -70,65 +63,5 @@ func TestEachUpstreamBugHasItsScenario(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("scenario files by the upstream number that they name (-want +got):\n%s", diff)
-	}
-}
-
-// kubernetes#104666: more pods finish at once than a status may hold, and most
-// releases fail. No UID leaves the status before its pod is released,
-// and each pod is counted once.
-func TestMorePodsFinishThanAStatusHolds(t *testing.T) {
-	for _, mode := range []string{"NonIndexed", "Indexed"} {
-		for _, n := range []int{501, 1001} {
-			t.Run(fmt.Sprintf("%s/%d", mode, n), func(t *testing.T) {
-				s := newScene()
-				s.mustTell(t, fmt.Sprintf("job completions=%d parallelism=%d mode=%s backoffLimit=%d\nstatus start=0s", 2*n, n, mode, n))
-				s.req.UnaccountedPods = finishedPods(n)
-				s.countThroughFailures(t)
-				wantFailed := int32(n / 10)
-				if got := s.req.GetStatus(); got.GetSucceeded() != int32(n)-wantFailed || got.GetFailed() != wantFailed {
-					t.Errorf("succeeded %d, failed %d of %d pods, want %d failed", got.GetSucceeded(), got.GetFailed(), n, wantFailed)
-				}
-			})
-		}
-	}
-}
-
-// finishedPods are rows of n pods, every tenth of which failed.
-func finishedPods(n int) []*jobpolicyv1.UnaccountedPod {
-	return withFinished(&request{}, n).GetUnaccountedPods()
-}
-
-// countThroughFailures decides and releases, with seven of eight releases failing, until no
-// pod has the finalizer and none is uncounted.
-func (s *scene) countThroughFailures(t *testing.T) {
-	t.Helper()
-	luck := rand.New(rand.NewPCG(104666, 0))
-	s.mustTell(t, "defercreations 1000h") // What is created meanwhile is another story.
-	for range 1000 {
-		resp, err := engine.DecideJob(s.req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if broken := brokenPromises(s.req, resp); len(broken) > 0 {
-			t.Fatal(broken)
-		}
-		if resp.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY {
-			break
-		}
-		if resp.GetStatus() != nil {
-			s.req.Status = proto.CloneOf(resp.GetStatus())
-		}
-		s.req.ConfirmedReleases = nil
-		for _, released := range resp.GetRelease() {
-			if luck.IntN(8) == 0 {
-				s.req.ConfirmedReleases = append(s.req.ConfirmedReleases, released)
-			}
-		}
-		s.req.UnaccountedPods = slices.DeleteFunc(s.req.UnaccountedPods, func(pod *jobpolicyv1.UnaccountedPod) bool {
-			return slices.ContainsFunc(s.req.ConfirmedReleases, func(gone []byte) bool { return bytes.Equal(gone, pod.GetUid()) })
-		})
-	}
-	if left := len(s.req.GetUnaccountedPods()) + uncountedPods(s.req.GetStatus()); left > 0 {
-		t.Fatalf("%d pods hold the finalizer or are uncounted for ever", left)
 	}
 }

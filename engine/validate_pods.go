@@ -2,47 +2,48 @@ package engine
 
 import (
 	"jobpolicy.dev/engine/indexset"
+	"jobpolicy.dev/engine/internal/check"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-func (c *checker) pods(p *jobpolicyv1.PodSummary) {
-	c.notNegative("pods.active", int64(p.GetActive()))
-	c.notNegative("pods.terminating", int64(p.GetTerminating()))
-	c.notNegative("pods.restarts", p.GetRestarts())
-	c.between("pods.ready", int64(p.GetReady()), 0, int64(p.GetActive()))
-	c.between("pods.tracked_active", int64(p.GetTrackedActive()), 0, int64(p.GetActive()))
+func (c checker) pods(p *jobpolicyv1.PodSummary) {
+	c.NotNegative("pods.active", int64(p.GetActive()))
+	c.NotNegative("pods.terminating", int64(p.GetTerminating()))
+	c.NotNegative("pods.restarts", p.GetRestarts())
+	c.Between("pods.ready", int64(p.GetReady()), 0, int64(p.GetActive()))
+	c.Between("pods.tracked_active", int64(p.GetTrackedActive()), 0, int64(p.GetActive()))
 	c.indexesOf("pods.active", p.GetActive(), "pods.active_indexes", p.GetActiveIndexes())
 	c.indexesOf("pods.terminating", p.GetTerminating(), "pods.terminating_indexes", p.GetTerminatingIndexes())
 }
 
-func (c *checker) rows(req *jobpolicyv1.DecideJobRequest) {
+func (c checker) rows(req *jobpolicyv1.DecideJobRequest) {
 	unaccounted, active := req.GetUnaccountedPods(), req.GetActivePods()
-	if !c.length("unaccounted_pods", len(unaccounted), maxRows) ||
-		!c.length("active_pods.pods", len(active.GetPods()), maxRows) ||
-		!c.length("confirmed_releases", len(req.GetConfirmedReleases()), maxReleases) {
+	if !c.Length("unaccounted_pods", len(unaccounted), maxRows) ||
+		!c.Length("active_pods.pods", len(active.GetPods()), maxRows) ||
+		!c.Length("confirmed_releases", len(req.GetConfirmedReleases()), maxReleases) {
 		return
 	}
 	seen := newUIDs(len(unaccounted) + len(active.GetPods()))
-	each(c, "unaccounted_pods", maxRows, unaccounted, func(pod *jobpolicyv1.UnaccountedPod) { c.unaccountedPod(pod, seen) })
-	each(c, "active_pods.pods", maxRows, active.GetPods(), func(pod *jobpolicyv1.ActivePod) { c.activePod(pod, seen) })
+	check.Each(c.Checker, "unaccounted_pods", maxRows, unaccounted, func(pod *jobpolicyv1.UnaccountedPod) { c.unaccountedPod(pod, seen) })
+	check.Each(c.Checker, "active_pods.pods", maxRows, active.GetPods(), func(pod *jobpolicyv1.ActivePod) { c.activePod(pod, seen) })
 	c.rowCounts(req)
-	each(c, "confirmed_releases", maxReleases, req.GetConfirmedReleases(), func(uid []byte) {
+	check.Each(c.Checker, "confirmed_releases", maxReleases, req.GetConfirmedReleases(), func(uid []byte) {
 		if c.uid("", uid) {
-			c.require(!seen.has(uid), "",
+			c.Require(!seen.has(uid), "",
 				"contradicts a row of the same UID: a pod whose release is confirmed has no finalizer left")
 		}
 	})
 }
 
 // rowCounts checks the rows against the counts of PodSummary.
-func (c *checker) rowCounts(req *jobpolicyv1.DecideJobRequest) {
+func (c checker) rowCounts(req *jobpolicyv1.DecideJobRequest) {
 	terminating := 0
 	for _, pod := range req.GetUnaccountedPods() {
 		if !terminal(pod.GetPhase()) {
 			terminating++
 		}
 	}
-	c.require(terminating <= int(req.GetPods().GetTerminating()), "unaccounted_pods",
+	c.Require(terminating <= int(req.GetPods().GetTerminating()), "unaccounted_pods",
 		"has %d pods that are being deleted, more than pods.terminating (%d)", terminating, req.GetPods().GetTerminating())
 	active := req.GetActivePods()
 	if active == nil {
@@ -50,76 +51,76 @@ func (c *checker) rowCounts(req *jobpolicyv1.DecideJobRequest) {
 	}
 	counts := req.GetPods()
 	listed := int32(len(active.GetPods()))
-	c.require(listed == counts.GetActive() || (active.GetTruncated() && listed < counts.GetActive()), "active_pods.pods",
+	c.Require(listed == counts.GetActive() || (active.GetTruncated() && listed < counts.GetActive()), "active_pods.pods",
 		"must have pods.active (%d) rows, or fewer with truncated set, has %d", counts.GetActive(), listed)
 }
 
-func (c *checker) unaccountedPod(pod *jobpolicyv1.UnaccountedPod, seen uids) {
-	if !c.require(pod != nil, "", "is required") {
+func (c checker) unaccountedPod(pod *jobpolicyv1.UnaccountedPod, seen uids) {
+	if !c.Require(pod != nil, "", "is required") {
 		return
 	}
 	c.rowUID(pod.GetUid(), seen)
-	c.require(pod.GetPhase() != 0, "phase", "is required")
+	c.Require(pod.GetPhase() != 0, "phase", "is required")
 	if !terminal(pod.GetPhase()) && !pod.GetDeleting() {
-		c.violated("deleting", "must be true for a pod in phase %s: a pod that neither finished nor is being deleted is active",
+		c.Violated("deleting", "must be true for a pod in phase %s: a pod that neither finished nor is being deleted is active",
 			pod.GetPhase())
 	}
 	c.index(pod.Index)
-	c.requiredTime("finished_time", pod.GetFinishedTime())
-	c.notNegative("index_failure_count", int64(pod.GetIndexFailureCount()))
-	c.notNegative("index_ignored_failure_count", int64(pod.GetIndexIgnoredFailureCount()))
-	c.within("failure")
+	c.RequiredTime("finished_time", pod.GetFinishedTime())
+	c.NotNegative("index_failure_count", int64(pod.GetIndexFailureCount()))
+	c.NotNegative("index_ignored_failure_count", int64(pod.GetIndexIgnoredFailureCount()))
+	c.Within("failure")
 	c.failure(pod.GetFailure())
-	c.leave()
+	c.Leave()
 }
 
-func (c *checker) failure(f *jobpolicyv1.PodFailure) {
-	c.bytesBetween("pod_name", f.GetPodName(), 0, maxNameBytes)
-	if c.length("container_exits", len(f.GetContainerExits()), maxContainerExits) {
+func (c checker) failure(f *jobpolicyv1.PodFailure) {
+	c.BytesBetween("pod_name", f.GetPodName(), 0, check.MaxNameBytes)
+	if c.Length("container_exits", len(f.GetContainerExits()), maxContainerExits) {
 		// Not by each: a request may have millions of exits, for which its calls take measurable time.
 		for i, exit := range f.GetContainerExits() {
-			c.enter("container_exits", i)
-			c.bytesBetween("container_name", exit.GetContainerName(), 0, maxNameBytes)
-			c.require(exit.GetExitCode() != 0, "exit_code", "must not be 0: only failed containers are listed")
-			c.leave()
+			c.Enter("container_exits", i)
+			c.BytesBetween("container_name", exit.GetContainerName(), 0, check.MaxNameBytes)
+			c.Require(exit.GetExitCode() != 0, "exit_code", "must not be 0: only failed containers are listed")
+			c.Leave()
 		}
 	}
 	c.patterns("conditions", f.GetConditions(), maxConditions)
 }
 
-func (c *checker) activePod(pod *jobpolicyv1.ActivePod, seen uids) {
-	if !c.require(pod != nil, "", "is required") {
+func (c checker) activePod(pod *jobpolicyv1.ActivePod, seen uids) {
+	if !c.Require(pod != nil, "", "is required") {
 		return
 	}
 	c.rowUID(pod.GetUid(), seen)
-	c.require(pod.GetPhase() != 0, "phase", "is required")
+	c.Require(pod.GetPhase() != 0, "phase", "is required")
 	if terminal(pod.GetPhase()) {
-		c.violated("phase", "must not be terminal for an active pod, is %s", pod.GetPhase())
+		c.Violated("phase", "must not be terminal for an active pod, is %s", pod.GetPhase())
 	}
 	c.index(pod.Index)
-	c.optionalTime("ready_since", pod.GetReadySince())
-	c.optionalTime("created_time", pod.GetCreatedTime())
-	c.notNegative("max_restarts", int64(pod.GetMaxRestarts()))
-	c.notNegative("max_sidecar_restarts", int64(pod.GetMaxSidecarRestarts()))
+	c.OptionalTime("ready_since", pod.GetReadySince())
+	c.OptionalTime("created_time", pod.GetCreatedTime())
+	c.NotNegative("max_restarts", int64(pod.GetMaxRestarts()))
+	c.NotNegative("max_sidecar_restarts", int64(pod.GetMaxSidecarRestarts()))
 }
 
-func (c *checker) rowUID(uid []byte, seen uids) {
+func (c checker) rowUID(uid []byte, seen uids) {
 	if c.uid("uid", uid) {
-		c.require(!seen.has(uid), "uid", "is a duplicate: each pod may have one row")
+		c.Require(!seen.has(uid), "uid", "is a duplicate: each pod may have one row")
 		seen.add(uid)
 	}
 }
 
-func (c *checker) index(index *int32) {
+func (c checker) index(index *int32) {
 	if index != nil {
-		c.between("index", int64(*index), 0, indexset.Max)
+		c.Between("index", int64(*index), 0, indexset.Max)
 	}
 }
 
-func (c *checker) unlisted(u *jobpolicyv1.UnlistedPods) {
-	c.notNegative("unlisted_pods.succeeded", int64(u.GetSucceeded()))
-	c.notNegative("unlisted_pods.failed", int64(u.GetFailed()))
-	c.between("unlisted_pods.terminating", int64(u.GetTerminating()), 0, int64(max(0, u.GetFailed())))
+func (c checker) unlisted(u *jobpolicyv1.UnlistedPods) {
+	c.NotNegative("unlisted_pods.succeeded", int64(u.GetSucceeded()))
+	c.NotNegative("unlisted_pods.failed", int64(u.GetFailed()))
+	c.Between("unlisted_pods.terminating", int64(u.GetTerminating()), 0, int64(max(0, u.GetFailed())))
 	c.indexesOf("unlisted_pods.succeeded", u.GetSucceeded(), "unlisted_pods.succeeded_indexes", u.GetSucceededIndexes())
 	c.indexesOf("unlisted_pods.failed", u.GetFailed(), "unlisted_pods.failed_indexes", u.GetFailedIndexes())
 }

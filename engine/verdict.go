@@ -1,6 +1,9 @@
 package engine
 
-import jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+import (
+	"jobpolicy.dev/engine/internal/rules"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
 
 // A verdict is how a Job ends. publish.go decides whether it may be declared yet.
 type verdict struct {
@@ -57,57 +60,38 @@ func (a answer) byPolicyRule(i int) answer {
 	return a
 }
 
-// A rule is one named criterion by which a Job ends.
-type rule struct {
-	name jobpolicyv1.Rule
-	ask  func(facts) answer
-}
+// Decides and Detail make an answer one of package rules.
+func (a answer) Decides() bool  { return a.verdict.reached() }
+func (a answer) Detail() string { return a.detail }
+
+// asked is a rule that was asked, with its answer.
+type asked = rules.Asked[answer]
 
 // verdictRules returns the rules in the order in which they are asked; the first
 // verdict wins. This order is the specification. It is upstream's (syncJob, v1.37):
 // what was declared before, then failure, then success. unlisted.go says how rules
 // treat pods that the request does not list.
-func verdictRules() []rule {
-	return []rule{
-		{jobpolicyv1.Rule_RULE_SUCCESS_ALREADY_DECLARED, successAlreadyDeclared},
-		{jobpolicyv1.Rule_RULE_FAILURE_ALREADY_DECLARED, failureAlreadyDeclared},
-		{jobpolicyv1.Rule_RULE_POD_FAILURE_POLICY_MATCHED, podFailurePolicyMatched},
-		{jobpolicyv1.Rule_RULE_BACKOFF_LIMIT_EXCEEDED, backoffLimitExceeded},
-		{jobpolicyv1.Rule_RULE_DEADLINE_PASSED, deadlinePassed},
-		{jobpolicyv1.Rule_RULE_TOO_MANY_FAILED_INDEXES, tooManyFailedIndexes},
-		{jobpolicyv1.Rule_RULE_ALL_INDEXES_FINISHED_SOME_FAILED, allIndexesFinishedSomeFailed},
-		{jobpolicyv1.Rule_RULE_SUCCESS_POLICY_MET, successPolicyMet},
-		{jobpolicyv1.Rule_RULE_COMPLETIONS_REACHED, completionsReached},
+func verdictRules() []rules.Rule[facts, answer] {
+	return []rules.Rule[facts, answer]{
+		{Name: jobpolicyv1.Rule_RULE_SUCCESS_ALREADY_DECLARED, Ask: successAlreadyDeclared},
+		{Name: jobpolicyv1.Rule_RULE_FAILURE_ALREADY_DECLARED, Ask: failureAlreadyDeclared},
+		{Name: jobpolicyv1.Rule_RULE_POD_FAILURE_POLICY_MATCHED, Ask: podFailurePolicyMatched},
+		{Name: jobpolicyv1.Rule_RULE_BACKOFF_LIMIT_EXCEEDED, Ask: backoffLimitExceeded},
+		{Name: jobpolicyv1.Rule_RULE_DEADLINE_PASSED, Ask: deadlinePassed},
+		{Name: jobpolicyv1.Rule_RULE_TOO_MANY_FAILED_INDEXES, Ask: tooManyFailedIndexes},
+		{Name: jobpolicyv1.Rule_RULE_ALL_INDEXES_FINISHED_SOME_FAILED, Ask: allIndexesFinishedSomeFailed},
+		{Name: jobpolicyv1.Rule_RULE_SUCCESS_POLICY_MET, Ask: successPolicyMet},
+		{Name: jobpolicyv1.Rule_RULE_COMPLETIONS_REACHED, Ask: completionsReached},
 	}
-}
-
-// RuleNames lists the rules in the order in which they are asked, by the names
-// that metrics, traces and documents give them (Rule in the contract).
-func RuleNames() []string {
-	rules := verdictRules()
-	names := make([]string, len(rules))
-	for i, r := range rules {
-		names[i] = r.name.Name()
-	}
-	return names
-}
-
-// asked is a rule that was asked, with its answer.
-type asked struct {
-	rule   jobpolicyv1.Rule
-	answer answer
 }
 
 // askRules asks the rules until one reaches a verdict.
 func askRules(f facts) (verdict, []asked) {
-	var answers []asked
-	for _, r := range verdictRules() {
-		a := r.ask(f)
-		a.verdict.rule = r.name
-		answers = append(answers, asked{r.name, a})
-		if a.verdict.reached() {
-			return a.verdict, answers
-		}
+	answers := rules.Ask(verdictRules(), f)
+	last := answers[len(answers)-1]
+	v := last.Answer.verdict
+	if v.reached() {
+		v.rule = last.Rule
 	}
-	return verdict{}, answers
+	return v, answers
 }

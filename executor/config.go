@@ -41,8 +41,7 @@ type Config struct {
 	// Settings are sent to the engine with every request. With pod_groups, the executor creates
 	// Workloads and PodGroups for Jobs. The API server must then serve scheduling.k8s.io/v1beta1;
 	// see APIServer.
-	// atomic_release must not be set, because the executor releases pods one by one. Default:
-	// the engine's defaults.
+	// Default: the engine's defaults.
 	Settings *jobpolicyv1.Settings
 	// APIServer tells whether the API server serves gangs. While it does not, no pod of a gang is
 	// created, and everything else goes on. nil: it does, and the caches wait until it does.
@@ -103,8 +102,6 @@ func (c *Config) validate() error {
 		return fmt.Errorf("negative Writes.Total, Writes.PerJob or Writes.Alone, want 0 or more: %w", ErrConfig)
 	case c.Settings.GetMaxPodChanges() < 0 || c.Settings.GetMaxUncountedPods() < 0:
 		return fmt.Errorf("negative Settings.MaxPodChanges or Settings.MaxUncountedPods, want 0 or more: %w", ErrConfig)
-	case c.Settings.GetAtomicRelease():
-		return fmt.Errorf("Settings.AtomicRelease is set, want it unset: pods are released one by one: %w", ErrConfig)
 	case c.Rows.Max < 0 || c.Rows.Least < 0:
 		return fmt.Errorf("negative Rows.Max or Rows.Least, want 0 or more: %w", ErrConfig)
 	case c.MaxUnseenPods < 0:

@@ -28,10 +28,7 @@ func TestAChangedReplacementPolicyIsFollowed(t *testing.T) {
 			now := metav1.Now()
 			p.ResourceVersion, p.DeletionTimestamp = string(rune('1'+i)), &now
 		}), tracker.Watch)
-		view, err := s.Tracker.View(tracker.ViewOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		view := s.Tracker.View(tracker.ViewOptions{})
 		if got := len(view.Retry.GetRecentFailures()); got != v.wantFailures {
 			t.Errorf("with %s a pod that is being deleted makes %d failures, want %d", v.policy, got, v.wantFailures)
 		}
@@ -51,10 +48,7 @@ func TestChangedCompletionsAreFollowed(t *testing.T) {
 			j.ResourceVersion, j.Generation = string(rune('1'+i)), int64(i)
 			j.Spec.CompletionMode, j.Spec.Completions = &mode, &completions
 		}), state.Watch)
-		view, err := s.Tracker.View(tracker.ViewOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		view := s.Tracker.View(tracker.ViewOptions{})
 		if got := len(view.Retry.GetRecentFailures()); got != i {
 			t.Errorf("with %d completions the failure of index 3 makes %d failures, want %d", completions, got, i)
 		}

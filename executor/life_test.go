@@ -106,11 +106,7 @@ func TestConfigsThatCannotWorkAreRefused(t *testing.T) {
 			spoil: func(c *Config) { c.Settings = &jobpolicyv1.Settings{MaxUncountedPods: -1} },
 			want:  "MaxUncountedPods",
 		},
-		"negative writes": {spoil: func(c *Config) { c.Writes.PerJob = -1 }, want: "Writes.PerJob"},
-		"atomic release": {
-			spoil: func(c *Config) { c.Settings = &jobpolicyv1.Settings{AtomicRelease: true} },
-			want:  "Settings.AtomicRelease",
-		},
+		"negative writes":   {spoil: func(c *Config) { c.Writes.PerJob = -1 }, want: "Writes.PerJob"},
 		"a negative period": {spoil: func(c *Config) { c.SyncBatchPeriod = -1 }, want: "SyncBatchPeriod"},
 	}
 	for name, tc := range cases {

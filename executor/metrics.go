@@ -174,7 +174,7 @@ func (m *jobMetrics) indexesFinished(before, after *batchv1.Job) (succeeded int6
 }
 
 // indexesBelow is how many indexes of a list are below end; 0 if the list is nil.
-func indexesBelow(end int32, list *string) int64 {
+func indexesBelow(end int32, list *string) (n int64) {
 	if list == nil {
 		return 0
 	}
@@ -182,7 +182,10 @@ func indexesBelow(end int32, list *string) int64 {
 	if err != nil {
 		return 0
 	}
-	return countBelow(end, set)
+	for _, r := range set.GetRanges() {
+		n += max(0, int64(min(r.GetLast(), end-1))-int64(r.GetFirst())+1)
+	}
+	return n
 }
 
 // creationReason is the "reason" label of job_pods_creation_total.

@@ -118,5 +118,5 @@ func (r *reconciler) reconcile(ctx context.Context, s *state.Job, calls *api.Pod
 	if awaiting {
 		result = sooner(result, requeueIfNoEvent)
 	}
-	return syncAction(snap, d), result, err
+	return syncAction(snap.req, d), result, err
 }

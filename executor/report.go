@@ -25,6 +25,38 @@ type reporter struct {
 	metrics *jobMetrics
 }
 
+// noAction is the action of a reconcile that does not count as a sync: the Job is gone or is
+// left alone, or what is known of it is too old to act on.
+const noAction = ""
+
+// syncAction is the label "action" of a reconcile that ended with a decision: what the decision
+// does with active pods, by the names of the built-in controller (upstream syncJob and manageJob,
+// v1.37). As there, a suspended Job counts as one whose pods are deleted, even if it has none. A
+// decision that only waits to create or delete pods is "tracking"; upstream counts it as the step
+// that waits.
+func syncAction(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) string {
+	switch spec := req.GetSpec(); {
+	case spec.GetDeleting() || endsBeforePods(d.GetVerdict()):
+		return actionReconciling
+	case len(d.GetDelete()) > 0:
+		return actionDeleted
+	case d.GetCreate() != nil:
+		return actionCreated
+	case req.GetInFlight().GetCreates() > 0:
+		return actionReconciling
+	case spec.GetSuspend():
+		return actionDeleted
+	default:
+		return actionTracking
+	}
+}
+
+// endsBeforePods reports whether a Job ends by a rule that the built-in controller checks before
+// it creates or deletes pods. It checks only the completions after that.
+func endsBeforePods(v *jobpolicyv1.Verdict) bool {
+	return v != nil && v.GetRule() != jobpolicyv1.Rule_RULE_COMPLETIONS_REACHED
+}
+
 // reconciled counts a reconcile. A namespace that is being deleted is not counted as an
 // error.
 func (r *reporter) reconciled(ctx context.Context, job *batchv1.Job, action string, err error, took time.Duration) {

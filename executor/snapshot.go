@@ -56,11 +56,7 @@ func (d *decider) snapshot(s *state.Job, activeRows bool) (snapshot, error) {
 	if activeRows {
 		options.ActiveRows = maxActiveRows
 	}
-	view, err := s.Tracker.View(options)
-	if err != nil {
-		return snapshot{}, fmt.Errorf("snapshot: %w", err)
-	}
-	req, err := d.request(job, view, now)
+	req, err := d.request(job, s.Tracker.View(options), now)
 	if err != nil {
 		return snapshot{}, fmt.Errorf("snapshot: %w", err)
 	}

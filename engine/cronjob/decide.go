@@ -4,8 +4,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"jobpolicy.dev/engine"
 	"jobpolicy.dev/engine/annotation"
+	"jobpolicy.dev/engine/internal/check"
+	"jobpolicy.dev/engine/internal/rules"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -16,10 +17,7 @@ import (
 // and *engine.UnsupportedError, for one with fields or values that this engine
 // does not know. A schedule or an option that makes no sense is never an error.
 func Decide(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
-	if err := engine.CheckKnown(req); err != nil {
-		return nil, err
-	}
-	if err := validate(req); err != nil {
+	if err := check.Request(req, func(c *check.Checker) { checker{c}.decideCronJob(req) }); err != nil {
 		return nil, err
 	}
 	resp := decide(newSnapshot(req))
@@ -41,12 +39,12 @@ func decide(s *snapshot) *jobpolicyv1.DecideCronJobResponse {
 	if s.schedule != nil {
 		f.due = takeDue(s, f.runs)
 	}
-	return assemble(f, askRules(f), takeHistory(s, f.runs))
+	return assemble(f, rules.Ask(startRules(), f), takeHistory(s, f.runs))
 }
 
 // assemble builds the decision: the first kind of step that is due.
 func assemble(f facts, answers []asked, h history) *jobpolicyv1.DecideCronJobResponse {
-	last := answers[len(answers)-1].answer
+	last := answers[len(answers)-1].Answer
 	resp := &jobpolicyv1.DecideCronJobResponse{
 		Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY, FollowUp: jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE,
 	}
@@ -89,8 +87,8 @@ func onlyJobsKnow(f facts, last answer) bool {
 func furtherEvents(f facts, answers []asked, h history, edited bool) []*jobpolicyv1.JobEvent {
 	var events []*jobpolicyv1.JobEvent
 	for _, a := range answers {
-		if a.answer.edits == nil || edited {
-			events = append(events, a.answer.events...)
+		if a.Answer.edits == nil || edited {
+			events = append(events, a.Answer.events...)
 		}
 	}
 	events = append(events, h.events...)
@@ -121,8 +119,8 @@ func combinedEdits(f facts, answers []asked) *jobpolicyv1.CronJobEdits {
 		edits.SetAnnotations = map[string]string{annotation.ObservedSchedule: f.due.observed}
 	}
 	for _, a := range answers {
-		if a.answer.edits != nil {
-			proto.Merge(edits, a.answer.edits)
+		if a.Answer.edits != nil {
+			proto.Merge(edits, a.Answer.edits)
 		}
 	}
 	if f.spec.GetDeleting() || proto.Size(edits) == 0 {

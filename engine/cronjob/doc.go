@@ -28,7 +28,7 @@
 //
 //	validate → read → rules → status, edits, history → explain
 //
-// The rules (see RuleNames) decide whether a run is started. They are asked in order,
+// The rules (Rule in the contract) decide whether a run is started. They are asked in order,
 // and the first that decides is the deciding rule. If several times of the schedule
 // have come since the last run, or since the CronJob was created, only the run of the
 // latest is started.

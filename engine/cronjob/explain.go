@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"jobpolicy.dev/engine/internal/rules"
 	"jobpolicy.dev/engine/internal/waits"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -18,11 +19,8 @@ const maxListedSkipped = 10
 // explain says how the decision came about.
 func explain(f facts, answers []asked, h history, waiting waits.List, resp *jobpolicyv1.DecideCronJobResponse) *jobpolicyv1.CronJobExplanation {
 	e := &jobpolicyv1.CronJobExplanation{Kept: explainKept(f.snapshot, f.runs, h, resp.GetDelete()), Waits: waiting}
-	for _, a := range answers {
-		e.Rules = append(e.Rules, &jobpolicyv1.RuleAnswer{Rule: a.rule, Decided: a.answer.decides, Detail: a.answer.detail})
-		e.DecidingRule = a.rule
-	}
-	last := answers[len(answers)-1].answer
+	e.Rules, e.DecidingRule = rules.Explain(answers)
+	last := answers[len(answers)-1].Answer
 	if next, ok := f.nextRun(); ok {
 		e.NextScheduleTime = timestamppb.New(next)
 		listSkipped(e, f, last)
@@ -37,7 +35,7 @@ func explain(f facts, answers []asked, h history, waiting waits.List, resp *jobp
 func waitsOf(f facts, answers []asked) waits.List {
 	var list waits.List
 	for _, a := range answers {
-		list = append(list, a.answer.waits...)
+		list = append(list, a.Answer.waits...)
 	}
 	if next, ok := f.nextRun(); ok {
 		list = append(list, &jobpolicyv1.Wait{

@@ -3,7 +3,7 @@ package cronjob
 import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"jobpolicy.dev/engine"
+	"jobpolicy.dev/engine/internal/check"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -19,10 +19,7 @@ const (
 // Decide does. Errors are those of Decide; a schedule that cannot be read is not an
 // error.
 func ListScheduledRuns(req *jobpolicyv1.ListScheduledRunsRequest) (*jobpolicyv1.ListScheduledRunsResponse, error) {
-	if err := engine.CheckKnown(req); err != nil {
-		return nil, err
-	}
-	if err := validateSchedules(req); err != nil {
+	if err := check.Request(req, func(c *check.Checker) { checker{c}.schedules(req) }); err != nil {
 		return nil, err
 	}
 	resp := &jobpolicyv1.ListScheduledRunsResponse{}
@@ -58,22 +55,12 @@ func scheduledRuns(req *jobpolicyv1.ListScheduledRunsRequest, h *jobpolicyv1.Sch
 	return runs
 }
 
-func validateSchedules(req *jobpolicyv1.ListScheduledRunsRequest) error {
-	c := &checker{}
-	c.requiredTime("now", req.GetNow())
-	c.between("max_next", req.GetMaxNext(), maxNextRuns)
-	c.between("max_missed", req.GetMaxMissed(), maxListedMissed)
-	n := len(req.GetSchedules())
-	if c.require(n <= maxSchedules, "schedules", "must have at most %d entries, has %d", maxSchedules, n) {
-		for i, h := range req.GetSchedules() {
-			c.list, c.index = "schedules", i
-			c.timetable(".spec.", h.GetSpec())
-			c.time(".last_schedule_time", h.GetLastScheduleTime())
-		}
-		c.leave()
-	}
-	if len(c.violations) > 0 {
-		return &engine.InvalidRequestError{Violations: c.violations}
-	}
-	return nil
+func (c checker) schedules(req *jobpolicyv1.ListScheduledRunsRequest) {
+	c.RequiredTime("now", req.GetNow())
+	c.Between("max_next", int64(req.GetMaxNext()), 0, maxNextRuns)
+	c.Between("max_missed", int64(req.GetMaxMissed()), 0, maxListedMissed)
+	check.Each(c.Checker, "schedules", maxSchedules, req.GetSchedules(), func(h *jobpolicyv1.ScheduleHistory) {
+		c.timetable(h.GetSpec())
+		c.OptionalTime("last_schedule_time", h.GetLastScheduleTime())
+	})
 }

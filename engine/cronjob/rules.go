@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"jobpolicy.dev/engine/annotation"
-	"jobpolicy.dev/engine/deferral"
+	"jobpolicy.dev/engine/internal/rules"
+	"jobpolicy.dev/engine/internal/waits"
 	"jobpolicy.dev/engine/timestamp"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -64,63 +65,34 @@ func (a answer) deferred(step jobpolicyv1.Step, until time.Time) answer {
 	return a
 }
 
-// A rule is one named reason to start a run, or not to.
-type rule struct {
-	name jobpolicyv1.Rule
-	ask  func(facts) answer
-}
-
-// startRules returns the rules in the order in which they are asked; the first that
-// decides wins. This order is the specification. It is upstream's (syncCronJob,
-// v1.37), with the rules of our own options added.
-func startRules() []rule {
-	return []rule{
-		{jobpolicyv1.Rule_RULE_DELETING, deleting},
-		{jobpolicyv1.Rule_RULE_MANUAL_RUN_REQUESTED, manualRunRequested},
-		{jobpolicyv1.Rule_RULE_UNKNOWN_TIME_ZONE, unknownTimeZone},
-		{jobpolicyv1.Rule_RULE_SUSPENDED, suspended},
-		{jobpolicyv1.Rule_RULE_TOO_MANY_FAILURES, tooManyFailures},
-		{jobpolicyv1.Rule_RULE_UNPARSEABLE_SCHEDULE, unparseableSchedule},
-		{jobpolicyv1.Rule_RULE_NEVER_DUE, neverDue},
-		{jobpolicyv1.Rule_RULE_NOTHING_DUE, nothingDue},
-		{jobpolicyv1.Rule_RULE_STARTING_DEADLINE_PASSED, startingDeadlinePassed},
-		{jobpolicyv1.Rule_RULE_ALREADY_STARTED, alreadyStarted},
-		{jobpolicyv1.Rule_RULE_NAME_TAKEN, nameTaken},
-		{jobpolicyv1.Rule_RULE_START_JITTER, startJitter},
-		{jobpolicyv1.Rule_RULE_CONCURRENCY_FORBIDDEN, concurrencyForbidden},
-		{jobpolicyv1.Rule_RULE_CREATION_DEFERRED, creationDeferred},
-		{jobpolicyv1.Rule_RULE_RUN_DUE, runDue},
-	}
-}
-
-// RuleNames lists the rules in the order in which they are asked, by the names
-// that metrics, traces and documents give them (Rule in the contract).
-func RuleNames() []string {
-	rules := startRules()
-	names := make([]string, len(rules))
-	for i, r := range rules {
-		names[i] = r.name.Name()
-	}
-	return names
-}
+// Decides and Detail make an answer one of package rules.
+func (a answer) Decides() bool  { return a.decides }
+func (a answer) Detail() string { return a.detail }
 
 // asked is a rule that was asked, with its answer.
-type asked struct {
-	rule   jobpolicyv1.Rule
-	answer answer
-}
+type asked = rules.Asked[answer]
 
-// askRules asks the rules until one decides. The last one always decides.
-func askRules(f facts) []asked {
-	var answers []asked
-	for _, r := range startRules() {
-		a := r.ask(f)
-		answers = append(answers, asked{r.name, a})
-		if a.decides {
-			break
-		}
+// startRules returns the rules in the order in which they are asked; the first that
+// decides wins, and the last one always decides. This order is the specification. It is upstream's (syncCronJob,
+// v1.37), with the rules of our own options added.
+func startRules() []rules.Rule[facts, answer] {
+	return []rules.Rule[facts, answer]{
+		{Name: jobpolicyv1.Rule_RULE_DELETING, Ask: deleting},
+		{Name: jobpolicyv1.Rule_RULE_MANUAL_RUN_REQUESTED, Ask: manualRunRequested},
+		{Name: jobpolicyv1.Rule_RULE_UNKNOWN_TIME_ZONE, Ask: unknownTimeZone},
+		{Name: jobpolicyv1.Rule_RULE_SUSPENDED, Ask: suspended},
+		{Name: jobpolicyv1.Rule_RULE_TOO_MANY_FAILURES, Ask: tooManyFailures},
+		{Name: jobpolicyv1.Rule_RULE_UNPARSEABLE_SCHEDULE, Ask: unparseableSchedule},
+		{Name: jobpolicyv1.Rule_RULE_NEVER_DUE, Ask: neverDue},
+		{Name: jobpolicyv1.Rule_RULE_NOTHING_DUE, Ask: nothingDue},
+		{Name: jobpolicyv1.Rule_RULE_STARTING_DEADLINE_PASSED, Ask: startingDeadlinePassed},
+		{Name: jobpolicyv1.Rule_RULE_ALREADY_STARTED, Ask: alreadyStarted},
+		{Name: jobpolicyv1.Rule_RULE_NAME_TAKEN, Ask: nameTaken},
+		{Name: jobpolicyv1.Rule_RULE_START_JITTER, Ask: startJitter},
+		{Name: jobpolicyv1.Rule_RULE_CONCURRENCY_FORBIDDEN, Ask: concurrencyForbidden},
+		{Name: jobpolicyv1.Rule_RULE_CREATION_DEFERRED, Ask: creationDeferred},
+		{Name: jobpolicyv1.Rule_RULE_RUN_DUE, Ask: runDue},
 	}
-	return answers
 }
 
 func deleting(f facts) answer {
@@ -314,7 +286,7 @@ func concurrencyForbidden(f facts) answer {
 
 // creationDeferredUntil is until when the caller wants no Jobs created.
 func (s *snapshot) creationDeferredUntil() (time.Time, bool) {
-	until, deferred := deferral.Until(s.req.GetDeferrals(), jobpolicyv1.Step_STEP_CREATE_JOB)
+	until, deferred := waits.DeferredUntil(s.req.GetDeferrals(), jobpolicyv1.Step_STEP_CREATE_JOB)
 	return until, deferred && until.After(s.now)
 }
 
@@ -322,7 +294,7 @@ func (s *snapshot) creationDeferredUntil() (time.Time, bool) {
 // step. A manual run never holds up the runs of the schedule.
 func (s *snapshot) manualDeferredUntil() (jobpolicyv1.Step, time.Time, bool) {
 	until, deferred := s.creationDeferredUntil()
-	alone, asked := deferral.Until(s.req.GetDeferrals(), jobpolicyv1.Step_STEP_CREATE_MANUAL_JOB)
+	alone, asked := waits.DeferredUntil(s.req.GetDeferrals(), jobpolicyv1.Step_STEP_CREATE_MANUAL_JOB)
 	if asked && alone.After(s.now) && (!deferred || alone.After(until)) {
 		return jobpolicyv1.Step_STEP_CREATE_MANUAL_JOB, alone, true
 	}

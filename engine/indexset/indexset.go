@@ -5,7 +5,11 @@
 // memory grow with the number of ranges, not of indexes.
 package indexset
 
-import "slices"
+import (
+	"slices"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
 
 // Max is the highest index a set may hold: the highest value of spec.completions,
 // minus 1.
@@ -56,6 +60,31 @@ func FromRanges(ranges []Range) (s Set, ok bool) {
 		previous = r.Last
 	}
 	return b.set(), true
+}
+
+// Read returns the set of a message of the contract. ok is false if its ranges break the
+// rules of FromRanges.
+func Read(m *jobpolicyv1.IndexSet) (s Set, ok bool) {
+	ranges := make([]Range, len(m.GetRanges()))
+	for i, r := range m.GetRanges() {
+		ranges[i] = Range{r.GetFirst(), r.GetLast()}
+	}
+	return FromRanges(ranges)
+}
+
+// Message returns s as the contract has it.
+func (s Set) Message() *jobpolicyv1.IndexSet {
+	m := &jobpolicyv1.IndexSet{}
+	if s.Empty() {
+		return m
+	}
+	ranges := make([]jobpolicyv1.IndexRange, len(s.ranges))
+	m.Ranges = make([]*jobpolicyv1.IndexRange, len(ranges))
+	for i, r := range s.ranges {
+		ranges[i].First, ranges[i].Last = r.First, r.Last
+		m.Ranges[i] = &ranges[i]
+	}
+	return m
 }
 
 // Ranges returns the runs of s in ascending order. The caller must not change

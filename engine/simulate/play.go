@@ -12,6 +12,7 @@ import (
 	"jobpolicy.dev/engine"
 	"jobpolicy.dev/engine/indexset"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/podfacts"
 )
 
 // maxDecisions bounds the decisions at one moment. Normally the engine has nothing left
@@ -29,10 +30,10 @@ type player struct {
 	job    *jobpolicyv1.JobRef
 	spec   *jobpolicyv1.JobSpec
 	status *jobpolicyv1.JobStatus
-	retry  *jobpolicyv1.RetryFacts
 
 	// pods are the pods that run or hold the finalizer, in the order of creation.
 	pods    []*simPod
+	counter *podfacts.Counter[*simPod]
 	tracked map[string]bool
 	// attempts counts the pods of an index, runs the runs of a container of an index (or of
 	// a pod, if there are no indexes), restarts all restarts of containers.
@@ -83,9 +84,10 @@ func Play(sc Scenario) (*Result, error) {
 func newPlayer(sc Scenario) *player {
 	p := &player{
 		sc: sc, job: proto.CloneOf(sc.Job), spec: proto.CloneOf(sc.Spec),
-		status: &jobpolicyv1.JobStatus{}, retry: &jobpolicyv1.RetryFacts{},
+		status:  &jobpolicyv1.JobStatus{},
 		tracked: map[string]bool{}, attempts: map[int32]int{}, runs: map[runKey]int{}, result: &Result{},
 	}
+	p.counter = podfacts.New(podfacts.PolicyOf(p.spec), p.facts)
 	if len(p.job.GetUid()) == 0 {
 		p.job.Uid = podUID(-2)
 	}

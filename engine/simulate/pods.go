@@ -8,12 +8,14 @@ import (
 	"time"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/podfacts"
 )
 
 // simPod is one pod of the play.
 type simPod struct {
-	life *Pod
-	uid  []byte
+	counted podfacts.Counted[*simPod]
+	life    *Pod
+	uid     []byte
 	// key is the index, or the number of the pod: what scripts name.
 	key        int32
 	index      *int32
@@ -66,6 +68,8 @@ func (p *player) addPod(index *int32, counts *jobpolicyv1.IndexFailureCount) {
 	}
 	p.result.Pods = append(p.result.Pods, life)
 	p.pods = append(p.pods, pod)
+	pod.counted.Pod = pod
+	p.counter.Add(&pod.counted, true)
 	p.tracked[string(pod.uid)] = true
 	p.say(PodsCreated, pod, "")
 	p.in(p.sc.StartDelay, func() { p.sync(pod) })
@@ -237,22 +241,7 @@ func (p *player) end(pod *simPod) {
 	if exits := pod.exits(false); len(exits) > 0 {
 		pod.life.ExitCode = exits[0].GetExitCode()
 	}
-	if !pod.tracked {
-		return // it counts nowhere
-	}
-	if at := p.at(p.now); pod.phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED {
-		p.retry.LastSuccessTime = at
-		p.retry.RecentFailures = nil
-	} else {
-		p.retry.RecentFailures = append(p.retry.RecentFailures, &jobpolicyv1.PodFailureFact{FinishedTime: at, Failure: pod.failure()})
-		if n := len(p.retry.RecentFailures); n > maxRecentFailures {
-			p.retry.RecentFailures = p.retry.RecentFailures[n-maxRecentFailures:]
-		}
-	}
 }
-
-// maxRecentFailures is how many recent failures the contract allows.
-const maxRecentFailures = 64
 
 func (pod *simPod) outcome() string {
 	switch {
@@ -284,17 +273,6 @@ func (p *player) remove(pod *simPod, releaseFirst bool, why string) {
 func (p *player) release(pod *simPod) {
 	pod.tracked = false
 	delete(p.tracked, string(pod.uid))
-}
-
-// failure is what the pod failure policy reads.
-func (pod *simPod) failure() *jobpolicyv1.PodFailure {
-	f := &jobpolicyv1.PodFailure{PodName: pod.life.Name, ContainerExits: pod.exits(true)}
-	if pod.disrupted {
-		f.Conditions = []*jobpolicyv1.PodConditionPattern{{
-			Type: "DisruptionTarget", Status: jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE,
-		}}
-	}
-	return f
 }
 
 // exits are the exit codes other than 0, in the order in which a pod's status has them, with

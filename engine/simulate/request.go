@@ -6,115 +6,79 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"jobpolicy.dev/engine/indexset"
 	"jobpolicy.dev/engine/timestamp"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/podfacts"
 )
 
 func (p *player) at(d time.Duration) *timestamppb.Timestamp { return timestamp.Of(p.sc.Start.Add(d)) }
 
+// maxRows is the contract's limit on rows of pods.
+const maxRows = 100_000
+
 // request is the snapshot of this moment.
 func (p *player) request(activeRows bool) *jobpolicyv1.DecideJobRequest {
-	req := &jobpolicyv1.DecideJobRequest{
-		Now: p.at(p.now), Job: p.job, Spec: p.spec, Status: p.status, Settings: p.sc.Settings, Retry: p.retry,
-		Pods: &jobpolicyv1.PodSummary{}, ConfirmedReleases: p.confirmed(),
-	}
-	if activeRows {
-		req.ActivePods = &jobpolicyv1.ActivePods{}
-	}
-	var active, terminating []int32
+	counted := make([]*podfacts.Counted[*simPod], 0, len(p.pods))
+	p.counter.SetPolicy(podfacts.PolicyOf(p.spec))
 	for _, pod := range p.pods {
-		switch {
-		case pod.active():
-			p.countActive(req, pod)
-			active = appendIndex(active, pod)
-		case !pod.ended():
-			req.Pods.Terminating++
-			terminating = appendIndex(terminating, pod)
-		}
-		if pod.phase == jobpolicyv1.PodPhase_POD_PHASE_RUNNING || pod.phase == jobpolicyv1.PodPhase_POD_PHASE_PENDING {
-			for _, c := range pod.containers {
-				req.Pods.Restarts += int64(c.restarts)
-			}
-		}
-		if pod.tracked && !pod.active() {
-			req.UnaccountedPods = append(req.UnaccountedPods, p.unaccounted(pod))
-		}
+		p.counter.Remove(&pod.counted)
+		p.counter.Add(&pod.counted, false)
+		counted = append(counted, &pod.counted)
 	}
-	if p.sc.indexed() {
-		req.Pods.ActiveIndexes = indexMessage(active)
-		req.Pods.TerminatingIndexes = indexMessage(terminating)
+	recorded := podfacts.Recorded(p.status)
+	req := &jobpolicyv1.DecideJobRequest{
+		Now: p.at(p.now), Job: p.job, Spec: p.spec, Status: p.status, Settings: p.sc.Settings, Retry: p.counter.Retry(nil),
+		Pods: p.counter.Totals.Summary(), ConfirmedReleases: recorded.Confirmed(func(uid string) bool { return p.tracked[uid] }),
+	}
+	req.UnaccountedPods, req.UnlistedPods = p.counter.Rows(recorded, maxRows, nil)
+	if activeRows {
+		req.ActivePods = p.counter.Active(slices.Values(counted), recorded, maxRows)
 	}
 	return req
 }
 
-func (p *player) countActive(req *jobpolicyv1.DecideJobRequest, pod *simPod) {
-	req.Pods.Active++
-	if pod.ready {
-		req.Pods.Ready++
+// facts are what the engine reads about a pod.
+func (p *player) facts(pod *simPod) podfacts.Pod {
+	at := func(d time.Duration) time.Time { return p.at(d).AsTime() }
+	facts := podfacts.Pod{
+		UID: pod.uid, Name: pod.life.Name, Phase: pod.phase, Index: pod.index,
+		Tracked: pod.tracked, Deleting: pod.deleting, Scheduled: pod.life.Started != nil, Ready: pod.ready,
+		Created: at(pod.life.Created), IndexFailures: pod.failures, IndexIgnoredFailures: pod.ignored,
 	}
-	if pod.tracked {
-		req.Pods.TrackedActive++
-	}
-	if req.ActivePods == nil {
-		return
-	}
-	row := &jobpolicyv1.ActivePod{
-		Uid: pod.uid, Phase: pod.phase, Index: pod.index, Tracked: pod.tracked, Ready: pod.ready,
-		Scheduled: pod.life.Started != nil, CreatedTime: p.at(pod.life.Created),
+	switch {
+	case pod.ended():
+		facts.Finished = at(pod.finished)
+	case pod.deleting:
+		facts.DeletionRequested = at(pod.finished)
+	case pod.ready:
+		facts.ReadySince = at(pod.readySince)
 	}
 	for _, c := range pod.containers {
-		row.MaxRestarts = max(row.MaxRestarts, c.restarts)
+		facts.Restarts += int64(c.restarts)
+		facts.MaxRestarts = max(facts.MaxRestarts, c.restarts)
 		if c.sidecar() {
-			row.MaxSidecarRestarts = max(row.MaxSidecarRestarts, c.restarts)
+			facts.MaxSidecarRestarts = max(facts.MaxSidecarRestarts, c.restarts)
 		}
 	}
-	if pod.ready {
-		row.ReadySince = p.at(pod.readySince)
+	if pod.ended() || pod.deleting {
+		facts.Exits = pod.exits(true)
 	}
-	req.ActivePods.Pods = append(req.ActivePods.Pods, row)
-}
-
-func (p *player) unaccounted(pod *simPod) *jobpolicyv1.UnaccountedPod {
-	row := &jobpolicyv1.UnaccountedPod{
-		Uid: pod.uid, Phase: pod.phase, Deleting: pod.deleting, Index: pod.index, FinishedTime: p.at(pod.finished),
-		IndexFailureCount: pod.failures, IndexIgnoredFailureCount: pod.ignored,
+	if pod.disrupted {
+		facts.Conditions = []*jobpolicyv1.PodConditionPattern{{
+			Type: "DisruptionTarget", Status: jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE,
+		}}
 	}
-	if pod.phase == jobpolicyv1.PodPhase_POD_PHASE_FAILED {
-		row.Failure = pod.failure()
-	}
-	return row
-}
-
-// confirmed are the recorded pods that no longer hold the finalizer.
-func (p *player) confirmed() [][]byte {
-	var uids [][]byte
-	for _, list := range [][][]byte{p.status.GetUncounted().GetSucceeded(), p.status.GetUncounted().GetFailed()} {
-		for _, uid := range list {
-			if !p.tracked[string(uid)] {
-				uids = append(uids, uid)
-			}
-		}
-	}
-	return uids
-}
-
-func appendIndex(indexes []int32, pod *simPod) []int32 {
-	if pod.index == nil {
-		return indexes
-	}
-	return append(indexes, *pod.index)
-}
-
-func indexMessage(indexes []int32) *jobpolicyv1.IndexSet {
-	set := &jobpolicyv1.IndexSet{}
-	for _, r := range indexset.Of(indexes...).Ranges() {
-		set.Ranges = append(set.Ranges, &jobpolicyv1.IndexRange{First: r.First, Last: r.Last})
-	}
-	return set
+	return facts
 }
 
 // prune forgets pods that neither run nor have to be counted.
 func (p *player) prune() {
-	p.pods = slices.DeleteFunc(p.pods, func(pod *simPod) bool { return pod.ended() && !pod.tracked })
+	p.pods = slices.DeleteFunc(p.pods, func(pod *simPod) bool {
+		over := pod.ended() && !pod.tracked
+		if over {
+			p.counter.Remove(&pod.counted)
+		}
+		return over
+	})
+	p.counter.Tidy()
 }

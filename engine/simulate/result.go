@@ -6,6 +6,7 @@ import (
 	"time"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/podfacts"
 )
 
 // A Result is the result of a play. Times are counted from its beginning.
@@ -208,7 +209,7 @@ func (e *Entry) text() string {
 	if e.container != "" {
 		verb = strings.Replace(verb, "container", "container "+e.container, 1)
 	}
-	set := FormatIndexes(indexMessage(e.Pods))
+	set := FormatIndexes(podfacts.IndexSet(e.Pods))
 	noun := "pod"
 	if e.indexed {
 		noun = "index"

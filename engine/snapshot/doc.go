@@ -11,8 +11,7 @@
 // as a process on one machine.
 //
 // The package is as pure as the engine: it has no clock and no memory. The cost of a
-// request grows with the number of pods. The executor's tracker does the same event
-// by event, at a cost that does not grow with the Job: it keeps the counts between
-// requests, and decides which source is newer if several report on a pod. That needs
-// memory, locks and client-go, so it is separate code; test/calling compares the two.
+// request grows with the number of pods. The executor's tracker feeds the same counter
+// (proto/podfacts) event by event, at a cost that does not grow with the Job: it keeps
+// the counts between requests, and decides which source is newer if several report on a pod.
 package snapshot

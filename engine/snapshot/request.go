@@ -2,18 +2,19 @@ package snapshot
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
-	"jobpolicy.dev/engine/indexset"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/podfacts"
 )
 
-// maxUnaccounted is the contract's limit on unaccounted_pods. maxRows, the default, is a
-// little less, because pods that share an index with a listed one may be added.
-const (
-	maxUnaccounted = 100_000
-	maxRows        = 99_000
-)
+// Pod holds what the engine reads about one pod.
+type Pod = podfacts.Pod
+
+// maxRows, the default, is a little less than the contract's limit on unaccounted_pods, because
+// pods that share an index with a listed one may be added.
+const maxRows = 99_000
 
 // maxActiveRows is the contract's limit on active_pods.
 const maxActiveRows = 100_000
@@ -30,14 +31,6 @@ type Options struct {
 	MaxUnaccounted int
 }
 
-// A counter holds the input from which all parts of a request are made.
-type counter struct {
-	spec *jobpolicyv1.JobSpec
-	pods []*pod
-	// recorded holds the UIDs in status.uncounted.
-	recorded map[string]bool
-}
-
 // Request returns a request with spec and status, and with everything about pods.
 // pods are all the pods that the Job controls, finished ones included, in any order.
 // A pod that is not in the list is known to be gone. A failed pod delays the next one
@@ -47,130 +40,40 @@ type counter struct {
 // Nothing is checked here: an invalid pod makes the request invalid, and the engine
 // names the field.
 func Request(spec *jobpolicyv1.JobSpec, status *jobpolicyv1.JobStatus, pods []Pod, o Options) *jobpolicyv1.DecideJobRequest {
-	c := counter{spec: spec, recorded: map[string]bool{}}
-	for i := range pods {
-		c.pods = append(c.pods, (*pod)(&pods[i]))
+	counter := podfacts.New(podfacts.PolicyOf(spec), func(p *Pod) Pod { return *p })
+	counted, tracked := make([]*podfacts.Counted[*Pod], 0, len(pods)), map[string]bool{}
+	for _, pod := range byEnd(pods) {
+		e := &podfacts.Counted[*Pod]{Pod: pod}
+		counted = append(counted, e)
+		counter.Add(e, true)
+		tracked[string(pod.UID)] = pod.Tracked
 	}
-	uncounted := status.GetUncounted()
-	for _, uid := range slices.Concat(uncounted.GetSucceeded(), uncounted.GetFailed()) {
-		c.recorded[string(uid)] = true
+	recorded := podfacts.Recorded(status)
+	req := &jobpolicyv1.DecideJobRequest{
+		Spec: spec, Status: status,
+		Pods:              counter.Totals.Summary(),
+		ConfirmedReleases: recorded.Confirmed(func(uid string) bool { return tracked[uid] }),
+		Retry:             counter.Retry(nil),
 	}
 	limit := o.MaxUnaccounted
 	if limit <= 0 {
 		limit = maxRows
 	}
-	listed, rest := c.choose(limit)
-	req := &jobpolicyv1.DecideJobRequest{
-		Spec: spec, Status: status,
-		Pods:              c.summary(),
-		UnaccountedPods:   c.rows(listed),
-		UnlistedPods:      c.unlisted(rest),
-		ConfirmedReleases: c.confirmed(),
-		Retry:             c.retry(),
-	}
+	req.UnaccountedPods, req.UnlistedPods = counter.Rows(recorded, limit, nil)
 	if o.ActivePods {
-		req.ActivePods = c.activePods()
+		req.ActivePods = counter.Active(slices.Values(counted), recorded, maxActiveRows)
 	}
 	return req
 }
 
-func (c *counter) indexed() bool {
-	return c.spec.GetCompletionMode() == jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED
-}
-
-// perIndex reports whether failures are limited per index.
-func (c *counter) perIndex() bool { return c.spec != nil && c.spec.BackoffLimitPerIndex != nil }
-
-// replaceFailedOnly reports whether a pod that is being deleted counts as failed only
-// after it has ended. A pod failure policy implies this, because it looks at how a
-// pod ended.
-func (c *counter) replaceFailedOnly() bool {
-	return c.spec.GetPodReplacementPolicy() == jobpolicyv1.PodReplacementPolicy_POD_REPLACEMENT_POLICY_FAILED ||
-		c.spec.GetPodFailurePolicy() != nil
-}
-
-// index is the pod's completion index; nil if it has none or the Job is not Indexed.
-func (c *counter) index(p *pod) *int32 {
-	if !c.indexed() {
-		return nil
+// byEnd returns the pods, those that ended first first: they have waited longest for a row.
+func byEnd(pods []Pod) []*Pod {
+	sorted := make([]*Pod, 0, len(pods))
+	for i := range pods {
+		sorted = append(sorted, &pods[i])
 	}
-	return p.validIndex()
-}
-
-func (c *counter) summary() *jobpolicyv1.PodSummary {
-	m := &jobpolicyv1.PodSummary{}
-	for _, p := range c.pods {
-		switch {
-		case p.active():
-			m.Active++
-			m.Ready += one(p.Ready)
-			m.TrackedActive += one(p.Tracked)
-		case p.terminating():
-			m.Terminating++
-		}
-		if p.phase() == jobpolicyv1.PodPhase_POD_PHASE_PENDING || p.phase() == jobpolicyv1.PodPhase_POD_PHASE_RUNNING {
-			m.Restarts += p.Restarts
-		}
-	}
-	m.ActiveIndexes = c.indexSet((*pod).active)
-	m.TerminatingIndexes = c.indexSet((*pod).terminating)
-	return m
-}
-
-func one(condition bool) int32 {
-	if condition {
-		return 1
-	}
-	return 0
-}
-
-// indexSet returns the indexes of the pods for which is returns true.
-func (c *counter) indexSet(is func(*pod) bool) *jobpolicyv1.IndexSet {
-	var indexes []int32
-	for _, p := range c.pods {
-		if is(p) {
-			indexes = appendIndex(indexes, c.index(p))
-		}
-	}
-	return message(indexes)
-}
-
-func appendIndex(indexes []int32, index *int32) []int32 {
-	if index == nil {
-		return indexes
-	}
-	return append(indexes, *index)
-}
-
-// message is a set of indexes, or nil if there are none.
-func message(indexes []int32) *jobpolicyv1.IndexSet {
-	set := indexset.Of(indexes...)
-	if set.Empty() {
-		return nil
-	}
-	m := &jobpolicyv1.IndexSet{}
-	for _, r := range set.Ranges() {
-		m.Ranges = append(m.Ranges, &jobpolicyv1.IndexRange{First: r.First, Last: r.Last})
-	}
-	return m
-}
-
-// confirmed returns the recorded UIDs whose pod no longer exists or is no longer
-// tracked.
-func (c *counter) confirmed() [][]byte {
-	held := map[string]bool{}
-	for _, p := range c.pods {
-		if p.Tracked {
-			held[string(p.UID)] = true
-		}
-	}
-	var out [][]byte
-	// order does not matter: the UIDs are sorted afterwards
-	for uid := range c.recorded {
-		if !held[uid] {
-			out = append(out, []byte(uid))
-		}
-	}
-	slices.SortFunc(out, bytes.Compare)
-	return out
+	slices.SortFunc(sorted, func(a, b *Pod) int {
+		return cmp.Or(a.EndTime().Compare(b.EndTime()), bytes.Compare(a.UID, b.UID))
+	})
+	return sorted
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Each of 60,000 indexes has two failed pods. A request cannot list all of them, and it
-// lists both of an index or none.
+// lists both of an index or none: those of recorded pods first, then those that have waited longest.
 func TestSiblingsFitIntoARequest(t *testing.T) {
 	const indexes = 60_000
 	now := time.Date(2026, 1, 1, 12, 0, 30, 0, time.UTC)
@@ -29,7 +29,10 @@ func TestSiblingsFitIntoARequest(t *testing.T) {
 			Index: new(int32(n % indexes)),
 		})
 	}
-	request := snapshot.Request(spec, &jobpolicyv1.JobStatus{StartTime: timestamppb.New(now)}, pods, snapshot.Options{})
+	status := &jobpolicyv1.JobStatus{
+		StartTime: timestamppb.New(now), Uncounted: &jobpolicyv1.UncountedTerminatedPods{Failed: [][]byte{uid(indexes)}},
+	}
+	request := snapshot.Request(spec, status, pods, snapshot.Options{})
 	request.Now = timestamppb.New(now)
 	request.Job = &jobpolicyv1.JobRef{Uid: uid(0), Namespace: "local", Name: "siblings"}
 	if _, err := engine.DecideJob(request); err != nil {
@@ -44,7 +47,10 @@ func TestSiblingsFitIntoARequest(t *testing.T) {
 			t.Errorf("index %d has %d rows, want both pods or none", index, n)
 		}
 	}
-	if len(rows) != 50_000 {
-		t.Errorf("%d indexes have rows, want as many as fit: 50000", len(rows))
+	if len(rows) != 50_000 || rows[0] == 0 || rows[indexes-1] == 0 || rows[indexes-2] != 0 {
+		t.Errorf("%d indexes have rows, want the recorded one and as many as fit: 50000", len(rows))
+	}
+	if listed, unlisted := len(request.GetUnaccountedPods()), int(request.GetUnlistedPods().GetFailed()); listed+unlisted != 2*indexes {
+		t.Errorf("%d pods are listed and %d are counted, want %d together", listed, unlisted, 2*indexes)
 	}
 }

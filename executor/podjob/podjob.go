@@ -41,9 +41,8 @@ type Controller struct {
 	// Pods reads and writes pods. If the API server says that a namespace is being deleted, it
 	// reads the Namespace.
 	Pods typedcorev1.CoreV1Interface
-	// Settings of all requests; nil: every default. AtomicRelease must not be set, because pods
-	// are released one by one, and PodGroups must not be set, because no Workload and no
-	// PodGroup is created.
+	// Settings of all requests; nil: every default. PodGroups must not be set, because no Workload
+	// and no PodGroup is created.
 	Settings *jobpolicyv1.Settings
 	// Event is called with each event on a group, after the status is written. nil: events are
 	// dropped.
@@ -96,8 +95,6 @@ func (c *Controller) Step(ctx context.Context, g Group) (next time.Time, err err
 // validate refuses what a Controller cannot carry out.
 func (c *Controller) validate(g *Group) error {
 	switch {
-	case c.Settings.GetAtomicRelease():
-		return errors.New("Settings.AtomicRelease is set, want it unset: pods are released one by one")
 	case c.Settings.GetPodGroups() != jobpolicyv1.PodGroups_POD_GROUPS_UNSPECIFIED:
 		return errors.New("Settings.PodGroups is set, want it unset: no Workload and no PodGroup is created")
 	case !ptr.Deref(g.Owner.Controller, false):
@@ -136,10 +133,7 @@ func (c *Controller) request(g *Group, pods *tracker.Tracker, activePods bool) (
 	if activePods {
 		question.ActiveRows = maxRows
 	}
-	view, err := pods.View(question)
-	if err != nil {
-		return nil, err
-	}
+	view := pods.View(question)
 	req.Now, req.Settings = timestamppb.New(now), c.Settings
 	req.Pods, req.ActivePods, req.UnaccountedPods, req.UnlistedPods = view.Pods, view.Active, view.Unaccounted, view.Unlisted
 	req.ConfirmedReleases, req.Retry = view.Confirmed, view.Retry

@@ -440,7 +440,7 @@ func TestNoHotLoop(t *testing.T) {
 }
 
 func TestSettingsThatStepCannotCarryOutAreRefused(t *testing.T) {
-	for field, settings := range map[string]*jobpolicyv1.Settings{"AtomicRelease": {AtomicRelease: true}, "PodGroups": {PodGroups: jobpolicyv1.PodGroups_POD_GROUPS_ALL}} {
+	for field, settings := range map[string]*jobpolicyv1.Settings{"PodGroups": {PodGroups: jobpolicyv1.PodGroups_POD_GROUPS_ALL}} {
 		s := newStand(t)
 		s.Settings = settings
 		if _, err := s.step(); err == nil || !strings.HasPrefix(err.Error(), "Settings."+field+" is set, want it unset: ") || len(s.asked) > 0 {

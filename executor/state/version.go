@@ -280,13 +280,7 @@ func policyChanged(a, b *batchv1.Job) bool {
 
 // PodPolicy returns what the Job's spec says about how its pods count.
 func PodPolicy(job *batchv1.Job) tracker.Policy {
-	policy := tracker.Policy{
-		Indexed:           wire.Indexed(job),
-		LimitedPerIndex:   job.Spec.BackoffLimitPerIndex != nil,
-		Completions:       ptr.Deref(job.Spec.Completions, 0),
-		ReplaceFailedOnly: wire.ReplacesFailedOnly(job),
-		Failures:          job.Spec.PodFailurePolicy,
-	}
+	policy := tracker.Policy{Policy: wire.PodPolicy(job)}
 	if selector, ok := selectorOf(job); ok {
 		policy.Matches = func(pod *podcache.Pod) bool { return selector.Matches(pod.Labels) }
 	}

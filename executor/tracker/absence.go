@@ -93,7 +93,7 @@ func (t *Tracker) Sweep(watched uint64, stored func(*podcache.Pod) *podcache.Pod
 		if at := max(r.rv, r.missingAt); at == 0 || at > watched {
 			continue
 		}
-		pod := stored(r.pod)
+		pod := stored(r.Pod)
 		if pod == nil {
 			t.drop(uid, forEver, false)
 			continue

@@ -9,7 +9,11 @@ import (
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/podfacts"
 )
+
+// NoIndex stands for a pod without a usable completion index.
+const NoIndex = podcache.NoIndex
 
 // calls are the API calls about the Job's pods that are under way.
 type calls struct {
@@ -23,12 +27,12 @@ type calls struct {
 // expected reports whether a change of a pod is likely the effect of a call under way, which
 // the watch has shown before the answer came. Such a change is no reason to act, because the
 // caller looks at the Job after the call.
-func (c *calls) expected(known bool, before, after share) bool {
+func (c *calls) expected(known bool, before, after podfacts.Share) bool {
 	if !known {
-		return len(c.creations) > 0 && after.active
+		return len(c.creations) > 0 && after.Active
 	}
-	released := before.unaccounted && !after.unaccounted
-	before.unaccounted = false
+	released := before.Unaccounted && !after.Unaccounted
+	before.Unaccounted = false
 	return c.open > 0 && released && after == before
 }
 
@@ -36,13 +40,13 @@ func (c *calls) inFlight() *jobpolicyv1.InFlight {
 	if len(c.creations) == 0 {
 		return nil
 	}
-	var set indexes
+	var indexes []int32
 	for creation := range c.creations {
 		if creation.index != NoIndex {
-			set.add(creation.index)
+			indexes = append(indexes, creation.index)
 		}
 	}
-	return &jobpolicyv1.InFlight{Creates: int32(len(c.creations)), CreateIndexes: set.set()}
+	return &jobpolicyv1.InFlight{Creates: int32(len(c.creations)), CreateIndexes: podfacts.IndexSet(indexes)}
 }
 
 // unknown returns the creations whose call is over and whose outcome is unknown.
@@ -213,7 +217,7 @@ func (l *List) End(pods []*podcache.Pod, resourceVersion string) {
 		switch {
 		case listed[uid] && r.missingAt > 0:
 			t.pods.setMissing(r, 0)
-		case at != 0 && r.rv <= at && !listed[uid] && !r.share.stray:
+		case at != 0 && r.rv <= at && !listed[uid] && !r.Stray:
 			t.pods.setMissing(r, at)
 		}
 	}

@@ -17,8 +17,8 @@ type Hindered struct {
 type hindrances map[string]int32
 
 func (h *hindrances) add(r *record, sign int32) {
-	reason := r.pod.WaitingReason()
-	if !r.share.active || reason == "" {
+	reason := r.Pod.WaitingReason()
+	if !r.Share.Active || reason == "" {
 		return
 	}
 	if *h == nil {
@@ -56,10 +56,10 @@ type Census struct {
 func (t *Tracker) Census(mostPods int) Census {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := Census{Summary: t.pods.totals.summary(), Known: len(t.pods.records)}
+	c := Census{Summary: t.pods.counter.Totals.Summary(), Known: len(t.pods.records)}
 	if c.Known <= mostPods {
 		for _, r := range t.pods.records {
-			c.Pods = append(c.Pods, r.pod)
+			c.Pods = append(c.Pods, r.Pod)
 		}
 	}
 	return c

@@ -90,7 +90,7 @@ func TestOneCopyOfAPodIsKept(t *testing.T) {
 		{pod: podOf(1, 1, tracked), want: watched, source: Watch},
 	} {
 		tr.Observe(v.pod, v.source)
-		if got := tr.pods.records[v.pod.UID].pod; got != v.want {
+		if got := tr.pods.records[v.pod.UID].Pod; got != v.want {
 			t.Errorf("after version %s from %d another copy is kept than was wanted", v.pod.ResourceVersion, v.source)
 		}
 	}
@@ -100,7 +100,7 @@ func TestOneCopyOfAPodIsKept(t *testing.T) {
 			t.Errorf("version %s after a new list: change %d, want none", v.ResourceVersion, change)
 		}
 	}
-	if got := tr.pods.records[watched.UID].pod; got != listed {
+	if got := tr.pods.records[watched.UID].Pod; got != listed {
 		t.Errorf("after a new list the copy of version %s is not the list's", got.ResourceVersion)
 	}
 }

@@ -7,7 +7,7 @@
 // order. A write of the executor is part of the next View; the View does not wait for the
 // watch.
 //
-// An event costs O(1): the tracker subtracts the pod's old share from the counts and adds
-// the new one (pods.uncount and count). A View costs O(rows + index ranges). It costs
+// An event costs O(1): the tracker takes the pod's old version out of a counter and adds the
+// new one (proto/podfacts; pods.uncount and count). A View costs O(rows + index ranges). It costs
 // O(pods) only if it lists active pods or cannot list all unaccounted pods.
 package tracker

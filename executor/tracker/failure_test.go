@@ -1,6 +1,8 @@
 package tracker
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -8,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -64,6 +67,7 @@ func TestOfAFailureOnlyWhatThePolicyAsksForIsTold(t *testing.T) {
 			conditions: []corev1.PodCondition{
 				{Type: "Ready", Status: "False"},
 				{Type: "example.com/Odd", Status: "True"},
+				{Type: "example.com/Odd", Status: "of no kind that the API has"},
 				{Type: "DisruptionTarget", Status: "True"},
 				{Type: "DisruptionTarget", Status: "True"},
 			},
@@ -83,7 +87,7 @@ func TestOfAFailureOnlyWhatThePolicyAsksForIsTold(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tr := New()
-			tr.SetPolicy(Policy{Failures: &batchv1.PodFailurePolicy{Rules: tc.rules}})
+			tr.SetPolicy(failing(tc.rules))
 			tr.Observe(podOf(1, 1, tracked, inPhase(corev1.PodFailed), func(pod *corev1.Pod) {
 				pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses = tc.containers, tc.inits
 				pod.Status.Conditions = tc.conditions
@@ -97,5 +101,37 @@ func TestOfAFailureOnlyWhatThePolicyAsksForIsTold(t *testing.T) {
 				t.Errorf("retry fact (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func failing(rules []batchv1.PodFailurePolicyRule) Policy {
+	return Policy{Policy: wire.PodPolicy(&batchv1.Job{Spec: batchv1.JobSpec{PodFailurePolicy: &batchv1.PodFailurePolicy{Rules: rules}}})}
+}
+
+// One entry more than the contract takes would make every request about the Job
+// invalid.
+func TestAFailureKeepsWithinTheContract(t *testing.T) {
+	rules := []batchv1.PodFailurePolicyRule{onCodes("")}
+	for n := range 400 {
+		rules = append(rules, onCondition(corev1.PodConditionType(fmt.Sprintf("example.com/%d", n)), "True"))
+	}
+	tr := New()
+	tr.SetPolicy(failing(rules))
+	tr.Observe(podOf(1, 1, tracked, inPhase(corev1.PodFailed), func(pod *corev1.Pod) {
+		for n := range int32(2000) {
+			pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, exited(strings.Repeat("c", 300), n+1))
+		}
+		for n := range 400 {
+			pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodConditionType(fmt.Sprintf("example.com/%d", n)), Status: "True"})
+		}
+	}), Watch)
+	got := mustView(t, tr, ViewOptions{}).Unaccounted[0].GetFailure()
+	if conditions, exits := len(got.GetConditions()), len(got.GetContainerExits()); conditions != 100 || exits != 1000 {
+		t.Errorf("%d conditions and %d exits, want 100 and 1000", conditions, exits)
+	}
+	for _, exit := range got.GetContainerExits() {
+		if n := len(exit.GetContainerName()); n > 253 {
+			t.Fatalf("a container's name has %d bytes, want at most 253", n)
+		}
 	}
 }

@@ -6,34 +6,39 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/proto/podfacts"
 )
+
+// Policy is the part of the Job's spec that the tracker needs.
+type Policy struct {
+	podfacts.Policy
+	// Matches is the Job's selector; nil matches every pod. A pod of the Job that does
+	// not match is a stray: it counts nowhere and is disowned.
+	Matches func(*podcache.Pod) bool
+}
+
+// strays reports whether the Job's selector does not match a pod.
+func (p *Policy) strays(pod *podcache.Pod) bool {
+	return p.Matches != nil && !p.Matches(pod)
+}
 
 // record is what is known of one pod.
 type record struct {
-	pod   *podcache.Pod
-	rv    uint64
-	share share
+	podfacts.Counted[*podcache.Pod]
+	rv uint64
+	// missingAt is the version of the last list if the pod was not in it; 0: it was, or
+	// there was none.
+	missingAt uint64
 	// seen: the watch shows the pod as the Job's, so it will also show its end.
 	seen bool
 	// shown: the watch or a list has shown the pod as the Job's own; see Unseen.
 	shown bool
-	// missingAt is the version of the last list if the pod was not in it; 0: it was, or
-	// there was none.
-	missingAt uint64
-	// queued: the record is in the queue of unaccounted pods.
-	queued bool
-	// deleted: the API server accepted this process's deletion of the pod. From then on
-	// the pod is not active, even before an observation says so. It is accounted for only
-	// once an observation shows its state at that time: it may have succeeded before.
-	deleted bool
-	// endSeen is when, in elapsed time, this process first saw that the pod has ended
-	// (ended is true) or is being deleted (ended is false). The pod ended no later,
-	// whatever the clocks of nodes say.
-	endSeen time.Time
-	ended   bool
+	// ended: EndSeen is when the pod was seen to have ended, not to be deleted.
+	ended bool
 }
 
-func (r *record) deleting() bool { return r.pod.Deleting || r.deleted }
+func (r *record) deleting() bool { return r.Pod.Deleting || r.Deleted }
 
 // missing reports whether a list that is newer than this version of the pod did not
 // contain the pod: it is gone, or has other labels or another owner.
@@ -52,22 +57,28 @@ type pods struct {
 	listVersion uint64
 	// awaited are the pods about which the watch is behind: those that only responses
 	// have shown, and those that were missing in a list.
-	awaited     map[types.UID]*record
-	strays      map[types.UID]*record
-	unaccounted unaccounted
+	awaited map[types.UID]*record
+	strays  map[types.UID]*record
 
-	totals     totals
+	counter    *podfacts.Counter[*podcache.Pod]
 	hindrances hindrances
-	retry      retryFacts
+}
+
+func newPods() pods {
+	return pods{
+		records: map[types.UID]*record{}, awaited: map[types.UID]*record{}, strays: map[types.UID]*record{},
+		counter: podfacts.New(podfacts.Policy{}, wire.PodFacts),
+	}
 }
 
 // setPolicy sets how pods count, and counts all of them again, because pods may be seen
 // before their Job. Retry facts that were learned without a policy are learned again.
 func (p *pods) setPolicy(policy Policy) {
 	if !p.policyKnown {
-		p.retry = retryFacts{}
+		p.counter.ForgetRetry()
 	}
 	p.policy, p.policyKnown = policy, true
+	p.counter.SetPolicy(policy.Policy)
 	for _, r := range p.records {
 		p.uncount(r)
 		p.count(r, true)
@@ -76,34 +87,28 @@ func (p *pods) setPolicy(policy Policy) {
 
 // count adds a record to the sums and sets. first says that the pod was not known before.
 func (p *pods) count(r *record, first bool) {
-	r.share = p.policy.shareOf(r)
-	p.totals.add(&r.share, 1)
+	r.Stray, r.Missing = p.policy.strays(r.Pod), r.missing()
+	if ended := r.Pod.Ended(); (ended && !r.ended) || (r.EndSeen.IsZero() && r.Pod.Deleting) {
+		r.EndSeen, r.ended = time.Now(), ended
+	}
+	p.counter.Add(&r.Counted, first)
 	p.hindrances.add(r, 1)
-	if ended := r.pod.Ended(); (ended && !r.ended) || (r.endSeen.IsZero() && r.pod.Deleting) {
-		r.endSeen, r.ended = time.Now(), ended
+	if r.Stray {
+		p.strays[r.Pod.UID] = r
 	}
-	if r.share.stray {
-		p.strays[r.pod.UID] = r
-		return
-	}
-	if r.share.unaccounted {
-		p.unaccounted.add(r)
-	}
-	p.retry.learn(r, &p.policy, first)
 }
 
 // uncount takes a record out of the sums and sets. Retry facts stay.
 func (p *pods) uncount(r *record) {
-	p.totals.add(&r.share, -1)
+	p.counter.Remove(&r.Counted)
 	p.hindrances.add(r, -1)
-	p.unaccounted.remove(r)
-	delete(p.strays, r.pod.UID)
+	delete(p.strays, r.Pod.UID)
 }
 
 // keep replaces the copy of a pod by this one if both have the same version.
 func (p *pods) keep(pod *podcache.Pod) {
-	if r, known := p.records[pod.UID]; known && pod.ResourceVersion == r.pod.ResourceVersion {
-		r.pod = pod
+	if r, known := p.records[pod.UID]; known && pod.ResourceVersion == r.Pod.ResourceVersion {
+		r.Pod = pod
 	}
 }
 
@@ -111,16 +116,16 @@ func (p *pods) keep(pod *podcache.Pod) {
 // the pod from them.
 func (p *pods) await(r *record) {
 	if r.seen && !r.missing() {
-		delete(p.awaited, r.pod.UID)
+		delete(p.awaited, r.Pod.UID)
 		return
 	}
-	p.awaited[r.pod.UID] = r
+	p.awaited[r.Pod.UID] = r
 }
 
 // lost reports whether the Job does not control this version of the pod any more, and whether
 // it may adopt it again: nothing controls it, and the Job's selector matches it.
 func (p *pods) lost(r *record, now *podcache.Pod) (lost, adoptable bool) {
-	before, _ := r.pod.Controller()
+	before, _ := r.Pod.Controller()
 	after, controlled := now.Controller()
 	if controlled {
 		return after.UID != before.UID, false
@@ -141,7 +146,7 @@ func (p *pods) setMissing(r *record, at uint64) {
 // forget removes a record.
 func (p *pods) forget(r *record) {
 	p.uncount(r)
-	p.unaccounted.tidy()
-	delete(p.records, r.pod.UID)
-	delete(p.awaited, r.pod.UID)
+	p.counter.Tidy()
+	delete(p.records, r.Pod.UID)
+	delete(p.awaited, r.Pod.UID)
 }

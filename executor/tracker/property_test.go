@@ -10,13 +10,14 @@ import (
 	"pgregory.net/rapid"
 
 	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/proto/podfacts"
 )
 
 // The order of observations does not matter, nor whether some are missing: if the last one
 // of each pod is among them, the state is the same as after the last ones alone.
 func TestEveryOrderOfObservationsEndsInTheSameState(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		policy := Policy{Indexed: rapid.Bool().Draw(t, "indexed"), Matches: selecting.Matches}
+		policy := Policy{Policy: podfacts.Policy{Indexed: rapid.Bool().Draw(t, "indexed")}, Matches: selecting.Matches}
 		type step struct {
 			pod  *podcache.Pod
 			gone bool
@@ -52,7 +53,7 @@ func TestEveryOrderOfObservationsEndsInTheSameState(t *testing.T) {
 			} else {
 				tr.Observe(s.pod, Source(i%2))
 			}
-			if sum := &tr.pods.totals; sum.active < 0 || sum.ready < 0 || sum.terminating < 0 || sum.trackedActive < 0 || sum.restarts < 0 {
+			if sum := tr.pods.counter.Totals.Summary(); min(sum.Active, sum.Ready, sum.Terminating, sum.TrackedActive) < 0 || sum.Restarts < 0 {
 				t.Fatalf("a count is below 0: %+v", sum)
 			}
 		}
@@ -120,41 +121,4 @@ func drawPod(t *rapid.T, n, rv int) *podcache.Pod {
 		options = append(options, stray)
 	}
 	return podOf(n, rv, options...)
-}
-
-func TestIndexSetsEqualThoseOfAPlainMap(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var s indexes
-		counts := map[int32]int{}
-		for range rapid.IntRange(0, 60).Draw(t, "steps") {
-			ix := rapid.Int32Range(0, 200).Draw(t, "index") * rapid.SampledFrom([]int32{1, 1, 64, 4096}).Draw(t, "scale")
-			if counts[ix] > 0 && rapid.Bool().Draw(t, "remove") {
-				s.remove(ix)
-				counts[ix]--
-				continue
-			}
-			s.add(ix)
-			counts[ix]++
-		}
-		got := map[int32]bool{}
-		previous := int32(-2)
-		for _, r := range s.set().GetRanges() {
-			if r.First <= previous+1 {
-				t.Fatalf("ranges touch or are out of order: %v", s.set())
-			}
-			for ix := r.First; ix <= r.Last; ix++ {
-				got[ix] = true
-			}
-			previous = r.Last
-		}
-		want := map[int32]bool{}
-		for ix, n := range counts {
-			if n > 0 {
-				want[ix] = true
-			}
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-	})
 }

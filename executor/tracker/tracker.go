@@ -51,12 +51,7 @@ type Tracker struct {
 // New returns a tracker of a Job without pods.
 func New() *Tracker {
 	return &Tracker{
-		pods: pods{
-			records:     map[types.UID]*record{},
-			awaited:     map[types.UID]*record{},
-			strays:      map[types.UID]*record{},
-			unaccounted: unaccounted{records: map[types.UID]*record{}},
-		},
+		pods:   newPods(),
 		absent: absences{},
 		calls:  calls{creations: map[*Creation]struct{}{}},
 	}
@@ -107,17 +102,17 @@ func (t *Tracker) observe(pod *podcache.Pod, source Source) Change {
 		}
 		t.pods.records[pod.UID] = r
 	}
-	before := r.share
+	before := r.Share
 	if known {
 		t.pods.uncount(r)
 	}
-	r.pod, r.rv = pod, rv
+	r.Pod, r.rv = pod, rv
 	t.pods.await(r)
 	t.pods.count(r, !known)
 	switch {
-	case known && r.share.ready && !before.ready && r.share.sameButReadiness(before) && t.pods.totals.allReady():
+	case known && r.Share.Ready && !before.Ready && r.Share.SameButReadiness(before) && t.pods.counter.Totals.AllReady():
 		return AllReady
-	case known && r.share.sameButReadiness(before), t.calls.expected(known, before, r.share):
+	case known && r.Share.SameButReadiness(before), t.calls.expected(known, before, r.Share):
 		return Detail
 	default:
 		return Relevant
@@ -133,6 +128,6 @@ func (t *Tracker) Deleted(uid types.UID) {
 		return
 	}
 	t.pods.uncount(r)
-	r.deleted = true
+	r.Deleted = true
 	t.pods.count(r, false)
 }

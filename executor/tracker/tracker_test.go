@@ -20,6 +20,7 @@ import (
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/podfacts"
 )
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -94,11 +95,7 @@ func mustView(t rapid.TB, tr *Tracker, q ViewOptions) View {
 	if q.MaxRows == 0 {
 		q.MaxRows = 1000
 	}
-	v, err := tr.View(q)
-	if err != nil {
-		t.Fatalf("view: %v", err)
-	}
-	return v
+	return tr.View(q)
 }
 
 // A countCase is pods, and how they count.
@@ -167,7 +164,7 @@ func TestPodsCountByTheirState(t *testing.T) {
 			want: &jobpolicyv1.PodSummary{Active: 1, Restarts: 3},
 		},
 		"indexes are joined to ranges, and a duplicate or a stray index shows only in active": {
-			policy: Policy{Indexed: true},
+			policy: Policy{Policy: podfacts.Policy{Indexed: true}},
 			pods: []*podcache.Pod{
 				podOf(1, 1, withIndex("0")), podOf(2, 1, withIndex("1")), podOf(3, 1, withIndex("1")),
 				podOf(4, 1, withIndex("minus")), podOf(5, 1, withIndex("70000")), podOf(6, 1, withIndex("4"), deletedAt(epoch, 0)),
@@ -189,7 +186,7 @@ func TestPodsCountByTheirState(t *testing.T) {
 func TestRowsBeyondTheLimitAreCounted(t *testing.T) {
 	countEach(t, map[string]countCase{
 		"rows beyond the limit are counted instead": {
-			policy:  Policy{Indexed: true},
+			policy:  Policy{Policy: podfacts.Policy{Indexed: true}},
 			maxRows: 1,
 			pods: []*podcache.Pod{
 				podOf(1, 1, tracked, inPhase(corev1.PodSucceeded), withIndex("5")), podOf(2, 1, tracked, inPhase(corev1.PodFailed), withIndex("0")),
@@ -204,7 +201,7 @@ func TestRowsBeyondTheLimitAreCounted(t *testing.T) {
 			},
 		},
 		"of the pods of an index that is limited, all are listed or none": {
-			policy:  Policy{Indexed: true, LimitedPerIndex: true},
+			policy:  Policy{Policy: podfacts.Policy{Indexed: true, LimitedPerIndex: true}},
 			maxRows: 1,
 			pods: []*podcache.Pod{
 				podOf(1, 1, tracked, inPhase(corev1.PodSucceeded), withIndex("5")), podOf(2, 1, tracked, inPhase(corev1.PodFailed), withIndex("0")),
@@ -216,7 +213,7 @@ func TestRowsBeyondTheLimitAreCounted(t *testing.T) {
 			wantUnlisted: &jobpolicyv1.UnlistedPods{Succeeded: 1, Failed: 1, SucceededIndexes: oneIndex(5), FailedIndexes: oneIndex(6)},
 		},
 		"of those, what is still to end is told where only failed pods are replaced": {
-			policy:  Policy{Indexed: true, ReplaceFailedOnly: true},
+			policy:  Policy{Policy: podfacts.Policy{Indexed: true, ReplaceFailedOnly: true}},
 			maxRows: 2,
 			pods: []*podcache.Pod{
 				podOf(1, 1, tracked, inPhase(corev1.PodSucceeded), withIndex("5")), podOf(2, 1, tracked, inPhase(corev1.PodFailed), withIndex("0")),
@@ -259,7 +256,8 @@ func TestFinishedTime(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := finishedTime(tc.pod); !got.Equal(tc.want) {
+			facts := wire.PodFacts(tc.pod)
+			if got := facts.EndTime(); !got.Equal(tc.want) {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})
@@ -333,7 +331,7 @@ func TestAPodThatIsGoneStaysGone(t *testing.T) {
 				tr.BeginCall()
 				tr.Observe(podOf(1, 4, tracked), Watch)
 				tr.Gone(uidOf(1), Watch)
-				_, _ = tr.View(ViewOptions{})
+				_ = tr.View(ViewOptions{})
 				tr.Observe(podOf(1, 5, tracked), Response)
 			},
 		},
@@ -341,8 +339,8 @@ func TestAPodThatIsGoneStaysGone(t *testing.T) {
 			do: func(tr *Tracker) {
 				tr.Observe(podOf(1, 10, tracked), Watch)
 				tr.BeginList().End(nil, "50")
-				_, _ = tr.View(ViewOptions{Uncounted: &batchv1.UncountedTerminatedPods{Succeeded: []types.UID{uidOf(1)}}})
-				_, _ = tr.View(ViewOptions{})
+				_ = tr.View(ViewOptions{Uncounted: &batchv1.UncountedTerminatedPods{Succeeded: []types.UID{uidOf(1)}}})
+				_ = tr.View(ViewOptions{})
 				tr.Observe(podOf(1, 20, tracked, inPhase(corev1.PodSucceeded)), Watch)
 			},
 		},
@@ -350,7 +348,7 @@ func TestAPodThatIsGoneStaysGone(t *testing.T) {
 			do: func(tr *Tracker) {
 				tr.Observe(podOf(1, 10, tracked), Watch)
 				tr.Gone(uidOf(1), Response)
-				_, _ = tr.View(ViewOptions{})
+				_ = tr.View(ViewOptions{})
 				tr.Observe(podOf(1, 20, tracked, inPhase(corev1.PodSucceeded)), Watch)
 			},
 		},
@@ -400,7 +398,7 @@ func TestReleasesAreConfirmedOnlyWhenTheFinalizerIsKnownToBeGone(t *testing.T) {
 
 func TestCreationsOfUnknownOutcomeStayInFlightUntilAList(t *testing.T) {
 	tr := New()
-	tr.SetPolicy(Policy{Indexed: true})
+	tr.SetPolicy(Policy{Policy: podfacts.Policy{Indexed: true}})
 	tr.BeginCreate(0).Created(podOf(1, 10, withIndex("0")))
 	tr.BeginCreate(1).Refused()
 	tr.BeginCreate(2).Unknown(false)
@@ -543,7 +541,7 @@ func TestRetryFactsOfDeletedPods(t *testing.T) {
 			wantFailures: []int{6},
 		},
 		"with replacement policy Failed, a pod being deleted is no failure yet": {
-			policy: Policy{ReplaceFailedOnly: true},
+			policy: Policy{Policy: podfacts.Policy{ReplaceFailedOnly: true}},
 			do:     func(tr *Tracker) { tr.Observe(podOf(1, 1, tracked, deletedAt(at(2), 0)), Watch) },
 		},
 		"a pod that is released and then deleted is no failure, even if it ends as Failed": {
@@ -560,7 +558,7 @@ func TestRetryFactsOfDeletedPods(t *testing.T) {
 func TestRetryFactsFollowThePolicy(t *testing.T) {
 	retryEach(t, map[string]retryCase{
 		"pods of indexes that the Job does not ask for, or of none, say nothing": {
-			policy: Policy{Indexed: true, Completions: 2},
+			policy: Policy{Policy: podfacts.Policy{Indexed: true, Completions: 2}},
 			do: func(tr *Tracker) {
 				tr.Observe(fails(1, 1, 3, withIndex("1")), Watch)
 				tr.Observe(fails(2, 1, 4, withIndex("2")), Watch)
@@ -570,15 +568,15 @@ func TestRetryFactsFollowThePolicy(t *testing.T) {
 			wantFailures: []int{3},
 		},
 		"an index that the Job asks for from now on says something": {
-			policy: Policy{Indexed: true, Completions: 2},
+			policy: Policy{Policy: podfacts.Policy{Indexed: true, Completions: 2}},
 			do: func(tr *Tracker) {
 				tr.Observe(fails(1, 1, 3, withIndex("2")), Watch)
-				tr.SetPolicy(Policy{Indexed: true, Completions: 3})
+				tr.SetPolicy(Policy{Policy: podfacts.Policy{Indexed: true, Completions: 3}})
 			},
 			wantFailures: []int{3},
 		},
 		"pods that are seen before their Job count as the Job says": {
-			policy: Policy{ReplaceFailedOnly: true},
+			policy: Policy{Policy: podfacts.Policy{ReplaceFailedOnly: true}},
 			early: func(tr *Tracker) {
 				tr.Observe(podOf(1, 1, tracked, deletedAt(at(2), 0)), Watch)
 				tr.Observe(fails(2, 1, 4), Watch)
@@ -594,8 +592,8 @@ func TestRetryFactsKeepTheLatestFailures(t *testing.T) {
 		tr.Observe(podOf(n, 1, tracked, inPhase(corev1.PodFailed), endedAt(epoch.Add(time.Duration(n)*time.Second), 1)), Watch)
 	}
 	got := mustView(t, tr, ViewOptions{}).Retry.GetRecentFailures()
-	if len(got) != maxFailures {
-		t.Fatalf("got %d failures, want %d", len(got), maxFailures)
+	if len(got) != 64 {
+		t.Fatalf("got %d failures, want 64", len(got))
 	}
 	if first := got[0].GetFinishedTime().AsTime(); !first.Equal(epoch.Add(36 * time.Second)) {
 		t.Errorf("oldest failure kept is of %v, want the 37th", first)
@@ -628,8 +626,9 @@ func TestPodsThatWaitedLongestAreListedFirst(t *testing.T) {
 	}
 	listed := func(q ViewOptions) []string {
 		v := mustView(t, tr, q)
-		if missing := v.Unlisted.GetSucceeded(); int(missing)+len(v.Unaccounted) != len(tr.pods.unaccounted.records) {
-			t.Errorf("%d listed and %d not, of %d", len(v.Unaccounted), missing, len(tr.pods.unaccounted.records))
+		tracked := len(tr.WithTrackingFinalizer())
+		if missing := v.Unlisted.GetSucceeded(); int(missing)+len(v.Unaccounted) != tracked {
+			t.Errorf("%d listed and %d not, of %d", len(v.Unaccounted), missing, tracked)
 		}
 		var names []string
 		for _, row := range v.Unaccounted {
@@ -658,35 +657,12 @@ func TestPodsThatWaitedLongestAreListedFirst(t *testing.T) {
 	}
 }
 
-func TestTheQueueDropsPodsThatAreAccountedFor(t *testing.T) {
-	tr := New()
-	for n := range 1000 {
-		tr.Observe(podOf(n, 1, tracked, inPhase(corev1.PodFailed)), Watch)
-	}
-	for n := range 495 {
-		tr.Gone(uidOf(n), Watch)
-		tr.Gone(uidOf(999-n), Watch)
-	}
-	if most := 2*10 + staleQueue; len(tr.pods.unaccounted.queue) > most {
-		t.Errorf("a queue of %d for 10 pods, want at most %d", len(tr.pods.unaccounted.queue), most)
-	}
-	if v := mustView(t, tr, ViewOptions{}); len(v.Unaccounted) != 10 {
-		t.Errorf("%d rows, want 10", len(v.Unaccounted))
-	}
-	for n := range 10 {
-		tr.Observe(podOf(495+n, 2, inPhase(corev1.PodFailed)), Watch)
-	}
-	if v := mustView(t, tr, ViewOptions{}); len(v.Unaccounted) != 0 || len(tr.pods.unaccounted.queue) != 0 {
-		t.Errorf("%d rows from a queue of %d after the last release", len(v.Unaccounted), len(tr.pods.unaccounted.queue))
-	}
-}
-
 // A pod that is being deleted may take a long time to end. Pods that can be counted are
 // listed before it.
 func TestPodsThatCanBeCountedAreListedFirst(t *testing.T) {
 	for replaceFailedOnly, want := range map[bool]string{false: "1", true: "2"} {
 		tr := New()
-		tr.SetPolicy(Policy{ReplaceFailedOnly: replaceFailedOnly})
+		tr.SetPolicy(Policy{Policy: podfacts.Policy{ReplaceFailedOnly: replaceFailedOnly}})
 		tr.Observe(podOf(1, 1, tracked, inPhase(corev1.PodRunning), deletedAt(epoch, 3600)), Watch)
 		tr.Observe(podOf(2, 1, tracked, inPhase(corev1.PodSucceeded)), Watch)
 		rows := mustView(t, tr, ViewOptions{MaxRows: 1}).Unaccounted
@@ -700,7 +676,7 @@ func TestPodsThatCanBeCountedAreListedFirst(t *testing.T) {
 // that fill a short list must not hide a pod that has succeeded.
 func TestFailedPodsThatStayInTheListHideNoSucceededPod(t *testing.T) {
 	tr := New()
-	tr.SetPolicy(Policy{LimitedPerIndex: true})
+	tr.SetPolicy(Policy{Policy: podfacts.Policy{LimitedPerIndex: true}})
 	for n := range 3 {
 		tr.Observe(podOf(n, 1, tracked, inPhase(corev1.PodFailed), withIndex(strconv.Itoa(n))), Watch)
 	}

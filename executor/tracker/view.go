@@ -1,7 +1,7 @@
 package tracker
 
 import (
-	"bytes"
+	"iter"
 	"slices"
 	"time"
 
@@ -9,8 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/wallclock"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/podfacts"
 )
 
 // ViewOptions say what a View should contain.
@@ -45,56 +47,63 @@ type View struct {
 	Retry *jobpolicyv1.RetryFacts
 }
 
-// View returns the current facts. The package comment says what it costs. The error is a
-// wire.ErrUID.
-func (t *Tracker) View(o ViewOptions) (View, error) {
+// View returns the current facts. The package comment says what it costs.
+func (t *Tracker) View(o ViewOptions) View {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	uncounted := o.uncounted()
+	recorded, counter := o.recorded(), t.pods.counter
 	v := View{
-		Pods:      t.pods.totals.summary(),
+		Pods:      counter.Totals.Summary(),
 		InFlight:  t.calls.inFlight(),
-		Retry:     t.pods.retry.message(o.Now),
-		Confirmed: t.pods.confirmed(uncounted),
+		Retry:     counter.Retry(o.wall()),
+		Confirmed: recorded.Confirmed(t.pods.tracked),
 	}
-	var err error
-	if v.Unaccounted, v.Unlisted, err = t.pods.rows(uncounted, o.MaxRows, o.Now); err != nil {
-		return View{}, err
-	}
+	v.Unaccounted, v.Unlisted = counter.Rows(recorded, o.MaxRows, o.wall())
 	if o.ActiveRows > 0 {
-		if v.Active, err = t.pods.activeRows(uncounted, o.ActiveRows); err != nil {
-			return View{}, err
-		}
+		v.Active = counter.Active(t.pods.all(), recorded, o.ActiveRows)
 	}
-	return v, nil
+	return v
 }
 
-func (o ViewOptions) uncounted() map[types.UID]bool {
-	set := map[types.UID]bool{}
+// recorded are the UIDs in the status. Those that no pod can have are left out.
+func (o ViewOptions) recorded() podfacts.UIDs {
+	set := podfacts.UIDs{}
 	if o.Uncounted == nil {
 		return set
 	}
 	for _, uid := range slices.Concat(o.Uncounted.Succeeded, o.Uncounted.Failed) {
-		set[uid] = true
+		if b, err := wire.UIDBytes(uid); err == nil {
+			set[string(b)] = true
+		}
 	}
 	return set
 }
 
-// confirmed returns the UIDs of pods that have no finalizer or do not exist. All pods are
-// known before the first View, so a pod that is not known does not exist. UIDs that are
-// not valid are left out.
-func (p *pods) confirmed(uncounted map[types.UID]bool) [][]byte {
-	var out [][]byte
-	for uid := range uncounted {
-		if r, known := p.records[uid]; known && r.pod.HasTrackingFinalizer {
-			continue
-		}
-		if b, err := wire.UIDBytes(uid); err == nil {
-			out = append(out, b)
+// wall converts elapsed time to wall time; nil without ViewOptions.Now.
+func (o ViewOptions) wall() podfacts.Wall {
+	if o.Now.IsZero() {
+		return nil
+	}
+	return func(seen time.Time) time.Time { return wallclock.Of(seen, o.Now) }
+}
+
+// tracked reports whether a pod has the tracking finalizer. All pods are known before the first
+// View, so a pod that is not known does not exist.
+func (p *pods) tracked(uid string) bool {
+	id, err := wire.UIDString([]byte(uid))
+	r, known := p.records[id]
+	return err == nil && known && r.Pod.HasTrackingFinalizer
+}
+
+// all are the pods as the counter has them.
+func (p *pods) all() iter.Seq[*podfacts.Counted[*podcache.Pod]] {
+	return func(yield func(*podfacts.Counted[*podcache.Pod]) bool) {
+		for _, r := range p.records {
+			if !yield(&r.Counted) {
+				return
+			}
 		}
 	}
-	slices.SortFunc(out, bytes.Compare)
-	return out
 }
 
 // Pod returns what was last seen of a pod.
@@ -105,7 +114,7 @@ func (t *Tracker) Pod(uid types.UID) (*podcache.Pod, bool) {
 	if !known {
 		return nil, false
 	}
-	return r.pod, true
+	return r.Pod, true
 }
 
 // Strays returns the pods that the Job controls and its selector does not match.
@@ -114,7 +123,7 @@ func (t *Tracker) Strays() []*podcache.Pod {
 	defer t.mu.Unlock()
 	out := make([]*podcache.Pod, 0, len(t.pods.strays))
 	for _, r := range t.pods.strays {
-		out = append(out, r.pod)
+		out = append(out, r.Pod)
 	}
 	return out
 }
@@ -125,8 +134,8 @@ func (t *Tracker) WithTrackingFinalizer() []*podcache.Pod {
 	defer t.mu.Unlock()
 	var out []*podcache.Pod
 	for _, r := range t.pods.records {
-		if r.pod.HasTrackingFinalizer {
-			out = append(out, r.pod)
+		if r.Pod.HasTrackingFinalizer {
+			out = append(out, r.Pod)
 		}
 	}
 	return out
@@ -137,7 +146,7 @@ func (t *Tracker) WithTrackingFinalizer() []*podcache.Pod {
 func (t *Tracker) Idle() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.pods.totals.active == 0 && t.pods.totals.terminating == 0 && len(t.calls.creations) == 0
+	return t.pods.counter.Totals.Active == 0 && t.pods.counter.Totals.Terminating == 0 && len(t.calls.creations) == 0
 }
 
 // Len returns the number of pods known.

@@ -62,12 +62,3 @@ func FormatIndexes(set *jobpolicyv1.IndexSet) string {
 	}
 	return string(b)
 }
-
-// EachIndex calls f for every index of the set, in ascending order.
-func EachIndex(set *jobpolicyv1.IndexSet, f func(int32)) {
-	for _, r := range set.GetRanges() {
-		for ix := int64(r.GetFirst()); ix <= int64(r.GetLast()); ix++ {
-			f(int32(ix))
-		}
-	}
-}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/executor/podcache"
@@ -8,12 +9,25 @@ import (
 	"jobpolicy.dev/proto/podfacts"
 )
 
+// Limits of the contract on how one pod failed. A value above them makes the whole request
+// invalid, and the Job would never be decided on again.
+const maxContainerNameBytes = 253
+
 // Pod converts a pod. It fails for a UID that the contract cannot carry.
 func Pod(pod *corev1.Pod) (podfacts.Pod, error) {
+	if _, err := UIDBytes(pod.UID); err != nil {
+		return podfacts.Pod{}, err
+	}
 	p := podcache.From(pod)
+	return PodFacts(p), nil
+}
+
+// PodFacts converts a pod. If its UID is none of an API server, the facts have the UID's text, which
+// no decision can name.
+func PodFacts(p *podcache.Pod) podfacts.Pod {
 	uid, err := UIDBytes(p.UID)
 	if err != nil {
-		return podfacts.Pod{}, err
+		uid = []byte(p.UID)
 	}
 	facts := podfacts.Pod{
 		UID: uid, Name: p.Name, Phase: PodPhase(p.Phase()),
@@ -31,13 +45,28 @@ func Pod(pod *corev1.Pod) (podfacts.Pod, error) {
 	case p.Unready:
 		facts.UnreadySince = Time(p.ReadyChanged)
 	}
+	if p.Ended() || p.Deleting {
+		addFailure(&facts, p)
+	}
+	return facts
+}
+
+// addFailure adds what a pod failure policy reads. Only a pod that has ended or is being deleted
+// may have failed.
+func addFailure(facts *podfacts.Pod, p *podcache.Pod) {
 	for _, exit := range p.Exits {
-		facts.Exits = append(facts.Exits, &jobpolicyv1.ContainerExit{ContainerName: exit.Container, ExitCode: exit.Code})
+		facts.Exits = append(facts.Exits, &jobpolicyv1.ContainerExit{ContainerName: Text(exit.Container, maxContainerNameBytes), ExitCode: exit.Code})
 	}
 	p.EachCondition(func(c podcache.Condition) {
-		facts.Conditions = append(facts.Conditions, &jobpolicyv1.PodConditionPattern{
-			Type: string(c.Type), Status: conditionStatusMessage(c.Status),
-		})
+		if status := conditionStatuses[c.Status]; status != 0 { // Anybody who may write a status may write any other text.
+			facts.Conditions = append(facts.Conditions, &jobpolicyv1.PodConditionPattern{Type: string(c.Type), Status: status})
+		}
 	})
-	return facts, nil
+}
+
+// PodPolicy returns what a Job's spec says about how its pods count. Of an invalid spec, about which
+// no request can be made, it says nothing.
+func PodPolicy(job *batchv1.Job) podfacts.Policy {
+	spec, _ := JobSpec(job)
+	return podfacts.PolicyOf(spec)
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"jobpolicy.dev/deploy/local/cluster"
-	"jobpolicy.dev/test/freeport"
+	"jobpolicy.dev/deploy/local/freeport"
 )
 
 // Names of the contenders.

@@ -135,21 +135,17 @@ func page(dir string, m Measurement) (string, error) {
 }
 
 // measured is what the benchmark says on the page: the ratios at a glance, what the
-// scenarios are, which builds were measured, and the plots.
+// scenarios are, and the plots.
 func measured(m Measurement) string {
 	var out strings.Builder
 	out.WriteString(Glance(m.Results) + eventsNote(m.Results))
 	out.WriteString("\nMachine: " + m.Machine + ". The scenarios:\n\n" + ScenarioList(m.Results))
-	out.WriteString("\nThe commit at which each result was measured; `+` marks a build with changes that were not committed:\n\n")
-	out.WriteString(BuildsTable(m.Results) + "\n")
+	out.WriteString("\n")
 	for _, p := range plotted {
 		fmt.Fprintf(&out, "![%s](%s)\n", textOf(p.Figure).title, p.file)
 	}
 	return out.String()
 }
-
-// commands are how the sizes are run.
-var commands = map[Size]string{Tiny: "make test", Small: "make bench", Full: "make bench-full", Huge: "make bench-huge"}
 
 // Machine describes this machine without naming it.
 func Machine() string {

@@ -98,38 +98,6 @@ func eventsNote(results []Result) string {
 		"so CPU time and makespan are lower than they would be with all events.\n"
 }
 
-// BuildsTable renders which commit each result is of, and with which command it was
-// measured.
-func BuildsTable(results []Result) string {
-	names := []string{BuiltIn, Services, Embedded, Floor}
-	rows := [][]string{append([]string{"scenario", "command"}, names...)}
-	for _, g := range grouped(results) {
-		row := []string{g.name, ""}
-		if g.eventsUncounted() {
-			row[0] += uncountedMark
-		}
-		for _, name := range names {
-			r, ok := g.by[name]
-			if !ok {
-				row = append(row, "")
-				continue
-			}
-			row[1] = "`" + commands[r.Size] + "`"
-			row = append(row, r.build())
-		}
-		rows = append(rows, row)
-	}
-	return markdown(rows, 2)
-}
-
-// build is the commit of a result, and of how many runs it holds the medians.
-func (r Result) build() string {
-	if r.Runs > 1 {
-		return fmt.Sprintf("%s, median of %d", r.Commit, r.Runs)
-	}
-	return r.Commit
-}
-
 // targetsMet says how many of the scenario's targets the two services meet; empty without
 // any.
 func (g scenarioResults) targetsMet() string {

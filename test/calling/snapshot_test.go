@@ -71,55 +71,6 @@ func TestSnapshotIsWhatANewTrackerSees(t *testing.T) {
 	})
 }
 
-// Neither lists more pods than a request may have, because of pods that share an index.
-func TestSnapshotAndTrackerListThePodsThatFit(t *testing.T) {
-	const indexes = 60_000
-	job := &batchv1.Job{Spec: batchv1.JobSpec{
-		CompletionMode: new(batchv1.IndexedCompletion), BackoffLimitPerIndex: new(int32(5)),
-		Completions: new(int32(indexes)), Parallelism: new(int32(10)),
-		Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever}},
-	}}
-	spec, err := wire.JobSpec(job)
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen := tracker.New()
-	seen.SetPolicy(tracker.Policy{Indexed: true, Completions: indexes, LimitedPerIndex: true})
-	pods := make([]snapshot.Pod, 0, 2*indexes)
-	for n := range 2 * indexes {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Name: fmt.Sprintf("pod-%d", n), UID: types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012x", n)),
-			ResourceVersion: fmt.Sprint(n + 1), CreationTimestamp: metav1.NewTime(birth), Finalizers: []string{batchv1.JobTrackingFinalizer},
-			Annotations: map[string]string{batchv1.JobCompletionIndexAnnotation: fmt.Sprint(n % indexes)},
-		}, Status: corev1.PodStatus{Phase: corev1.PodFailed}}
-		facts, err := wire.Pod(pod)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pods = append(pods, facts)
-		seen.Observe(podcache.From(pod), tracker.Watch)
-	}
-	got := snapshot.Request(spec, &jobpolicyv1.JobStatus{}, pods, snapshot.Options{})
-	view, err := seen.View(tracker.ViewOptions{MaxRows: 99_000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(uids(got.GetUnaccountedPods()), uids(view.Unaccounted)); diff != "" {
-		t.Errorf("listed pods (-snapshot +tracker):\n%s", diff)
-	}
-	if diff := cmp.Diff(got.GetUnlistedPods(), view.Unlisted, protocmp.Transform()); diff != "" {
-		t.Errorf("unlisted pods (-snapshot +tracker):\n%s", diff)
-	}
-}
-
-func uids(rows []*jobpolicyv1.UnaccountedPod) []string {
-	var list []string
-	for _, row := range rows {
-		list = append(list, fmt.Sprintf("%x", row.GetUid()))
-	}
-	return list
-}
-
 // A life is what happens to a Job's pods.
 type life struct {
 	*rapid.T
@@ -172,15 +123,7 @@ func newLife(t *rapid.T) *life {
 	return &life{T: t, job: job, spec: spec, pods: map[types.UID]*corev1.Pod{}, now: birth}
 }
 
-func (l *life) policy() tracker.Policy {
-	return tracker.Policy{
-		Indexed:           l.spec.GetCompletionMode() == jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED,
-		Completions:       l.spec.GetCompletions(),
-		LimitedPerIndex:   l.spec.BackoffLimitPerIndex != nil,
-		ReplaceFailedOnly: l.job.Spec.PodReplacementPolicy != nil || l.job.Spec.PodFailurePolicy != nil,
-		Failures:          l.job.Spec.PodFailurePolicy,
-	}
-}
+func (l *life) policy() tracker.Policy { return tracker.Policy{Policy: wire.PodPolicy(l.job)} }
 
 // step makes a pod, or lets something happen to one, and returns it as it is then.
 // exists is false if it is gone; the pod is nil if nothing happened.
@@ -296,10 +239,7 @@ func (l *life) request(o snapshot.Options) *jobpolicyv1.DecideJobRequest {
 
 // view is the request that the executor makes of what a tracker knows.
 func (l *life) view(seen *tracker.Tracker, rows int) *jobpolicyv1.DecideJobRequest {
-	v, err := seen.View(tracker.ViewOptions{Uncounted: l.job.Status.UncountedTerminatedPods, MaxRows: rows, ActiveRows: 1_000_000})
-	if err != nil {
-		l.Fatal(err)
-	}
+	v := seen.View(tracker.ViewOptions{Uncounted: l.job.Status.UncountedTerminatedPods, MaxRows: rows, ActiveRows: 1_000_000})
 	return &jobpolicyv1.DecideJobRequest{
 		Pods: v.Pods, UnaccountedPods: v.Unaccounted, UnlistedPods: v.Unlisted, ConfirmedReleases: v.Confirmed,
 		ActivePods: v.Active, InFlight: v.InFlight, Retry: v.Retry,

@@ -1,4 +1,4 @@
-// Package controlplane starts a control plane for one test.
+// Package controlplane starts a control plane for one test, and waits for what happens on it.
 package controlplane
 
 import (
@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/test/executables"
@@ -47,4 +48,21 @@ func Start(t *testing.T, opts cluster.Options) *cluster.Cluster {
 		}
 	})
 	return plane
+}
+
+// Patience bounds the wait for anything. Machines may be slow; a test that waits this long has failed.
+const Patience = 3 * time.Minute
+
+// Eventually waits until done reports ok. If that takes longer than Patience, the test fails with the last state.
+func Eventually(t testing.TB, what string, done func() (ok bool, state string)) {
+	t.Helper()
+	for deadline := time.Now().Add(Patience); ; time.Sleep(30 * time.Millisecond) {
+		ok, state := done()
+		if ok {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not after %s; last state: %s", what, Patience, state)
+		}
+	}
 }

@@ -33,11 +33,11 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/freeport"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	jobpolicyv1grpc "jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/test/controlplane"
 	"jobpolicy.dev/test/executables"
-	"jobpolicy.dev/test/freeport"
 )
 
 // Names of the manifests in deploy/kubernetes/coexist.
@@ -62,18 +62,9 @@ func TestCertificatesRotateUnderLoad(t *testing.T) {
 	t.Parallel()
 	in := install(t)
 	secrets := in.client.CoreV1().Secrets(installNamespace)
-	executorPort, err := freeport.Take()
-	if err != nil {
-		t.Fatal(err)
-	}
-	enginePort, err := freeport.Take()
-	if err != nil {
-		t.Fatal(err)
-	}
-	engineAddress, err := freeport.Address()
-	if err != nil {
-		t.Fatal(err)
-	}
+	executorPort := freeport.PortFor(t)
+	enginePort := freeport.PortFor(t)
+	engineAddress := freeport.AddressFor(t)
 	in.startExecutor(t, engineAddress, executorPort)
 	files := in.mountSecret(t, "jobpolicy-engine-tls")
 	in.start(t, cluster.EngineBinary, "--grpc-address="+engineAddress, "--http-address=127.0.0.1:"+enginePort,

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+
+	"jobpolicy.dev/test/controlplane"
 )
 
 var namespaces atomic.Int32
@@ -67,22 +68,7 @@ func deleteNamespace(t *testing.T, client *kubernetes.Clientset, name string) {
 	})
 }
 
-// eventually waits until done reports ok. If that takes too long the test fails with
-// the last state.
-func eventually(t *testing.T, what string, done func() (ok bool, state string)) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		ok, state := done()
-		if ok {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not after %s; last state: %s", what, patience, state)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-}
+var eventually = controlplane.Eventually
 
 // shell is the pod spec of a shell script.
 func shell(script string, policy corev1.RestartPolicy) corev1.PodTemplateSpec {

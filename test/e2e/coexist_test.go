@@ -17,8 +17,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/freeport"
 	"jobpolicy.dev/test/executables"
-	"jobpolicy.dev/test/freeport"
 )
 
 // A second executor in coexist mode, with the engine in its own process, runs the Jobs
@@ -112,10 +112,7 @@ func startExecutorOn(t *testing.T, plane *cluster.Cluster, args ...string) *exec
 // startExecutorAs is startExecutor for the user of a kubeconfig.
 func startExecutorAs(t *testing.T, kubeconfig string, args ...string) *executorProcess {
 	t.Helper()
-	address, err := freeport.Address()
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := freeport.AddressFor(t)
 	args = append(args, "--kubeconfig="+kubeconfig, "--http-address="+address)
 	p := &executorProcess{url: "http://" + address, cmd: exec.Command(filepath.Join(executables.MustDir(t), "jobpolicy-executor"), args...)}
 	p.cmd.Stderr = testLog{t}

@@ -27,6 +27,7 @@ import (
 // TestGangScheduling runs the alpha gate WorkloadWithJob of v1.37. The other
 // tests run without it, on an API server that does not know Workloads.
 func TestGangScheduling(t *testing.T) {
+	t.Parallel()
 	g := startGangPlane(t)
 	t.Run("the built-in controller makes the same of a Job", g.testSameAsBuiltIn)
 	t.Run("Jobs that have no group", g.testNoGroups)

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -32,14 +31,16 @@ var (
 	decisionLog string
 )
 
-// patience bounds the wait for anything. Machines may be slow; a test that
-// waits this long has failed.
-const patience = 3 * time.Minute
+const patience = controlplane.Patience
 
 // The control plane under test retries pods after one second, not ten.
 var executorArgs = []string{"--pod-failure-backoff=1s"}
 
+// parallelTests is how many tests run at the same time. They mostly wait.
+const parallelTests = "6"
+
 func TestMain(m *testing.M) {
+	flag.Parse()
 	code, err := runTests(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
@@ -49,6 +50,9 @@ func TestMain(m *testing.M) {
 }
 
 func runTests(m *testing.M) (code int, err error) {
+	if err := flag.Set("test.parallel", parallelTests); err != nil {
+		return 1, err
+	}
 	binaries, err := executables.Dir()
 	if err != nil {
 		return 1, err

@@ -7,12 +7,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 )
 
 // Dir returns the directory of the executables: JOBPOLICY_BIN_DIR, or bin/ of this
-// repository after building them.
-func Dir() (string, error) {
+// repository after building them, once a process.
+var Dir = sync.OnceValues(dir)
+
+func dir() (string, error) {
 	if dir := os.Getenv("JOBPOLICY_BIN_DIR"); dir != "" {
 		return dir, nil
 	}

@@ -25,8 +25,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/freeport"
 	"jobpolicy.dev/test/executables"
-	"jobpolicy.dev/test/freeport"
 )
 
 var (
@@ -226,10 +226,7 @@ func (m *measurement) start(warm bool) *replica {
 // startAs starts an executor for the user of a kubeconfig.
 func (m *measurement) startAs(kubeconfig string, args ...string) *replica {
 	m.t.Helper()
-	address, err := freeport.Address()
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	address := freeport.AddressFor(m.t)
 	r := &replica{url: "http://" + address, log: filepath.Join(m.t.TempDir(), "log")}
 	file, err := os.Create(r.log)
 	if err != nil {

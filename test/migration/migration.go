@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/kubernetes"
-
-	"jobpolicy.dev/test/witness"
 )
 
 // Side is a controller of Jobs that can be switched on and off. Only one side is
@@ -52,7 +50,7 @@ const underWay = 20
 // Play switches and kills while Jobs are created, lets the last side finish
 // them, and returns how many Jobs there were and what is wrong with any.
 func (m Migration) Play(ctx context.Context) (jobs int, err error) {
-	load, err := witness.StartLoad(ctx, m.Client, m.Namespace, witness.Options{
+	load, err := StartLoad(ctx, m.Client, m.Namespace, LoadOptions{
 		Image: m.Image, Every: m.Every, Unfinished: underWay,
 	})
 	if err != nil {

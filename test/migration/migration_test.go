@@ -20,9 +20,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/freeport"
 	"jobpolicy.dev/test/controlplane"
 	"jobpolicy.dev/test/executables"
-	"jobpolicy.dev/test/freeport"
 )
 
 var switchesFlag = flag.Int("migration.switches", 4, "how often Jobs change their controller")

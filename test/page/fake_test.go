@@ -16,9 +16,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/deploy/local/freeport"
 	"jobpolicy.dev/executor"
+	"jobpolicy.dev/test/controlplane"
 	"jobpolicy.dev/test/executables"
-	"jobpolicy.dev/test/freeport"
 )
 
 // objects are what an API server in memory answers with. They never change, and every
@@ -47,10 +48,7 @@ func startExecutor(t *testing.T, o objects) string {
 	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	port, err := freeport.Take()
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := freeport.PortFor(t)
 	cmd := exec.Command(filepath.Join(executables.MustDir(t), "jobpolicy-executor"), "--kubeconfig", kubeconfig, "--engine=embedded",
 		"--leader-elect=false", "--http-address=127.0.0.1:"+port, "--kube-api-qps=1000", "--kube-api-burst=1000")
 	cmd.Stderr = nil
@@ -62,18 +60,15 @@ func startExecutor(t *testing.T, o objects) string {
 		_ = cmd.Wait()
 	})
 	url := "http://127.0.0.1:" + port
-	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	controlplane.Eventually(t, "the executor is ready", func() (bool, string) {
 		answer, err := http.Get(url + "/readyz")
-		if err == nil {
-			answer.Body.Close()
-			if answer.StatusCode == http.StatusOK {
-				return url + "/debug/page/"
-			}
+		if err != nil {
+			return false, err.Error()
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the executor is not ready: %v", err)
-		}
-	}
+		answer.Body.Close()
+		return answer.StatusCode == http.StatusOK, answer.Status
+	})
+	return url + "/debug/page/"
 }
 
 // quota is why the API server takes no pod.

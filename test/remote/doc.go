@@ -1,3 +1,3 @@
-// Package remote runs docs/remote.md: its commands and programs, in the order of the
-// page, against an engine over mutual TLS.
+// Package remote runs docs/remote.md: its commands, in the order of the page, and the programs
+// in callers, against an engine over mutual TLS.
 package remote

@@ -25,8 +25,8 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	"jobpolicy.dev/deploy/local/freeport"
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
-	"jobpolicy.dev/test/freeport"
 	"jobpolicy.dev/test/guide"
 )
 
@@ -201,10 +201,7 @@ func newPage(t *testing.T) *page {
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	port, err := freeport.Take()
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := freeport.PortFor(t)
 	return net.JoinHostPort("localhost", port)
 }
 

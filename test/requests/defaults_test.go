@@ -7,11 +7,9 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"pgregory.net/rapid"
 
-	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/wire"
 )
 
@@ -54,15 +52,6 @@ func TestASpecHasTheDefaultsOfTheAPIServer(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 			t.Errorf("spec (-with defaults +without):\n%s", diff)
-		}
-		if job.Spec.PodFailurePolicy == nil {
-			return
-		}
-		pod := podcache.From(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod"}, Status: corev1.PodStatus{
-			Phase: corev1.PodFailed, Conditions: []corev1.PodCondition{{Type: "Odd", Status: pick(d, "condition", statuses...)}},
-		}})
-		if diff := cmp.Diff(wire.PodFailure(pod, stored.Spec.PodFailurePolicy), wire.PodFailure(pod, job.Spec.PodFailurePolicy), protocmp.Transform()); diff != "" {
-			t.Errorf("failure (-with defaults +without):\n%s", diff)
 		}
 	})
 }

@@ -55,110 +55,37 @@ func argsOf(t *testing.T, l *layout, name string) []string {
 	return args
 }
 
-// An argumentsCase is a component's arguments under some options.
-type argumentsCase struct {
-	opts      Options
-	component string
-	want      []string
-}
-
-func checkArguments(t *testing.T, cases map[string]argumentsCase) {
-	t.Helper()
+func TestArgumentsFollowTheOptions(t *testing.T) {
+	cases := map[string]struct {
+		opts      Options
+		component string
+		want      []string // the last ones, or one anywhere
+	}{
+		"the executor asks the engine, and knows it by its authority": {
+			component: Executor, want: []string{
+				"--engine=127.0.0.1:20007", "--engine-ca-file=STATE/pki/engine-ca.crt", "--engine-cert-file=STATE/pki/engine-client.crt",
+				"--engine-key-file=STATE/pki/engine-client.key", "--engine-server-name=localhost",
+			},
+		},
+		"the executor decides in its own process without an engine": {Options{WithoutEngine: true}, Executor, []string{"--engine=embedded"}},
+		"the engine asks for client certificates":                   {Options{}, Engine, []string{"--client-ca-file=STATE/pki/engine-ca.crt"}},
+		"the node asks for client certificates":                     {Options{}, Node, []string{"--client-ca-file=STATE/pki/kubelet-ca.crt"}},
+		"the controllers that the options name":                     {Options{ControllerManagerControllers: "*"}, ControllerManager, []string{"--controllers=*"}},
+		"extra arguments come last": {
+			Options{ExtraArgs: map[string][]string{Node: {"--crash-backoff-base=1s"}}},
+			Node,
+			[]string{"--tls-private-key-file=STATE/pki/kubelet.key", "--crash-backoff-base=1s"},
+		},
+	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := argsOf(t, testLayout(t, tc.opts), tc.component)
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("arguments (-want +got):\n%s", diff)
+			last := got[max(0, len(got)-len(tc.want)):]
+			if !slices.Equal(last, tc.want) && (len(tc.want) > 1 || !slices.Contains(got, tc.want[0])) {
+				t.Errorf("arguments %q, want %q", got, tc.want)
 			}
 		})
 	}
-}
-
-func TestArgumentsOfEngineAndExecutor(t *testing.T) {
-	checkArguments(t, map[string]argumentsCase{
-		"the engine asks for client certificates of its own authority": {
-			component: Engine,
-			want: []string{
-				"--grpc-address=127.0.0.1:20007",
-				"--http-address=127.0.0.1:20008",
-				"--client-ca-file=STATE/pki/engine-ca.crt",
-				"--tls-cert-file=STATE/pki/engine.crt",
-				"--tls-private-key-file=STATE/pki/engine.key",
-			},
-		},
-		"the executor replaces the built-in controller and asks the engine by TLS": {
-			component: Executor,
-			want: []string{
-				"--kubeconfig=STATE/kubeconfigs/jobpolicy-executor.kubeconfig",
-				"--replace-builtin",
-				"--leader-elect=false",
-				"--kube-api-qps=100",
-				"--kube-api-burst=200",
-				"--http-address=127.0.0.1:20009",
-				"--engine=127.0.0.1:20007",
-				"--engine-ca-file=STATE/pki/engine-ca.crt",
-				"--engine-cert-file=STATE/pki/engine-client.crt",
-				"--engine-key-file=STATE/pki/engine-client.key",
-				"--engine-server-name=localhost",
-			},
-		},
-		"the executor decides in its own process without an engine": {
-			opts:      Options{WithoutEngine: true},
-			component: Executor,
-			want: []string{
-				"--kubeconfig=STATE/kubeconfigs/jobpolicy-executor.kubeconfig",
-				"--replace-builtin",
-				"--leader-elect=false",
-				"--kube-api-qps=100",
-				"--kube-api-burst=200",
-				"--http-address=127.0.0.1:20009",
-				"--engine=embedded",
-			},
-		},
-	})
-}
-
-func TestArgumentsOfOtherComponents(t *testing.T) {
-	checkArguments(t, map[string]argumentsCase{
-		"extra arguments come last, for the node too": {
-			opts:      Options{ExtraArgs: map[string][]string{Node: {"--crash-backoff-base=1s"}}},
-			component: Node,
-			want: []string{
-				"node",
-				"--kubeconfig=STATE/kubeconfigs/node.kubeconfig",
-				"--node-name=local",
-				"--root-dir=STATE/node",
-				"--address=127.0.0.1:20006",
-				"--client-ca-file=STATE/pki/kubelet-ca.crt",
-				"--tls-cert-file=STATE/pki/kubelet.crt",
-				"--tls-private-key-file=STATE/pki/kubelet.key",
-				"--crash-backoff-base=1s",
-			},
-		},
-		"the controller manager runs the controllers that the options name": {
-			opts:      Options{ControllerManagerControllers: "*"},
-			component: ControllerManager,
-			want: []string{
-				"kube-controller-manager",
-				"--kubeconfig=STATE/kubeconfigs/kube-controller-manager.kubeconfig",
-				"--controllers=*",
-				"--leader-elect=false",
-				"--use-service-account-credentials",
-				"--service-account-private-key-file=STATE/pki/service-account.key",
-				"--root-ca-file=STATE/pki/cluster-ca.crt",
-				"--kube-api-qps=100",
-				"--kube-api-burst=200",
-				"--bind-address=127.0.0.1",
-				"--secure-port=20004",
-				"--client-ca-file=STATE/pki/cluster-ca.crt",
-				"--authentication-kubeconfig=STATE/kubeconfigs/kube-controller-manager.kubeconfig",
-				"--authentication-skip-lookup",
-				"--authorization-kubeconfig=STATE/kubeconfigs/kube-controller-manager.kubeconfig",
-				"--tls-cert-file=STATE/pki/serving.crt",
-				"--tls-private-key-file=STATE/pki/serving.key",
-			},
-		},
-	})
 }
 
 func TestEverythingListensOnLoopback(t *testing.T) {

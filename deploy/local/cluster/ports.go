@@ -6,26 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"math/rand/v2"
 	"net"
 	"os"
 	"slices"
 	"strconv"
 	"sync"
-)
 
-// Ports are taken from below the range from which operating systems number
-// outgoing connections (Linux: 32768 and up) and below the API server's node
-// ports (30000 and up). A port that the kernel hands out itself, as for a
-// listener on port 0, may be taken by any client's connection while its
-// component is stopped; a client that retries may even connect to itself.
-const (
-	firstPort = 20000
-	lastPort  = 29999
+	"jobpolicy.dev/deploy/local/freeport"
 )
-
-// pickAttempts bounds the search for a free port.
-const pickAttempts = 200
 
 // portSet remembers which port each listener has, by name.
 type portSet struct {
@@ -38,7 +26,7 @@ type portSet struct {
 
 // loadPorts reads the ports of an earlier run from file, if there was one.
 func loadPorts(file string) (*portSet, error) {
-	s := &portSet{file: file, ports: map[string]int{}, taken: portTaken}
+	s := &portSet{file: file, ports: map[string]int{}, taken: freeport.Taken}
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
@@ -62,24 +50,13 @@ func (s *portSet) choose(names []string) error {
 		if port, ok := s.ports[name]; ok && !s.taken(port) {
 			continue
 		}
-		port, err := s.pick()
+		port, err := freeport.ControlPlane.Pick(func(port int) bool { return s.owned(port) || s.taken(port) })
 		if err != nil {
 			return err
 		}
 		s.ports[name] = port
 	}
 	return s.save()
-}
-
-// pick finds a free port that no other name has.
-func (s *portSet) pick() (int, error) {
-	for range pickAttempts {
-		port := firstPort + rand.IntN(lastPort-firstPort+1)
-		if !s.owned(port) && !s.taken(port) {
-			return port, nil
-		}
-	}
-	return 0, fmt.Errorf("no free port found between %d and %d", firstPort, lastPort)
 }
 
 func (s *portSet) owned(port int) bool {
@@ -106,15 +83,4 @@ func (s *portSet) port(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return strconv.Itoa(s.ports[name])
-}
-
-// portTaken tries the port. Another process may take it right after; starting a
-// component copes with that.
-func portTaken(port int) bool {
-	l, err := net.Listen("tcp", net.JoinHostPort(loopback, strconv.Itoa(port)))
-	if err != nil {
-		return true
-	}
-	l.Close()
-	return false
 }

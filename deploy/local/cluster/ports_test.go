@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"jobpolicy.dev/deploy/local/freeport"
 )
 
 func testPorts(t *testing.T, file string, taken ...int) *portSet {
@@ -46,7 +48,7 @@ func TestPortsAreDistinctAndInRange(t *testing.T) {
 			t.Errorf("port %d is given twice", port)
 		}
 		seen[port] = true
-		if port < firstPort || port > lastPort {
+		if port < freeport.ControlPlane.First || port > freeport.ControlPlane.Last {
 			t.Errorf("port %d of %d letters is out of range", port, len(name))
 		}
 	}
@@ -100,19 +102,5 @@ func TestDamagedPortsFileIsNamed(t *testing.T) {
 	_, err := loadPorts(file)
 	if err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("error does not name the file: %v", err)
-	}
-}
-
-func TestPortTakenSeesListeners(t *testing.T) {
-	s := testPorts(t, filepath.Join(t.TempDir(), "ports.json"))
-	s.taken = portTaken
-	choose(t, s, "a")
-	if portTaken(s.ports["a"]) {
-		t.Fatal("a port that was just chosen is taken")
-	}
-	f := newFakeCluster(t, Options{}, []string{"a-serve"})
-	f.mustBegin(t)
-	if !portTaken(f.ports.ports["a-serve"]) {
-		t.Error("a port with a listener counts as free")
 	}
 }

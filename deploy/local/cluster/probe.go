@@ -2,19 +2,17 @@ package cluster
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"jobpolicy.dev/deploy/local/internal/pki"
 )
@@ -44,7 +42,9 @@ func (l *layout) serverProbe(listener, path, caFile string, client pki.Pair) pro
 func askHTTP(ctx context.Context, url, caFile string, client pki.Pair) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	config, err := tlsConfig(caFile, client)
+	config, err := rest.TLSConfigFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{
+		CAFile: caFile, CertFile: client.Cert, KeyFile: client.Key,
+	}})
 	if err != nil {
 		return err
 	}
@@ -79,29 +79,6 @@ func failedChecks(body string) string {
 		return strings.Join(failed, ", ")
 	}
 	return strings.Join(strings.Fields(body), " ")
-}
-
-func tlsConfig(caFile string, client pki.Pair) (*tls.Config, error) {
-	if caFile == "" {
-		return nil, nil
-	}
-	text, err := os.ReadFile(caFile)
-	if err != nil {
-		return nil, err
-	}
-	config := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
-	if !config.RootCAs.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("%s: no certificate", caFile)
-	}
-	if client == (pki.Pair{}) {
-		return config, nil
-	}
-	cert, err := tls.LoadX509KeyPair(client.Cert, client.Key)
-	if err != nil {
-		return nil, err
-	}
-	config.Certificates = []tls.Certificate{cert}
-	return config, nil
 }
 
 // nodeProbe is ready when the node's API accepts connections and its Node

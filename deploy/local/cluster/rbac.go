@@ -32,58 +32,24 @@ const kubeletBinding = "jobpolicy-local-kubelet-api"
 // leader.
 func executorRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		{
-			APIGroups: []string{"batch"},
-			Resources: []string{"jobs"},
-			Verbs:     []string{"get", "list", "watch", "create", "delete"},
-		},
-		{
-			APIGroups: []string{"batch"},
-			Resources: []string{"jobs/status"},
-			Verbs:     []string{"update"},
-		},
-		{
-			APIGroups: []string{"batch"},
-			Resources: []string{"jobs/finalizers"},
-			Verbs:     []string{"update"},
-		},
-		{
-			APIGroups: []string{"batch"},
-			Resources: []string{"cronjobs"},
-			Verbs:     []string{"get", "list", "watch", "patch"},
-		},
-		{
-			APIGroups: []string{"batch"},
-			Resources: []string{"cronjobs/status", "cronjobs/finalizers"},
-			Verbs:     []string{"update"},
-		},
-		{
-			APIGroups: []string{""},
-			Resources: []string{"namespaces"},
-			Verbs:     []string{"get", "list", "watch"},
-		},
-		{
-			APIGroups: []string{""},
-			Resources: []string{"pods"},
-			Verbs:     []string{"get", "list", "watch", "create", "delete", "patch"},
-		},
-		{
-			APIGroups: []string{""},
-			Resources: []string{"events"},
-			Verbs:     []string{"create", "patch"},
-		},
-		{
-			// Used with --feature-gates=WorkloadWithJob=true only.
-			APIGroups: []string{"scheduling.k8s.io"},
-			Resources: []string{"workloads", "podgroups"},
-			Verbs:     []string{"get", "list", "watch", "create", "patch"},
-		},
-		{
-			APIGroups: []string{"coordination.k8s.io"},
-			Resources: []string{"leases"},
-			Verbs:     []string{"get", "create", "update"},
-		},
+		rule("batch", "jobs", "get", "list", "watch", "create", "delete"),
+		rule("batch", "jobs/status", "update"),
+		rule("batch", "jobs/finalizers", "update"),
+		rule("batch", "cronjobs", "get", "list", "watch", "patch"),
+		rule("batch", "cronjobs/status", "update"),
+		rule("batch", "cronjobs/finalizers", "update"),
+		rule("", "namespaces", "get", "list", "watch"),
+		rule("", "pods", "get", "list", "watch", "create", "delete", "patch"),
+		rule("", "events", "create", "patch"),
+		// Used with --feature-gates=WorkloadWithJob=true only.
+		rule("scheduling.k8s.io", "workloads", "get", "list", "watch", "create", "patch"),
+		rule("scheduling.k8s.io", "podgroups", "get", "list", "watch", "create", "patch"),
+		rule("coordination.k8s.io", "leases", "get", "create", "update"),
 	}
+}
+
+func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 }
 
 // dnsRole is CoreDNS's ClusterRole, and the name of its binding.
@@ -91,16 +57,10 @@ const dnsRole = "system:coredns"
 
 func dnsRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		{
-			APIGroups: []string{""},
-			Resources: []string{"services", "pods", "namespaces"},
-			Verbs:     []string{"list", "watch"},
-		},
-		{
-			APIGroups: []string{"discovery.k8s.io"},
-			Resources: []string{"endpointslices"},
-			Verbs:     []string{"list", "watch"},
-		},
+		rule("", "services", "list", "watch"),
+		rule("", "pods", "list", "watch"),
+		rule("", "namespaces", "list", "watch"),
+		rule("discovery.k8s.io", "endpointslices", "list", "watch"),
 	}
 }
 

@@ -36,9 +36,6 @@ func TestExecutorMayDoWhatTheBuiltInControllersMay(t *testing.T) {
 		features.GenericWorkload: true, features.WorkloadWithJob: true,
 	})
 	// It writes events by the older API and never updates one, no Job but its status, and patches CronJobs.
-	rule := func(group, resource, verb string) rbacv1.PolicyRule {
-		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{verb}}
-	}
 	events := []rbacv1.PolicyRule{rule("", "events", "update"), rule("events.k8s.io", "events", "create"), rule("events.k8s.io", "events", "patch"), rule("events.k8s.io", "events", "update")}
 	jobs := []rbacv1.PolicyRule{rule("batch", "jobs", "patch"), rule("batch", "jobs", "update")}
 	// It patches Workloads and PodGroups, as the built-in controller does, and updates none.
@@ -59,9 +56,6 @@ func TestExecutorMayDoWhatTheBuiltInControllersMay(t *testing.T) {
 }
 
 func TestExecutorMayNotDoMoreThanItsWork(t *testing.T) {
-	rule := func(group, resource, verb string) rbacv1.PolicyRule {
-		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{verb}}
-	}
 	cases := map[string]rbacv1.PolicyRule{
 		"read secrets":       rule("", "secrets", "get"),
 		"change Jobs":        rule("batch", "jobs", "patch"),

@@ -29,3 +29,14 @@ func (l List) RequeueTime(now time.Time) *timestamppb.Timestamp {
 	}
 	return proto.CloneOf(earliest)
 }
+
+// DeferredUntil returns the earliest time at which the caller wants a step. asked is false
+// if the caller did not defer the step.
+func DeferredUntil(deferrals []*jobpolicyv1.Deferral, step jobpolicyv1.Step) (until time.Time, asked bool) {
+	for _, d := range deferrals {
+		if d.GetStep() == step {
+			return d.GetUntil().AsTime(), true
+		}
+	}
+	return time.Time{}, false
+}

@@ -656,17 +656,6 @@ type Settings struct {
 	// Keep status.startTime when a Job is suspended, as Kubernetes did before the
 	// gate MutableSchedulingDirectivesForSuspendedJobs (on since v1.36).
 	KeepStartTimeOnSuspend bool `protobuf:"varint,5,opt,name=keep_start_time_on_suspend,json=keepStartTimeOnSuspend,proto3" json:"keep_start_time_on_suspend,omitempty"`
-	// Set by a caller that carries out status and release either together or not at
-	// all, for example in one database transaction. Finished pods are then counted by
-	// the status that comes with their release: status.uncounted stays empty, no
-	// release has to be confirmed, and no status waits (STEP_WRITE_ROUTINE_STATUS is
-	// ignored). max_uncounted_pods bounds how many are counted at once.
-	AtomicRelease bool `protobuf:"varint,7,opt,name=atomic_release,json=atomicRelease,proto3" json:"atomic_release,omitempty"`
-	// Set by a caller whose pods have another name, for example "task". Texts in
-	// conditions, events and explanations then use that name, with an s in the plural.
-	// Names of fields, rules and reasons do not change. At most 32 bytes. Absent:
-	// "pod".
-	PodNoun string `protobuf:"bytes,8,opt,name=pod_noun,json=podNoun,proto3" json:"pod_noun,omitempty"`
 	// How much of its explanation the answer holds. Absent: all of it.
 	Explain Explain `protobuf:"varint,9,opt,name=explain,proto3,enum=jobpolicy.v1.Explain" json:"explain,omitempty"`
 	// Which Jobs are to have a group for their pods: the answer is DecideJobResponse.gang
@@ -740,20 +729,6 @@ func (x *Settings) GetKeepStartTimeOnSuspend() bool {
 		return x.KeepStartTimeOnSuspend
 	}
 	return false
-}
-
-func (x *Settings) GetAtomicRelease() bool {
-	if x != nil {
-		return x.AtomicRelease
-	}
-	return false
-}
-
-func (x *Settings) GetPodNoun() string {
-	if x != nil {
-		return x.PodNoun
-	}
-	return ""
 }
 
 func (x *Settings) GetExplain() Explain {
@@ -1562,19 +1537,17 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\x0eseen_suspended\x18\xe8\a \x01(\bR\rseenSuspended\x1aG\n" +
 	"\x19NamespaceAnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01J\x04\b\f\x10\rR\tfreshness\"\xfb\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01J\x04\b\f\x10\rR\tfreshness\"\xd3\x03\n" +
 	"\bSettings\x12I\n" +
 	"\x13pod_failure_backoff\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x11podFailureBackoff\x12P\n" +
 	"\x17max_pod_failure_backoff\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x14maxPodFailureBackoff\x12,\n" +
 	"\x12max_uncounted_pods\x18\x03 \x01(\x05R\x10maxUncountedPods\x12&\n" +
 	"\x0fmax_pod_changes\x18\x04 \x01(\x05R\rmaxPodChanges\x12:\n" +
-	"\x1akeep_start_time_on_suspend\x18\x05 \x01(\bR\x16keepStartTimeOnSuspend\x12%\n" +
-	"\x0eatomic_release\x18\a \x01(\bR\ratomicRelease\x12\x19\n" +
-	"\bpod_noun\x18\b \x01(\tR\apodNoun\x12/\n" +
+	"\x1akeep_start_time_on_suspend\x18\x05 \x01(\bR\x16keepStartTimeOnSuspend\x12/\n" +
 	"\aexplain\x18\t \x01(\x0e2\x15.jobpolicy.v1.ExplainR\aexplain\x126\n" +
 	"\n" +
 	"pod_groups\x18\n" +
-	" \x01(\x0e2\x17.jobpolicy.v1.PodGroupsR\tpodGroupsJ\x04\b\x06\x10\aR\x0fgang_scheduling\"\xa3\x06\n" +
+	" \x01(\x0e2\x17.jobpolicy.v1.PodGroupsR\tpodGroupsJ\x04\b\x06\x10\tR\x0fgang_schedulingR\x0eatomic_releaseR\bpod_noun\"\xa3\x06\n" +
 	"\x11DecideJobResponse\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12;\n" +

@@ -32,10 +32,7 @@ type MatchPodFailurePolicyRequest struct {
 	// in messages.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// Set by the caller; how the pods failed. At most 10000.
-	Failures []*PodFailure `protobuf:"bytes,3,rep,name=failures,proto3" json:"failures,omitempty"`
-	// Set by a caller whose pods have another name, as Settings.pod_noun; used in
-	// messages. At most 32 bytes. Absent: "pod".
-	PodNoun       string `protobuf:"bytes,4,opt,name=pod_noun,json=podNoun,proto3" json:"pod_noun,omitempty"`
+	Failures      []*PodFailure `protobuf:"bytes,3,rep,name=failures,proto3" json:"failures,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -89,13 +86,6 @@ func (x *MatchPodFailurePolicyRequest) GetFailures() []*PodFailure {
 		return x.Failures
 	}
 	return nil
-}
-
-func (x *MatchPodFailurePolicyRequest) GetPodNoun() string {
-	if x != nil {
-		return x.PodNoun
-	}
-	return ""
 }
 
 // MatchPodFailurePolicyResponse answers in the order of the failures.
@@ -213,12 +203,11 @@ var File_jobpolicy_v1_match_pod_failure_policy_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_match_pod_failure_policy_proto_rawDesc = "" +
 	"\n" +
-	"+jobpolicy/v1/match_pod_failure_policy.proto\x12\fjobpolicy.v1\x1a\x16jobpolicy/v1/job.proto\x1a\x16jobpolicy/v1/pod.proto\"\xc5\x01\n" +
+	"+jobpolicy/v1/match_pod_failure_policy.proto\x12\fjobpolicy.v1\x1a\x16jobpolicy/v1/job.proto\x1a\x16jobpolicy/v1/pod.proto\"\xba\x01\n" +
 	"\x1cMatchPodFailurePolicyRequest\x126\n" +
 	"\x06policy\x18\x01 \x01(\v2\x1e.jobpolicy.v1.PodFailurePolicyR\x06policy\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x124\n" +
-	"\bfailures\x18\x03 \x03(\v2\x18.jobpolicy.v1.PodFailureR\bfailures\x12\x19\n" +
-	"\bpod_noun\x18\x04 \x01(\tR\apodNoun\"X\n" +
+	"\bfailures\x18\x03 \x03(\v2\x18.jobpolicy.v1.PodFailureR\bfailuresJ\x04\b\x04\x10\x05R\bpod_noun\"X\n" +
 	"\x1dMatchPodFailurePolicyResponse\x127\n" +
 	"\amatches\x18\x01 \x03(\v2\x1d.jobpolicy.v1.PodFailureMatchR\amatches\"\x9c\x01\n" +
 	"\x0fPodFailureMatch\x12<\n" +

@@ -459,7 +459,6 @@ var plain = []protoreflect.FullName{
 	"jobpolicy.v1.DecideCronJobRequest.request_id", "jobpolicy.v1.DecideCronJobResponse.request_id",
 	"jobpolicy.v1.DecideJobRequest.request_id", "jobpolicy.v1.DecideJobResponse.request_id",
 	"jobpolicy.v1.JobCondition.reason", "jobpolicy.v1.JobCondition.type", "jobpolicy.v1.JobEvent.reason", "jobpolicy.v1.PodConditionPattern.type",
-	"jobpolicy.v1.Settings.pod_noun",
 }
 
 // A new field of text must be said to hold names or not.

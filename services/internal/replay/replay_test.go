@@ -164,7 +164,7 @@ func TestSettingsReplaceThoseOfARequest(t *testing.T) {
 			want: &jobpolicyv1.Settings{MaxPodChanges: 7, KeepStartTimeOnSuspend: true},
 		},
 		"none":                       {given: `{}`, recorded: recorded, want: recorded},
-		"a request without settings": {given: `{"podNoun": "task"}`, want: &jobpolicyv1.Settings{PodNoun: "task"}},
+		"a request without settings": {given: `{"maxPodChanges": 3}`, want: &jobpolicyv1.Settings{MaxPodChanges: 3}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

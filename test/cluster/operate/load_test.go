@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/test/cluster/shared"
-	"jobpolicy.dev/test/witness"
+	"jobpolicy.dev/test/migration"
 )
 
 const (
@@ -44,7 +44,7 @@ const underWay = 30
 // end and checks every count.
 func startLoad(t *testing.T, every time.Duration, unfinished int) (finish func(*testing.T)) {
 	t.Helper()
-	load, err := witness.StartLoad(context.Background(), shared.Client(), newNamespace(t), witness.Options{
+	load, err := migration.StartLoad(context.Background(), shared.Client(), newNamespace(t), migration.LoadOptions{
 		ManagedBy: new(ours), Image: shellImage, Every: every, Unfinished: unfinished,
 	})
 	if err != nil {

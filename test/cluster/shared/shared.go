@@ -19,22 +19,21 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/test/controlplane"
 	"jobpolicy.dev/test/executables"
 )
 
 // askedFor is the variable of the environment that asks for these tests.
 const askedFor = "JOBPOLICY_TEST_CLUSTER"
 
-// Patience bounds the wait for anything. Machines may be slow; a test that waits
-// this long has failed.
-const Patience = 3 * time.Minute
+// Patience bounds the wait for anything.
+const Patience = controlplane.Patience
 
 // running is the cluster of this package's tests.
 var running *cluster.Cluster
@@ -137,14 +136,8 @@ func CreateNamespace(t *testing.T, name string) {
 // Eventually waits until ask returns nil. What names what is waited for.
 func Eventually(t *testing.T, what string, ask func() error) {
 	t.Helper()
-	for end := time.Now().Add(Patience); ; {
+	controlplane.Eventually(t, what, func() (bool, string) {
 		err := ask()
-		if err == nil {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%s: still not so after %v: %v", what, Patience, err)
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
+		return err == nil, fmt.Sprint(err)
+	})
 }

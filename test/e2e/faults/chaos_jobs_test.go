@@ -1,15 +1,11 @@
 package faults
 
 import (
-	"cmp"
-	"fmt"
-	"slices"
 	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // A subject is a Job of the chaos test: how its pods end, what users do to it, and how
@@ -93,7 +89,7 @@ func alwaysFail(*chaos, *corev1.Pod) (corev1.PodStatus, bool) {
 }
 
 func oddFail(_ *chaos, pod *corev1.Pod) (corev1.PodStatus, bool) {
-	if n, err := strconv.Atoi(indexOf(pod)); err == nil && n%2 == 1 {
+	if n, err := strconv.Atoi(pod.Annotations[batchv1.JobCompletionIndexAnnotation]); err == nil && n%2 == 1 {
 		return endedStatus(corev1.PodFailed, ending{exit: 1}), true
 	}
 	return endedStatus(corev1.PodSucceeded, ending{}), true
@@ -107,8 +103,6 @@ func oftenDisrupted(c *chaos, _ *corev1.Pod) (corev1.PodStatus, bool) {
 }
 
 func runOn(*chaos, *corev1.Pod) (corev1.PodStatus, bool) { return corev1.PodStatus{}, false }
-
-func indexOf(pod *corev1.Pod) string { return pod.Annotations[batchv1.JobCompletionIndexAnnotation] }
 
 // withPolicy applies an action to pods that are disrupted.
 func withPolicy(s batchv1.JobSpec, action batchv1.PodFailurePolicyAction) batchv1.JobSpec {
@@ -133,61 +127,4 @@ func orphan(c *chaos, s *subject) {
 func discard(c *chaos, s *subject) {
 	c.delete(s.name, metav1.DeletePropagationForeground)
 	s.job = nil
-}
-
-// neverTooMany checks I6: never were more pods of a Job active than it asked for, even
-// if all pods that ended had succeeded, and no index had two.
-func (l *lab) neverTooMany(job *batchv1.Job) {
-	l.Helper()
-	var steps []activity
-	for _, life := range l.seen.podsOf(job.UID) {
-		steps = append(steps, activityOf(life)...)
-	}
-	slices.SortFunc(steps, func(a, b activity) int { return cmp.Compare(a.rv, b.rv) })
-	active, succeeded := map[types.UID]bool{}, int32(0)
-	busy := map[string]types.UID{}
-	for _, step := range steps {
-		index := indexOf(step.pod)
-		switch {
-		case step.active:
-			if other, taken := busy[index]; taken && isIndexed(job) {
-				l.Errorf("Job %s: index %s had pods %s and %s at the same time, or after it succeeded", job.Name, index, other, step.pod.UID)
-			}
-			active[step.pod.UID], busy[index] = true, step.pod.UID
-		case step.pod.Status.Phase == corev1.PodSucceeded:
-			succeeded++
-			delete(active, step.pod.UID)
-		default:
-			delete(active, step.pod.UID)
-			delete(busy, index)
-		}
-		most := int32(len(active))
-		if job.Spec.Completions != nil && most+succeeded > *job.Spec.Completions || most > *job.Spec.Parallelism {
-			l.Errorf("Job %s: %d pods were active, and %d had succeeded", job.Name, most, succeeded)
-			return
-		}
-	}
-}
-
-// An activity is the moment in which a pod begins or ceases to be active.
-type activity struct {
-	rv     uint64
-	pod    *corev1.Pod
-	active bool
-}
-
-func activityOf(life *podLife) []activity {
-	first := life.versions[0]
-	steps := []activity{{version(first), first, true}}
-	for _, pod := range life.versions {
-		if ended(pod) || pod.DeletionTimestamp != nil {
-			return append(steps, activity{version(pod), pod, false})
-		}
-	}
-	return append(steps, activity{life.gone, first, false})
-}
-
-func describeLife(life *podLife) string {
-	pod := life.last()
-	return fmt.Sprintf("%s (%s, deleted %v)", pod.Name, pod.Status.Phase, pod.DeletionTimestamp != nil)
 }

@@ -49,7 +49,7 @@ func TestChaosLosesNothing(t *testing.T) {
 		return c.over()
 	})
 	t.Logf("%d calls failed on purpose, the executor was killed %d times, %d pods were created in %s",
-		failing.Hits(), len(c.started)-1, len(c.seen.pods), time.Since(c.began).Round(time.Second))
+		failing.Hits(), len(c.started)-1, c.seen.AllPods(), time.Since(c.began).Round(time.Second))
 	c.check()
 }
 
@@ -229,8 +229,25 @@ func (c *chaos) check() {
 			c.Errorf("Job %s has failed indexes %q, want %q", s.name, indexes, s.failedIndexes)
 		}
 		if !s.resized {
-			c.neverTooMany(s.job)
+			c.problems(c.seen.TooMany(s.job))
 		}
+	}
+}
+
+// countsAreTrue compares the counters of a finished Job with its pods.
+func (l *lab) countsAreTrue(job *batchv1.Job) {
+	l.Helper()
+	l.eventually("all pods are released", func() (bool, string) {
+		pod := l.seen.Unreleased(job.UID)
+		return pod == "", pod
+	})
+	l.problems(l.seen.Miscounts(job))
+}
+
+func (l *lab) problems(found []string) {
+	l.Helper()
+	for _, problem := range found {
+		l.Error(problem)
 	}
 }
 

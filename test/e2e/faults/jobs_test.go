@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"jobpolicy.dev/test/ledger"
 )
 
 // spec returns the spec of a Job that is to complete n times, p pods at a time.
@@ -120,11 +122,6 @@ func (l *lab) pods(job *batchv1.Job) []corev1.Pod {
 	return slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return !ownedBy(&pod, job.UID) })
 }
 
-func ownedBy(pod *corev1.Pod, uid types.UID) bool {
-	owner := metav1.GetControllerOf(pod)
-	return owner != nil && owner.UID == uid
-}
-
 // active waits until the Job has n pods that have not ended, and returns them.
 func (l *lab) active(job *batchv1.Job, n int) []corev1.Pod {
 	l.Helper()
@@ -154,6 +151,11 @@ func (l *lab) noneHeld() {
 	})
 }
 
+var (
+	held, ended, ownedBy         = ledger.Held, ledger.Ended, ledger.OwnedBy
+	isTrue, isFinished, describe = ledger.IsTrue, ledger.IsFinished, ledger.Describe
+)
+
 func ready(job *batchv1.Job) int32 { return ptr.Deref(job.Status.Ready, 0) }
 
 // byIndex are the pods of an Indexed Job by their index.
@@ -171,38 +173,4 @@ func describePods(pods []corev1.Pod) string {
 		lines = append(lines, fmt.Sprintf("%s %s finalizers %v, deleted %v", pod.Name, pod.Status.Phase, pod.Finalizers, pod.DeletionTimestamp != nil))
 	}
 	return strings.Join(lines, "; ")
-}
-
-func held(pod *corev1.Pod) bool {
-	return slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer)
-}
-
-func ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
-
-func isTrue(job *batchv1.Job, conditionType batchv1.JobConditionType) bool {
-	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
-		return c.Type == conditionType && c.Status == corev1.ConditionTrue
-	})
-}
-
-func isFinished(job *batchv1.Job) bool {
-	return isTrue(job, batchv1.JobComplete) || isTrue(job, batchv1.JobFailed)
-}
-
-// describe is a status in one line.
-func describe(job *batchv1.Job) string {
-	var conditions []string
-	for _, c := range job.Status.Conditions {
-		conditions = append(conditions, fmt.Sprintf("%s=%s(%s)", c.Type, c.Status, c.Reason))
-	}
-	s := job.Status
-	succeeded, failed := 0, 0
-	if s.UncountedTerminatedPods != nil {
-		succeeded, failed = len(s.UncountedTerminatedPods.Succeeded), len(s.UncountedTerminatedPods.Failed)
-	}
-	return fmt.Sprintf("active=%d ready=%d terminating=%d succeeded=%d+%d failed=%d+%d completedIndexes=%q failedIndexes=%q conditions=[%s]",
-		s.Active, ready(job), ptr.Deref(s.Terminating, 0), s.Succeeded, succeeded, s.Failed, failed,
-		s.CompletedIndexes, ptr.Deref(s.FailedIndexes, ""), strings.Join(conditions, " "))
 }

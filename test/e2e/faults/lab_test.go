@@ -14,6 +14,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/test/controlplane"
+	"jobpolicy.dev/test/ledger"
 )
 
 var labs atomic.Int32
@@ -26,7 +29,7 @@ type lab struct {
 	proxy     *Proxy
 	executor  *process
 	started   []*process
-	seen      *history
+	seen      *ledger.History
 	flags     []string
 	// wantCreated is the number of pods that are ever created for a Job.
 	wantCreated map[types.UID]int
@@ -43,7 +46,7 @@ func newLab(t *testing.T, flags ...string) *lab {
 		t.Fatalf("create namespace: %v", err)
 	}
 	l.proxy = l.newProxy()
-	if l.seen, err = watchHistory(l.namespace); err != nil {
+	if l.seen, err = ledger.Watch(client, l.namespace); err != nil {
 		t.Fatalf("watch: %v", err)
 	}
 	t.Cleanup(func() {
@@ -86,16 +89,14 @@ func (l *lab) startExecutor(p *Proxy) *process {
 func (l *lab) close() {
 	l.deleteNamespace()
 	l.executor.stop(l.T)
-	if !l.seen.caughtUp() {
-		l.Error("the namespace is gone, and not all that was in it was seen to go")
-	}
-	l.seen.stop()
+	l.eventually("all that was in the namespace is seen to go", func() (bool, string) { return l.seen.Empty(), "" })
+	l.seen.Stop()
 	for uid, want := range l.wantCreated {
-		if n := len(l.seen.podsOf(uid)); n != want {
+		if n := l.seen.Pods(uid); n != want {
 			l.Errorf("the Job had %d pods in its life, want %d", n, want)
 		}
 	}
-	for _, problem := range l.seen.problems() {
+	for _, problem := range l.seen.Problems() {
 		l.Error(problem)
 	}
 	if n := l.refusals(); n > 0 {
@@ -111,7 +112,7 @@ func (l *lab) close() {
 func (l *lab) deleteNamespace() {
 	ctx := context.Background()
 	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
-	l.seen.namespaceGoes()
+	l.seen.NamespaceGoes()
 	if err := client.CoreV1().Namespaces().Delete(ctx, l.namespace, metav1.DeleteOptions{}); err != nil {
 		l.Errorf("delete namespace: %v", err)
 		return
@@ -148,21 +149,9 @@ func (l *lab) remains() string {
 	return strings.Join(left, "\n")
 }
 
-// eventually waits until done reports ok. If that takes too long the test fails with
-// the last state.
 func (l *lab) eventually(what string, done func() (ok bool, state string)) {
 	l.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		ok, state := done()
-		if ok {
-			return
-		}
-		if time.Now().After(deadline) {
-			l.Fatalf("%s: not after %s; last state: %s", what, patience, state)
-		}
-		time.Sleep(30 * time.Millisecond)
-	}
+	controlplane.Eventually(l.T, what, done)
 }
 
 // hits waits until a rule has applied to n calls.

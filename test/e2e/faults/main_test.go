@@ -7,13 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/test/controlplane"
 	"jobpolicy.dev/test/executables"
 )
 
@@ -26,9 +26,7 @@ var (
 	binaries string
 )
 
-// patience bounds the wait for anything. Machines may be slow; a test that
-// waits this long has failed.
-const patience = 3 * time.Minute
+const patience = controlplane.Patience
 
 // parallelTests is how many tests run at the same time. They mostly wait.
 const parallelTests = "12"

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"jobpolicy.dev/test/freeport"
+	"jobpolicy.dev/deploy/local/freeport"
 )
 
 // A process is an executor behind a proxy.
@@ -29,10 +29,7 @@ func startProcess(t *testing.T, p *Proxy, flags []string) *process {
 	if err != nil {
 		t.Fatalf("kubeconfig: %v", err)
 	}
-	address, err := freeport.Address()
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := freeport.AddressFor(t)
 	args := append([]string{
 		"--kubeconfig=" + kubeconfig, "--http-address=" + address, "--engine=embedded", "--replace-builtin", "--leader-elect=false",
 		"--pod-failure-backoff=1s", "--kube-api-qps=1000", "--kube-api-burst=1000",

@@ -105,7 +105,6 @@ func (c *controller) run(ctx context.Context) error {
 func (c *controller) request(active bool) (*jobpolicyv1.DecideJobRequest, error) {
 	request := snapshot.Request(c.job.Spec.m, c.job.Status.m, c.job.pods(), snapshot.Options{ActivePods: active})
 	request.Job = &jobpolicyv1.JobRef{Uid: []byte(c.job.UID), Name: "job"}
-	request.Settings = &jobpolicyv1.Settings{AtomicRelease: true, PodNoun: "task"}
 	return request, nil
 }
 

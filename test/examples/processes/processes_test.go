@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"jobpolicy.dev/deploy/local/freeport"
 	"jobpolicy.dev/test/certificates"
 	"jobpolicy.dev/test/executables"
-	"jobpolicy.dev/test/freeport"
 )
 
 // The test binary is the program, too.
@@ -119,10 +119,7 @@ type workshop struct{ engine, certificates string }
 func newWorkshop(t *testing.T) *workshop {
 	t.Helper()
 	dir := certificates.Folder(t)
-	port, err := freeport.Take()
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := freeport.PortFor(t)
 	w := &workshop{engine: net.JoinHostPort("localhost", port), certificates: dir}
 	engine := exec.Command(filepath.Join(executables.MustDir(t), "jobpolicy-engine"), "--grpc-address="+w.engine, "--http-address=",
 		"--tls-cert-file=tls.crt", "--tls-private-key-file=tls.key", "--client-ca-file=ca.crt")

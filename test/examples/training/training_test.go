@@ -24,11 +24,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/test/controlplane"
 	"jobpolicy.dev/test/executables"
 )
-
-// patience bounds the wait for anything.
-const patience = 3 * time.Minute
 
 // The control plane that the tests share: etcd, API server, scheduler, node and engine.
 var (
@@ -99,7 +97,7 @@ func define(ctx context.Context, client dynamic.Interface) error {
 	if _, err := crds.Create(ctx, object, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(controlplane.Patience); ; time.Sleep(50 * time.Millisecond) {
 		if _, err = trainings.List(ctx, metav1.ListOptions{}); err == nil || time.Now().After(deadline) {
 			return err
 		}
@@ -205,7 +203,7 @@ func TestKilled(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the pods end while no controller runs", func() (bool, string) {
+	controlplane.Eventually(t, "the pods end while no controller runs", func() (bool, string) {
 		n := 0
 		for _, pod := range list(t, "goes-on") {
 			if pod.Status.Phase == corev1.PodSucceeded {
@@ -218,7 +216,7 @@ func TestKilled(t *testing.T) {
 	await(t, "goes-on", "Complete, 3 pods counted once", func(got *Training) bool {
 		return got.Status.Phase == "Complete" && got.Status.Groups["workers"].Succeeded == 3 && noneHeld(t, "goes-on")
 	})
-	eventually(t, "the pods of the deleted Training are gone", func() (bool, string) {
+	controlplane.Eventually(t, "the pods of the deleted Training are gone", func() (bool, string) {
 		n := len(list(t, "is-deleted"))
 		return n == 0, fmt.Sprint(n, " are left")
 	})
@@ -240,7 +238,7 @@ func TestATrainingThatCannotBeRead(t *testing.T) {
 		t.Errorf("the Training that cannot be read has %d pods, want the one that runs", len(kept))
 	}
 	deleteAll(t)
-	eventually(t, "the pods of the deleted Training are gone", func() (bool, string) {
+	controlplane.Eventually(t, "the pods of the deleted Training are gone", func() (bool, string) {
 		n := len(list(t, "bad-status"))
 		return n == 0, fmt.Sprint(n, " are left")
 	})
@@ -287,7 +285,7 @@ func deleteAll(t *testing.T) {
 	if err := trainings.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "no Training is left", func() (bool, string) {
+	controlplane.Eventually(t, "no Training is left", func() (bool, string) {
 		all, err := trainings.List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			return false, err.Error()
@@ -300,7 +298,7 @@ func deleteAll(t *testing.T) {
 func await(t *testing.T, name, what string, done func(*Training) bool) *Training {
 	t.Helper()
 	var got *Training
-	eventually(t, name+" is "+what, func() (bool, string) {
+	controlplane.Eventually(t, name+" is "+what, func() (bool, string) {
 		object, err := trainings.Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -312,19 +310,6 @@ func await(t *testing.T, name, what string, done func(*Training) bool) *Training
 		return done(got), fmt.Sprintf("%+v", got.Status)
 	})
 	return got
-}
-
-func eventually(t *testing.T, what string, done func() (bool, string)) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-		ok, state := done()
-		if ok {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not after %s; last state: %s", what, patience, state)
-		}
-	}
 }
 
 // noneHeld reports whether all pods of a Training are released.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"jobpolicy.dev/tools/internal/licenses"
+	"jobpolicy.dev/tools/internal/tarfile"
 )
 
 // newImage is the image of a program for one platform.
@@ -33,12 +34,12 @@ func (s Source) newImage(p Program, platform v1.Platform, binary []byte, texts [
 		return nil, err
 	}
 	for _, l := range []struct {
-		entries []entry
+		entries []tarfile.File
 		comment string
 	}{
 		{files(), "user nonroot, certificate authorities"},
 		{licenseFiles(texts), "license texts"},
-		{[]entry{{name: "/" + p.Name, mode: 0o755, data: binary}}, p.Name + " " + s.version()},
+		{[]tarfile.File{{Name: p.Name, Mode: 0o755, Data: binary}}, p.Name + " " + s.version()},
 	} {
 		layer, err := newLayer(l.entries)
 		if err != nil {

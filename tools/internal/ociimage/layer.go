@@ -1,7 +1,6 @@
 package ociimage
 
 import (
-	"archive/tar"
 	"bytes"
 	"compress/gzip"
 	"encoding/pem"
@@ -15,44 +14,38 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 
 	"jobpolicy.dev/tools/internal/licenses"
+	"jobpolicy.dev/tools/internal/tarfile"
 )
-
-// entry is a file or, without data, a folder of a layer.
-type entry struct {
-	name string // absolute
-	mode int64
-	data []byte
-}
 
 // files is the layer that all images share: what a program without an operating
 // system expects to find.
-func files() []entry {
-	return []entry{
-		{name: "/etc/", mode: 0o755},
-		{name: "/etc/group", mode: 0o644, data: []byte("root:x:0:\nnonroot:x:" + user + ":\n")},
-		{name: "/etc/passwd", mode: 0o644, data: []byte("root:x:0:0:root:/:/sbin/nologin\nnonroot:x:" + user + ":" + user + ":nonroot:/:/sbin/nologin\n")},
-		{name: "/etc/ssl/", mode: 0o755},
-		{name: "/etc/ssl/certs/", mode: 0o755},
-		{name: "/etc/ssl/certs/ca-certificates.crt", mode: 0o644, data: authorities()},
+func files() []tarfile.File {
+	return []tarfile.File{
+		{Name: "etc/", Mode: 0o755},
+		{Name: "etc/group", Mode: 0o644, Data: []byte("root:x:0:\nnonroot:x:" + user + ":\n")},
+		{Name: "etc/passwd", Mode: 0o644, Data: []byte("root:x:0:0:root:/:/sbin/nologin\nnonroot:x:" + user + ":" + user + ":nonroot:/:/sbin/nologin\n")},
+		{Name: "etc/ssl/", Mode: 0o755},
+		{Name: "etc/ssl/certs/", Mode: 0o755},
+		{Name: "etc/ssl/certs/ca-certificates.crt", Mode: 0o644, Data: authorities()},
 	}
 }
 
 // licenseFiles is the layer of the license texts, in the folders of their modules.
-func licenseFiles(texts []licenses.Text) []entry {
-	var entries []entry
-	made := map[string]bool{"/": true}
+func licenseFiles(texts []licenses.Text) []tarfile.File {
+	var entries []tarfile.File
+	made := map[string]bool{".": true}
 	var folder func(dir string)
 	folder = func(dir string) {
 		if !made[dir] {
 			made[dir] = true
 			folder(path.Dir(dir))
-			entries = append(entries, entry{name: dir + "/", mode: 0o755})
+			entries = append(entries, tarfile.File{Name: dir + "/", Mode: 0o755})
 		}
 	}
 	for _, text := range texts {
-		name := path.Join("/licenses", text.Name)
+		name := path.Join("licenses", text.Name)
 		folder(path.Dir(name))
-		entries = append(entries, entry{name: name, mode: 0o644, data: text.Data})
+		entries = append(entries, tarfile.File{Name: name, Mode: 0o644, Data: text.Data})
 	}
 	return entries
 }
@@ -77,29 +70,9 @@ func authorities() []byte {
 
 // newLayer packs the entries, in their order. All belong to root and are of the same
 // old day: what is equal has the same digest in every release.
-func newLayer(entries []entry) (v1.Layer, error) {
+func newLayer(entries []tarfile.File) (v1.Layer, error) {
 	var packed bytes.Buffer
-	w := tar.NewWriter(&packed)
-	for _, e := range entries {
-		header := &tar.Header{
-			Typeflag: tar.TypeReg,
-			Name:     e.name[1:],
-			Mode:     e.mode,
-			Size:     int64(len(e.data)),
-			ModTime:  time.Unix(0, 0),
-			Format:   tar.FormatUSTAR,
-		}
-		if e.data == nil {
-			header.Typeflag = tar.TypeDir
-		}
-		if err := w.WriteHeader(header); err != nil {
-			return nil, err
-		}
-		if _, err := w.Write(e.data); err != nil {
-			return nil, err
-		}
-	}
-	if err := w.Close(); err != nil {
+	if err := tarfile.Write(&packed, time.Unix(0, 0), entries); err != nil {
 		return nil, err
 	}
 	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed.Bytes())), nil }

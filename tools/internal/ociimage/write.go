@@ -1,10 +1,8 @@
 package ociimage
 
 import (
-	"archive/tar"
+	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +11,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
+
+	"jobpolicy.dev/tools/internal/tarfile"
 )
 
 // Reference is the name of a program's image: in the repository's folder, with the
@@ -59,47 +59,14 @@ func (b *Built) Write(dir string, ref name.Tag) error {
 }
 
 // archive packs the folder into a file beside it, in the order of names.
-func archive(folder string) (err error) {
-	file, err := os.Create(folder + ".tar")
+func archive(folder string) error {
+	files, err := tarfile.Below(folder, "")
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if closed := file.Close(); err == nil {
-			err = closed
-		}
-	}()
-	w := tar.NewWriter(file)
-	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		inside, err := filepath.Rel(folder, path)
-		if err != nil {
-			return err
-		}
-		return addFile(w, path, filepath.ToSlash(inside))
-	})
+	out, err := os.Create(folder + ".tar")
 	if err != nil {
 		return err
 	}
-	return w.Close()
-}
-
-func addFile(w *tar.Writer, path, as string) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	header := &tar.Header{Name: as, Mode: 0o644, Size: info.Size(), ModTime: time.Unix(0, 0), Format: tar.FormatUSTAR}
-	if err := w.WriteHeader(header); err != nil {
-		return err
-	}
-	_, err = io.Copy(w, file)
-	return err
+	return errors.Join(tarfile.Write(out, time.Unix(0, 0), files), out.Close())
 }

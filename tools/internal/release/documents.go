@@ -3,12 +3,13 @@ package release
 import (
 	"crypto/sha256"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"jobpolicy.dev/tools/internal/tarfile"
 )
 
 // modes are the folders of deploy/kubernetes that each make one manifest.
@@ -60,11 +61,11 @@ func (r Release) manifest(clone, mode string) error {
 // packChart packs a chart as helm package does, but gives every file the same time:
 // the same chart is the same archive.
 func packChart(dir, file string, when time.Time) error {
-	files, err := filesOf(dir, "jobpolicy")
+	files, err := tarfile.Below(dir, "jobpolicy")
 	if err != nil {
 		return err
 	}
-	files = slices.DeleteFunc(files, func(f packedFile) bool { return f.name == "jobpolicy/.helmignore" })
+	files = slices.DeleteFunc(files, func(f tarfile.File) bool { return f.Name == "jobpolicy/.helmignore" })
 	packed, err := pack(files, when)
 	if err != nil {
 		return err
@@ -72,33 +73,15 @@ func packChart(dir, file string, when time.Time) error {
 	return os.WriteFile(file, packed, 0o644)
 }
 
-// filesIn lists the files below a folder by their paths in it, in order.
-func filesIn(dir string) ([]string, error) {
-	var names []string
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		name, err := filepath.Rel(dir, path)
-		names = append(names, filepath.ToSlash(name))
-		return err
-	})
-	return names, err
-}
-
 // writeSums writes SHA256SUMS, which sha256sum --check reads, for every file in dir.
 func writeSums(dir string) error {
-	names, err := filesIn(dir)
+	files, err := tarfile.Below(dir, "")
 	if err != nil {
 		return err
 	}
 	var sums strings.Builder
-	for _, name := range names {
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(data), name)
+	for _, f := range files {
+		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(f.Data), f.Name)
 	}
 	return os.WriteFile(filepath.Join(dir, "SHA256SUMS"), []byte(sums.String()), 0o644)
 }

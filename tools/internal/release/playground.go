@@ -10,6 +10,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"jobpolicy.dev/tools/internal/ociimage"
+	"jobpolicy.dev/tools/internal/tarfile"
 )
 
 const (
@@ -35,7 +36,7 @@ func (r Release) playground(ctx context.Context, source ociimage.Source) error {
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("tools/playground.sh: %w\n%s", err, out)
 	}
-	files, err := filesOf(built, playgroundFolder)
+	files, err := tarfile.Below(built, playgroundFolder)
 	if err != nil {
 		return err
 	}
@@ -44,7 +45,7 @@ func (r Release) playground(ctx context.Context, source ociimage.Source) error {
 		return err
 	}
 	for _, file := range licenses {
-		file.name = playgroundFolder + "/" + file.name
+		file.Name = playgroundFolder + "/" + file.Name
 		files = append(files, file)
 	}
 	packed, err := pack(files, source.Time)

@@ -13,6 +13,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"jobpolicy.dev/tools/internal/ociimage"
+	"jobpolicy.dev/tools/internal/tarfile"
 )
 
 // PluginProgram is the plugin of kubectl.
@@ -52,7 +53,7 @@ func (r Release) plugin(ctx context.Context, source ociimage.Source) error {
 		if err != nil {
 			return err
 		}
-		packed, err := pack(append([]packedFile{{PluginProgram, 0o755, program}}, licenses...), source.Time)
+		packed, err := pack(append([]tarfile.File{{Name: PluginProgram, Mode: 0o755, Data: program}}, licenses...), source.Time)
 		if err != nil {
 			return err
 		}

@@ -88,12 +88,11 @@ func TestUpOptions(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			f, err := parseUpFlags(tc.args, os.Stderr)
+			got, err := parseUpFlags(tc.args, os.Stderr)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := f.options()
-			if err != nil {
+			if _, err := chooseStateDir(&got); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

@@ -18,31 +18,14 @@ import (
 const upAbout = `Starts etcd, kube-apiserver, kube-controller-manager, kube-scheduler, a node, the policy engine
 and the executor on this machine, and waits. Ctrl-C stops them all and deletes what they wrote.`
 
-// upFlags are the flags of "up".
-type upFlags struct {
-	stateDir string
-	keep     bool
-	binDir   string
-	args     extraArgs
-
-	node       cluster.NodeKind
-	nodeBinDir string
-	images     []string
-
-	kubernetesDir string
-
-	withoutEngine   bool
-	withoutExecutor bool
-}
-
 func runUp(args []string, stdout, stderr io.Writer) error {
-	f, err := parseUpFlags(args, stderr)
+	opts, err := parseUpFlags(args, stderr)
 	if err != nil {
 		return err
 	}
-	opts, err := f.options()
+	made, err := chooseStateDir(&opts)
 	if err != nil {
-		return err
+		return fmt.Errorf("state directory: %w", err)
 	}
 	printer := newPrinter(stderr)
 	opts.Progress = printer.step
@@ -53,14 +36,16 @@ func runUp(args []string, stdout, stderr io.Writer) error {
 	c, err := cluster.Start(ctx, opts)
 	printer.finish()
 	if err != nil {
-		f.dropEmptyStateDir(opts.StateDir)
+		if made {
+			_ = os.Remove(opts.StateDir) // Not if it has the logs of a failure.
+		}
 		if ctx.Err() != nil {
 			err = errors.New("interrupted while starting; everything is stopped")
 		}
 		return err
 	}
 	fmt.Fprintf(stdout, "\nexport KUBECONFIG=%s\n\n", c.Kubeconfig())
-	if !f.withoutExecutor {
+	if !opts.WithoutExecutor {
 		fmt.Fprintf(stderr, "why each Job is where it is: %s/debug/page/ (for programs: /debug/decisions)\n", c.ExecutorURL())
 	}
 	fmt.Fprintf(stderr, "logs in %s; Ctrl-C stops it\n", c.StateDir()+"/logs")
@@ -74,32 +59,44 @@ func runUp(args []string, stdout, stderr io.Writer) error {
 	return err
 }
 
-func parseUpFlags(args []string, stderr io.Writer) (upFlags, error) {
-	var f upFlags
+func parseUpFlags(args []string, stderr io.Writer) (opts cluster.Options, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return opts, fmt.Errorf("find this executable: %w", err)
+	}
+	opts.LocalPath = self
 	flags := newFlags("up", upAbout, stderr)
-	flags.StringVar(&f.stateDir, "state-dir", "",
+	flags.StringVar(&opts.StateDir, "state-dir", "",
 		"`directory` for data, keys, logs (default: a new one in "+os.TempDir()+"; with --keep "+keptStateDir()+")")
-	flags.BoolVar(&f.keep, "keep", false,
+	flags.BoolVar(&opts.Keep, "keep", false,
 		"keep the state directory at the end; the next \"up --keep\" continues from it")
-	flags.StringVar(&f.binDir, "bin-dir", "",
-		"`directory` of jobpolicy-engine and jobpolicy-executor (default: that of this executable)")
+	flags.StringVar(&opts.BinDir, "bin-dir", filepath.Dir(self), "`directory` of jobpolicy-engine and jobpolicy-executor")
 	flags.Func("node", nodeUsage, func(kind string) (err error) {
-		f.node, err = nodeKind(kind)
+		opts.Node, err = nodeKind(kind)
 		return err
 	})
-	flags.StringVar(&f.kubernetesDir, "kubernetes-dir", "", kubernetesDirUsage)
-	flags.StringVar(&f.nodeBinDir, "node-bin-dir", "", "`directory` of the programs of --node=containers (default: node in that of this executable)")
+	flags.StringVar(&opts.KubernetesDir, "kubernetes-dir", "", kubernetesDirUsage)
+	flags.StringVar(&opts.NodeBinDir, "node-bin-dir", "", "`directory` of the programs of --node=containers (default: node in that of this executable)")
 	flags.Func("image", "`file` with container images to load, for --node=containers; repeatable", func(file string) error {
-		f.images = append(f.images, file)
+		opts.Images = append(opts.Images, file)
 		return nil
 	})
-	flags.Var(&f.args, "arg",
-		"`component=flag` to append to a component's arguments, e.g. jobpolicy-executor=--pod-failure-backoff=1s; repeatable")
-	flags.BoolVar(&f.withoutEngine, "without-engine", false,
+	flags.Func("arg", "`component=flag` to append to a component's arguments, e.g. jobpolicy-executor=--pod-failure-backoff=1s; repeatable", func(text string) error {
+		component, arg, found := strings.Cut(text, "=")
+		if !found || !strings.HasPrefix(arg, "-") {
+			return errors.New("want component=--flag=value")
+		}
+		if opts.ExtraArgs == nil {
+			opts.ExtraArgs = map[string][]string{}
+		}
+		opts.ExtraArgs[component] = append(opts.ExtraArgs[component], arg)
+		return nil
+	})
+	flags.BoolVar(&opts.WithoutEngine, "without-engine", false,
 		"do not start the policy engine; the executor decides in its own process")
-	flags.BoolVar(&f.withoutExecutor, "without-executor", false,
+	flags.BoolVar(&opts.WithoutExecutor, "without-executor", false,
 		"do not start the executor, so that you can run one by hand")
-	return f, parseFlags(flags, args)
+	return opts, parseFlags(flags, args)
 }
 
 // kubernetesDirUsage describes the flag --kubernetes-dir.
@@ -116,49 +113,18 @@ func nodeKind(text string) (cluster.NodeKind, error) {
 	return "", fmt.Errorf("want %s or %s", cluster.Processes, cluster.Containers)
 }
 
-func (f upFlags) options() (cluster.Options, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return cluster.Options{}, fmt.Errorf("find this executable: %w", err)
+// chooseStateDir completes the state directory, and reports whether it made one for this run.
+func chooseStateDir(opts *cluster.Options) (made bool, err error) {
+	switch {
+	case opts.StateDir != "":
+		opts.StateDir, err = filepath.Abs(opts.StateDir)
+	case opts.Keep:
+		opts.StateDir, err = filepath.Abs(keptStateDir())
+	default:
+		opts.StateDir, err = os.MkdirTemp("", "jobpolicy-local-")
+		return true, err
 	}
-	if f.binDir == "" {
-		f.binDir = filepath.Dir(self)
-	}
-	stateDir, err := f.chooseStateDir()
-	if err != nil {
-		return cluster.Options{}, fmt.Errorf("state directory: %w", err)
-	}
-	return cluster.Options{
-		StateDir:        stateDir,
-		Keep:            f.keep,
-		BinDir:          f.binDir,
-		LocalPath:       self,
-		ExtraArgs:       f.args,
-		Node:            f.node,
-		NodeBinDir:      f.nodeBinDir,
-		KubernetesDir:   f.kubernetesDir,
-		Images:          f.images,
-		WithoutEngine:   f.withoutEngine,
-		WithoutExecutor: f.withoutExecutor,
-	}, nil
-}
-
-func (f upFlags) chooseStateDir() (string, error) {
-	if f.stateDir != "" {
-		return filepath.Abs(f.stateDir)
-	}
-	if f.keep {
-		return filepath.Abs(keptStateDir())
-	}
-	return os.MkdirTemp("", "jobpolicy-local-")
-}
-
-// dropEmptyStateDir deletes a directory that was made for this run and is still empty. If
-// it has content, that is the logs of a failure.
-func (f upFlags) dropEmptyStateDir(path string) {
-	if f.stateDir == "" && !f.keep {
-		_ = os.Remove(path)
-	}
+	return false, err
 }
 
 // keptStateDir is where the XDG base directory specification puts the state of
@@ -208,21 +174,4 @@ func stopContext() (context.Context, context.CancelFunc) {
 		}
 	}()
 	return ctx, cancel
-}
-
-// extraArgs collects --arg flags by component.
-type extraArgs map[string][]string
-
-func (a *extraArgs) String() string { return "" }
-
-func (a *extraArgs) Set(text string) error {
-	component, arg, found := strings.Cut(text, "=")
-	if !found || !strings.HasPrefix(arg, "-") {
-		return errors.New("want component=--flag=value")
-	}
-	if *a == nil {
-		*a = extraArgs{}
-	}
-	(*a)[component] = append((*a)[component], arg)
-	return nil
 }

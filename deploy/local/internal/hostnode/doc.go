@@ -8,6 +8,10 @@
 //
 // It needs Linux (parent death signals, /proc).
 //
+// It takes conditions, restart rules, logs, leases and expansion from the kubelet's packages. The kubelet itself needs a
+// container runtime, and its status manager writes one pod after the other. Weighed against virtual-kubelet v1.14: that has
+// node, lease and pod controllers, but neither restarts nor init containers nor conditions, and writes statuses otherwise.
+//
 // # What is supported
 //
 //	feature                                   here

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,10 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/component-base/version"
+	"k8s.io/component-helpers/apimachinery/lease"
+	kubeletutil "k8s.io/kubernetes/pkg/kubelet/util"
+	"k8s.io/utils/clock"
 )
 
 const (
-	// beatInterval is how often the lease is renewed and the Node looked at.
+	// beatInterval is how often the lease is renewed and the Node looked at, each by itself.
 	beatInterval = 10 * time.Second
 	// leaseSeconds is how long the lease says the node may be silent.
 	leaseSeconds = 40
@@ -80,7 +82,14 @@ func (r *registrar) run(ctx context.Context) {
 	}, beatInterval)
 }
 
-// beat renews the lease and makes the Node be as it should: it is created if it is absent, and rewritten if another has
+// renewLease keeps the lease that the node lifecycle controller goes by, as the kubelet does, until ctx ends. The lease
+// belongs to the Node and goes with it.
+func (r *registrar) renewLease(ctx context.Context) {
+	lease.NewController(clock.RealClock{}, r.client, r.name, leaseSeconds, nil, beatInterval, r.name, corev1.NamespaceNodeLease,
+		kubeletutil.SetNodeOwnerFunc(ctx, r.client, r.name)).Run(ctx)
+}
+
+// beat makes the Node be as it should: it is created if it is absent, and rewritten if another has
 // changed it (the node lifecycle controller after a silence, for one) or if the last report is old.
 func (r *registrar) beat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, beatInterval)
@@ -94,9 +103,6 @@ func (r *registrar) beat(ctx context.Context) error {
 	}
 	if err := r.refresh(ctx, node); err != nil {
 		return fmt.Errorf("node %s: %w", r.name, err)
-	}
-	if err := r.renewLease(ctx, node); err != nil {
-		return fmt.Errorf("lease of node %s: %w", r.name, err)
 	}
 	return nil
 }
@@ -219,29 +225,4 @@ func nodeInfo() corev1.NodeSystemInfo {
 		ContainerRuntimeVersion: "hostprocess://1",
 		KubeletVersion:          version.Get().GitVersion + "-hostprocess",
 	}
-}
-
-// renewLease updates the lease that the node lifecycle controller goes by. The lease belongs to the Node and goes with it.
-func (r *registrar) renewLease(ctx context.Context, node *corev1.Node) error {
-	leases := r.client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
-	lease, err := leases.Get(ctx, r.name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: r.name, Namespace: corev1.NamespaceNodeLease}}
-		r.fillLease(lease, node)
-		_, err = leases.Create(ctx, lease, metav1.CreateOptions{})
-		return err
-	}
-	if err != nil {
-		return err
-	}
-	r.fillLease(lease, node)
-	_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
-	return err
-}
-
-func (r *registrar) fillLease(lease *coordinationv1.Lease, node *corev1.Node) {
-	lease.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}}
-	lease.Spec.HolderIdentity = &r.name
-	lease.Spec.LeaseDurationSeconds = new(int32(leaseSeconds))
-	lease.Spec.RenewTime = new(metav1.NewMicroTime(time.Now()))
 }

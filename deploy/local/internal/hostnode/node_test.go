@@ -1,13 +1,13 @@
 package hostnode
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,15 +26,6 @@ func nodeOf(t *testing.T, client *fake.Clientset) *corev1.Node {
 		t.Fatal(err)
 	}
 	return node
-}
-
-func leaseOf(t *testing.T, client *fake.Clientset) *coordinationv1.Lease {
-	t.Helper()
-	lease, err := client.CoordinationV1().Leases("kube-node-lease").Get(t.Context(), "local", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return lease
 }
 
 func TestNodeIsRegistered(t *testing.T) {
@@ -59,10 +50,22 @@ func TestNodeIsRegistered(t *testing.T) {
 	if got := node.Labels["kubernetes.io/hostname"]; got != "local" {
 		t.Errorf("label kubernetes.io/hostname is %q", got)
 	}
-	lease := leaseOf(t, client)
-	if *lease.Spec.HolderIdentity != "local" || *lease.Spec.LeaseDurationSeconds != 40 || lease.Spec.RenewTime.IsZero() {
-		t.Errorf("lease is %+v", lease.Spec)
+}
+
+func TestTheLeaseIsTheNodes(t *testing.T) {
+	client := fake.NewClientset()
+	r := newRegistrar(client)
+	if err := r.register(t.Context()); err != nil {
+		t.Fatal(err)
 	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	go r.renewLease(ctx)
+	eventually(t, "a lease that belongs to the Node", func() bool {
+		lease, err := client.CoordinationV1().Leases("kube-node-lease").Get(ctx, "local", metav1.GetOptions{})
+		return err == nil && *lease.Spec.HolderIdentity == "local" && *lease.Spec.LeaseDurationSeconds == 40 &&
+			!lease.Spec.RenewTime.IsZero() && len(lease.OwnerReferences) == 1 && lease.OwnerReferences[0].Name == "local"
+	})
 }
 
 func TestRestartedNodeTakesItsObjectOver(t *testing.T) {
@@ -109,7 +112,6 @@ func TestHeartbeatRepairsWhatOthersChanged(t *testing.T) {
 	if _, err := client.CoreV1().Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	before := leaseOf(t, client).Spec.RenewTime.Time
 	if err := r.beat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -117,10 +119,6 @@ func TestHeartbeatRepairsWhatOthersChanged(t *testing.T) {
 	if got := nodeCondition(&node.Status, corev1.NodeReady).Status; got != corev1.ConditionTrue {
 		t.Errorf("Ready is %s, want True again", got)
 	}
-	if !leaseOf(t, client).Spec.RenewTime.After(before) {
-		t.Error("the lease was not renewed")
-	}
-
 	if err := client.CoreV1().Nodes().Delete(t.Context(), "local", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +128,7 @@ func TestHeartbeatRepairsWhatOthersChanged(t *testing.T) {
 	nodeOf(t, client) // fails if it was not created again
 }
 
-func TestQuietHeartbeatWritesTheLeaseOnly(t *testing.T) {
+func TestQuietHeartbeatWritesNothing(t *testing.T) {
 	client := fake.NewClientset()
 	r := newRegistrar(client)
 	if err := r.register(t.Context()); err != nil {
@@ -146,8 +144,8 @@ func TestQuietHeartbeatWritesTheLeaseOnly(t *testing.T) {
 			writes = append(writes, a.GetVerb()+" "+a.GetResource().Resource)
 		}
 	}
-	if diff := cmp.Diff([]string{"update leases"}, writes); diff != "" {
-		t.Errorf("writes (-want +got):\n%s", diff)
+	if len(writes) > 0 {
+		t.Errorf("writes: %q", writes)
 	}
 }
 

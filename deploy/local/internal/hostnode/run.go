@@ -130,6 +130,7 @@ func serve(ctx context.Context, cfg Config, c clients, files layout, listener ne
 	parts.Go(func() error { return pods.run(ctx) })
 	parts.Go(func() error { statuses.run(ctx); return nil })
 	parts.Go(func() error { node.run(ctx); return nil })
+	parts.Go(func() error { node.renewLease(ctx); return nil })
 	return parts.Wait()
 }
 

@@ -1,0 +1,200 @@
+package podfacts
+
+import (
+	"time"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// Policy is the part of a Job's spec on which it depends how pods count.
+type Policy struct {
+	// Indexed: pods have a completion index.
+	Indexed bool
+	// Completions is how many indexes an Indexed Job has. Pods of higher indexes do not
+	// count for the retry delay.
+	Completions int32
+	// LimitedPerIndex: failures are limited per index.
+	LimitedPerIndex bool
+	// ReplaceFailedOnly: a pod that is being deleted counts as failed only when it has
+	// ended. A pod failure policy implies this, because it looks at how a pod ended.
+	ReplaceFailedOnly bool
+	// Failures is the Job's pod failure policy; nil if it has none.
+	Failures *jobpolicyv1.PodFailurePolicy
+}
+
+// PolicyOf returns what a spec says about how pods count.
+func PolicyOf(spec *jobpolicyv1.JobSpec) Policy {
+	return Policy{
+		Indexed:         spec.GetCompletionMode() == jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED,
+		Completions:     spec.GetCompletions(),
+		LimitedPerIndex: spec != nil && spec.BackoffLimitPerIndex != nil,
+		ReplaceFailedOnly: spec.GetPodReplacementPolicy() == jobpolicyv1.PodReplacementPolicy_POD_REPLACEMENT_POLICY_FAILED ||
+			spec.GetPodFailurePolicy() != nil,
+		Failures: spec.GetPodFailurePolicy(),
+	}
+}
+
+// Counted is a pod of a Counter. Its owner takes it out of the Counter, changes its exported fields
+// and adds it again.
+type Counted[P any] struct {
+	// Pod is the pod, in the owner's form. Its UID never changes.
+	Pod P
+	// EndSeen is when the owner saw first that the pod has ended or is being deleted. The pod
+	// ended no later, whatever the clocks of nodes say. Zero: not known.
+	EndSeen time.Time
+	// Share is what the pod adds to the counts.
+	Share Share
+	// Deleted: the pod's deletion was accepted, although Pod does not show it yet. From then on
+	// the pod is not active. It is accounted for only once Pod shows its state at that time: it
+	// may have succeeded before.
+	Deleted bool
+	// Stray: the pod counts nowhere, because the Job does not select it.
+	Stray bool
+	// Missing: the pod counts nowhere for now, because it may be gone. If it failed, the retry
+	// delay still depends on that.
+	Missing bool
+
+	// What the sums over unaccounted pods need to know when the pod is removed.
+	ended, succeeded bool
+	// listed: it is in unaccounted.pods. queued: it is in unaccounted.queue.
+	listed, queued bool
+}
+
+// Share is what one pod adds to a Job's counts.
+type Share struct {
+	Active, Ready, Terminating, TrackedActive bool
+	// Unaccounted: finished or being deleted, and still tracked.
+	Unaccounted bool
+	// Stray is Counted.Stray.
+	Stray bool
+
+	index    int32
+	restarts int64
+}
+
+// SameButReadiness reports whether the share differs from the one before at most in readiness.
+// For an unaccounted pod it is false, because every detail of such a pod matters.
+func (s Share) SameButReadiness(before Share) bool {
+	before.Ready = s.Ready
+	return s == before && !s.Unaccounted
+}
+
+// A Counter counts the pods of one Job. It is made by New.
+type Counter[P any] struct {
+	// Totals are the sums over all pods.
+	Totals      Totals
+	policy      Policy
+	facts       func(P) Pod
+	unaccounted unaccounted[P]
+	retry       retryFacts
+}
+
+// New returns a Counter without pods. facts says what is known of a pod. The failures of a pod
+// that has not ended and is not being deleted are not read.
+func New[P any](policy Policy, facts func(P) Pod) *Counter[P] {
+	return &Counter[P]{policy: policy, facts: facts, unaccounted: unaccounted[P]{pods: map[string]*Counted[P]{}}}
+}
+
+// SetPolicy sets how pods count that are added from now on. The caller removes all pods and adds
+// them again.
+func (c *Counter[P]) SetPolicy(policy Policy) { c.policy = policy }
+
+// ForgetRetry forgets the facts for the retry delay.
+func (c *Counter[P]) ForgetRetry() { c.retry = retryFacts{} }
+
+// Add adds a pod. first says that it was never added before, in any state.
+func (c *Counter[P]) Add(e *Counted[P], first bool) {
+	pod := c.facts(e.Pod)
+	e.ended, e.succeeded = pod.ended(), pod.succeeded()
+	e.Share = c.policy.share(&pod, e.Deleted, e.Stray, e.Missing)
+	c.Totals.add(&e.Share, 1)
+	if e.Stray {
+		return
+	}
+	if e.Share.Unaccounted {
+		c.unaccounted.add(string(pod.UID), e)
+	}
+	c.retry.learn(&pod, &c.policy, seen{first: first, deleted: e.Deleted, end: e.EndSeen})
+}
+
+// Remove removes a pod, which must be there, from all counts. The facts for the retry delay stay.
+func (c *Counter[P]) Remove(e *Counted[P]) {
+	c.Totals.add(&e.Share, -1)
+	if e.listed {
+		pod := c.facts(e.Pod)
+		c.unaccounted.remove(string(pod.UID), e)
+	}
+}
+
+// Tidy forgets the places of removed pods among those that wait for a row. The caller calls it after
+// it has removed a pod for good. A pod that is added again before that has its old place.
+func (c *Counter[P]) Tidy() { c.unaccounted.tidy() }
+
+func (p *Policy) share(pod *Pod, deleted, stray, missing bool) Share {
+	if stray || missing {
+		return Share{Stray: stray, index: noIndex}
+	}
+	deleted = deleted || pod.Deleting
+	s := Share{
+		Active:      !pod.ended() && !deleted,
+		Terminating: !pod.ended() && deleted,
+		Unaccounted: pod.Tracked && (pod.ended() || pod.Deleting),
+		index:       p.index(pod),
+		restarts:    pod.restarts(),
+	}
+	s.Ready = s.Active && pod.Ready
+	s.TrackedActive = s.Active && pod.Tracked
+	return s
+}
+
+// index is the completion index of a pod; noIndex if it has none or the Job is not Indexed.
+func (p *Policy) index(pod *Pod) int32 {
+	if !p.Indexed || pod.Index == nil || *pod.Index < 0 || *pod.Index > maxIndex {
+		return noIndex
+	}
+	return *pod.Index
+}
+
+// Totals are the sums over the pods of a Job.
+type Totals struct {
+	Active, Ready, Terminating, TrackedActive int32
+
+	restarts                          int64
+	activeIndexes, terminatingIndexes indexes
+}
+
+// add adds a share to the sums, sign times: 1 or -1.
+func (t *Totals) add(s *Share, sign int32) {
+	t.restarts += int64(sign) * s.restarts
+	countIf(&t.Active, s.Active, sign)
+	countIf(&t.Ready, s.Ready, sign)
+	countIf(&t.Terminating, s.Terminating, sign)
+	countIf(&t.TrackedActive, s.TrackedActive, sign)
+	if s.index == noIndex {
+		return
+	}
+	if s.Active {
+		t.activeIndexes.change(s.index, sign)
+	}
+	if s.Terminating {
+		t.terminatingIndexes.change(s.index, sign)
+	}
+}
+
+func countIf(n *int32, condition bool, sign int32) {
+	if condition {
+		*n += sign
+	}
+}
+
+// AllReady reports whether every active pod is ready.
+func (t *Totals) AllReady() bool { return t.Ready == t.Active }
+
+// Summary is the request's summary of the pods.
+func (t *Totals) Summary() *jobpolicyv1.PodSummary {
+	return &jobpolicyv1.PodSummary{
+		Active: t.Active, Ready: t.Ready, Terminating: t.Terminating,
+		TrackedActive: t.TrackedActive, Restarts: t.restarts,
+		ActiveIndexes: t.activeIndexes.set(), TerminatingIndexes: t.terminatingIndexes.set(),
+	}
+}

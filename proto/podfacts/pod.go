@@ -1,0 +1,103 @@
+package podfacts
+
+import (
+	"cmp"
+	"time"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// Pod holds what the engine reads about one pod. A caller sets UID, Phase and
+// Tracked, and of the other fields those that it knows. A time that is not known is
+// zero.
+type Pod struct {
+	// UID has 1 to 64 bytes; in Kubernetes, the 16 bytes of metadata.uid. Two pods never share
+	// one, not even one after the other.
+	UID []byte
+	// If the Job fails because of this pod, Name is part of the message.
+	Name string
+	// Phase: unspecified counts as pending.
+	Phase jobpolicyv1.PodPhase
+	// Tracked: the pod's end is not accounted for yet. In Kubernetes, the pod holds the
+	// finalizer batch.kubernetes.io/job-tracking. Every new pod is tracked, until a
+	// decision releases it for good.
+	Tracked bool
+	// Deleting: someone requested the pod's deletion.
+	Deleting bool
+	// Scheduled: the pod has a place to run.
+	Scheduled bool
+	// Ready: the pod's condition Ready is true.
+	Ready bool
+	// Index is the pod's completion index, 0 to 2147483646; nil: none, or not such a number.
+	// A Counter drops any other number.
+	Index *int32
+
+	// Created is when the pod was created.
+	Created time.Time
+	// Finished is when the last of its containers ended.
+	Finished time.Time
+	// DeletionRequested is when someone requested its deletion.
+	DeletionRequested time.Time
+	// ReadySince and UnreadySince are when the condition Ready last became true, or
+	// false. If the containers do not say when they ended, UnreadySince counts as the
+	// end of the pod.
+	ReadySince, UnreadySince time.Time
+
+	// Exits are the containers that ended with a code other than 0, those of init
+	// containers last. Conditions are the pod's conditions. Both are read only with a
+	// pod failure policy.
+	Exits      []*jobpolicyv1.ContainerExit
+	Conditions []*jobpolicyv1.PodConditionPattern
+	// IndexFailures and IndexIgnoredFailures are the values of CreatePods.failure_counts
+	// when the pod was created.
+	IndexFailures, IndexIgnoredFailures int32
+	// Restarts adds up the restarts of all containers, MaxRestarts is the highest
+	// among regular ones, MaxSidecarRestarts among restartable init containers.
+	Restarts                        int64
+	MaxRestarts, MaxSidecarRestarts int32
+}
+
+func (p *Pod) ended() bool {
+	return p.Phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED || p.Phase == jobpolicyv1.PodPhase_POD_PHASE_FAILED
+}
+
+func (p *Pod) succeeded() bool { return p.Phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED }
+
+func (p *Pod) phase() jobpolicyv1.PodPhase {
+	return cmp.Or(p.Phase, jobpolicyv1.PodPhase_POD_PHASE_PENDING)
+}
+
+// restarts are the restarts that count: those of a pod that has not ended.
+func (p *Pod) restarts() int64 {
+	if phase := p.phase(); phase == jobpolicyv1.PodPhase_POD_PHASE_PENDING || phase == jobpolicyv1.PodPhase_POD_PHASE_RUNNING {
+		return p.Restarts
+	}
+	return 0
+}
+
+// EndTime is UnaccountedPod.finished_time: never before the pod was created, because
+// otherwise a node with a slow clock would make the retry delay end too early.
+func (p *Pod) EndTime() time.Time {
+	at := p.reportedEnd()
+	if at.Before(p.Created) {
+		at = p.Created
+	}
+	if at.IsZero() {
+		return time.Unix(0, 0)
+	}
+	return at
+}
+
+// reportedEnd is when the pod ended, as far as that is known; zero if it is not known.
+func (p *Pod) reportedEnd() time.Time {
+	switch {
+	case !p.Finished.IsZero():
+		return p.Finished
+	case !p.Ready && !p.UnreadySince.IsZero():
+		return p.UnreadySince
+	case p.Deleting:
+		return p.DeletionRequested
+	default:
+		return time.Time{}
+	}
+}

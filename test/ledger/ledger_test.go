@@ -1,0 +1,181 @@
+package ledger
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// jobAt is a version of a Job.
+func jobAt(rv int, changes ...func(*batchv1.Job)) *batchv1.Job {
+	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "j", ResourceVersion: strconv.Itoa(rv)}}
+	for _, change := range changes {
+		change(j)
+	}
+	return j
+}
+
+// podAtVersion is a version of a pod of that Job.
+func podAtVersion(rv int, phase corev1.PodPhase, finalizers ...string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			UID: "p", Name: "p", ResourceVersion: strconv.Itoa(rv), Finalizers: finalizers,
+			OwnerReferences: []metav1.OwnerReference{{UID: "j", Controller: new(true)}},
+		},
+		Status: corev1.PodStatus{Phase: phase},
+	}
+}
+
+func recorded(lists batchv1.UncountedTerminatedPods) func(*batchv1.Job) {
+	return func(j *batchv1.Job) { j.Status.UncountedTerminatedPods = &lists }
+}
+
+func declared(types ...batchv1.JobConditionType) func(*batchv1.Job) {
+	return func(j *batchv1.Job) {
+		for _, c := range types {
+			j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: c, Status: corev1.ConditionTrue})
+		}
+	}
+}
+
+func succeededOne(j *batchv1.Job) { j.Status.Succeeded = 1 }
+
+// The checks of histories must find what they are made for.
+func TestBrokenHistoriesAreNoticed(t *testing.T) {
+	t.Parallel()
+	success := recorded(batchv1.UncountedTerminatedPods{Succeeded: []types.UID{"p"}})
+	failure := recorded(batchv1.UncountedTerminatedPods{Failed: []types.UID{"p"}})
+	both := recorded(batchv1.UncountedTerminatedPods{Succeeded: []types.UID{"p"}, Failed: []types.UID{"p"}})
+	moreReady := func(j *batchv1.Job) { j.Status.Ready = new(int32(1)) }
+	holding := podAtVersion(5, corev1.PodSucceeded, batchv1.JobTrackingFinalizer)
+	cases := map[string]struct {
+		jobs []*batchv1.Job
+		pod  []*corev1.Pod
+		gone uint64
+		want string
+	}{
+		"a counter falls":               {jobs: []*batchv1.Job{jobAt(2, success), jobAt(10, succeededOne), jobAt(11)}, want: "succeeded fell"},
+		"more ready than active":        {jobs: []*batchv1.Job{jobAt(1, moreReady)}, want: "ready than active"},
+		"counted without record":        {jobs: []*batchv1.Job{jobAt(1), jobAt(2, succeededOne)}, want: "grew by 1, and 0"},
+		"recorded in both lists":        {jobs: []*batchv1.Job{jobAt(1, both)}, want: "recorded twice"},
+		"changes its list":              {jobs: []*batchv1.Job{jobAt(1, success), jobAt(2, failure)}, want: "recorded twice"},
+		"recorded after it was counted": {jobs: []*batchv1.Job{jobAt(1, success), jobAt(2, succeededOne), jobAt(3, succeededOne, success)}, want: "recorded again"},
+		"counted with its finalizer":    {jobs: []*batchv1.Job{jobAt(6, success), jobAt(7, succeededOne)}, pod: []*corev1.Pod{holding}, want: "counted and holds"},
+		"released without record":       {jobs: []*batchv1.Job{jobAt(1)}, pod: []*corev1.Pod{holding, podAtVersion(6, corev1.PodSucceeded)}, want: "released before"},
+		"gone without record":           {jobs: []*batchv1.Job{jobAt(1)}, pod: []*corev1.Pod{holding}, gone: 6, want: "released before"},
+		"a condition goes away":         {jobs: []*batchv1.Job{jobAt(1, declared(batchv1.JobFailureTarget)), jobAt(2)}, want: "went away"},
+		"no interim condition":          {jobs: []*batchv1.Job{jobAt(1), jobAt(2, declared(batchv1.JobFailed, batchv1.JobFailureTarget))}, want: "without FailureTarget"},
+		"finished with a holder":        {jobs: []*batchv1.Job{jobAt(6, declared(batchv1.JobComplete))}, pod: []*corev1.Pod{holding}, want: "finished while"},
+		"finished with a runner":        {jobs: []*batchv1.Job{jobAt(6, declared(batchv1.JobComplete))}, pod: []*corev1.Pod{podAtVersion(5, corev1.PodRunning)}, want: "finished while"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var pods []*podLife
+			if tc.pod != nil {
+				pods = []*podLife{{life: life[*corev1.Pod]{versions: tc.pod, gone: tc.gone}}}
+			}
+			found := brokenInJob(&jobLife{versions: tc.jobs}, pods)
+			if !slices.ContainsFunc(found, func(problem string) bool { return strings.Contains(problem, tc.want) }) {
+				t.Errorf("want a problem that says %q; found %q", tc.want, found)
+			}
+		})
+	}
+}
+
+// aLife is what a test lets the history see of a pod: its phases one after the other, then its deletion.
+type aLife struct {
+	index         string
+	phases        []corev1.PodPhase
+	held          bool
+	stopped, gone bool
+}
+
+var (
+	ran    = []corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded}
+	failed = []corev1.PodPhase{corev1.PodRunning, corev1.PodFailed}
+	runs   = []corev1.PodPhase{corev1.PodRunning}
+)
+
+// seen is a history of pods that live one after the other, or all at the same time.
+func seen(lives []aLife, together bool) *History {
+	h := &History{jobs: map[types.UID]*jobLife{}, pods: map[types.UID]*podLife{}}
+	for n, l := range lives {
+		steps := len(l.phases)
+		show := func(phase corev1.PodPhase, step int, event watch.EventType, deleted bool) {
+			rv := 100*n + step
+			if together {
+				rv = 100*step + n
+			}
+			pod := podAtVersion(rv+1, phase)
+			pod.UID, pod.Annotations = types.UID(strconv.Itoa(n)), map[string]string{batchv1.JobCompletionIndexAnnotation: l.index}
+			if l.held {
+				pod.Finalizers = []string{batchv1.JobTrackingFinalizer}
+			}
+			if deleted {
+				pod.DeletionTimestamp = new(metav1.Now())
+			}
+			h.see(watch.Event{Type: event, Object: pod})
+		}
+		for step, phase := range l.phases {
+			show(phase, step, watch.Modified, false)
+		}
+		if l.stopped {
+			show(l.phases[steps-1], steps, watch.Modified, true)
+		}
+		if l.gone {
+			show(l.phases[steps-1], steps+1, watch.Deleted, l.stopped)
+		}
+	}
+	return h
+}
+
+// The counts of a Job of two completions are held against what became of its pods.
+func TestCountsAreHeldAgainstPods(t *testing.T) {
+	cases := map[string]struct {
+		indexed, together bool
+		succeeded, failed int32
+		completed         string
+		lives             []aLife
+		want              string // part of what is found; empty: nothing
+	}{
+		"all is well":                     {succeeded: 2, failed: 1, lives: []aLife{{phases: ran}, {phases: failed}, {phases: ran, gone: true}}},
+		"all is well with indexes":        {indexed: true, succeeded: 2, completed: "0-1", lives: []aLife{{index: "0", phases: ran}, {index: "1", phases: ran}}},
+		"a pod counted twice":             {succeeded: 2, lives: []aLife{{phases: ran}}, want: "1 pods succeeded"},
+		"a pod that was lost":             {succeeded: 2, lives: []aLife{{phases: ran}, {phases: failed}, {phases: ran}}, want: "1 failed"},
+		"a pod too many":                  {succeeded: 3, lives: []aLife{{phases: ran}, {phases: ran}, {phases: ran}}, want: "1 pods were active, and 2 had succeeded"},
+		"a pod too many that was stopped": {succeeded: 2, failed: 1, lives: []aLife{{phases: ran}, {phases: ran}, {phases: runs, stopped: true, gone: true}}, want: "1 stopped"},
+		"a pod that vanished":             {succeeded: 2, lives: []aLife{{phases: ran}, {phases: ran}, {phases: runs, gone: true}}, want: "1 stopped"},
+		"an index that ran twice":         {indexed: true, succeeded: 1, completed: "0", lives: []aLife{{index: "0", phases: ran}, {index: "0", phases: ran}}, want: "or after it succeeded"},
+		"an index that is not noted":      {indexed: true, succeeded: 1, lives: []aLife{{index: "0", phases: ran}}, want: "index 0 succeeded"},
+		"a finalizer that stays":          {succeeded: 1, lives: []aLife{{phases: ran, held: true}}, want: "p is held"},
+		"more at once than may be":        {together: true, succeeded: 2, lives: []aLife{{phases: ran}, {phases: ran}}, want: "2 pods were active"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			job := jobAt(1000, declared(batchv1.JobComplete))
+			job.Spec.Parallelism, job.Spec.Completions = new(int32(1)), new(int32(2))
+			if tc.indexed {
+				job.Spec.CompletionMode = new(batchv1.IndexedCompletion)
+			}
+			job.Status.Succeeded, job.Status.Failed, job.Status.CompletedIndexes = tc.succeeded, tc.failed, tc.completed
+			h := seen(tc.lives, tc.together)
+			found := append(h.Miscounts(job), h.TooMany(job)...)
+			if pod := h.Unreleased(job.UID); pod != "" {
+				found = append(found, pod+" is held")
+			}
+			if n := h.Stopped(job.UID); n > 0 {
+				found = append(found, strconv.Itoa(n)+" stopped")
+			}
+			if all := strings.Join(found, "; "); tc.want == "" && all != "" || !strings.Contains(all, tc.want) {
+				t.Errorf("found %q, want %q", all, tc.want)
+			}
+		})
+	}
+}
