@@ -139,7 +139,8 @@ func (a *applier) group(ctx context.Context, s *state.Job, snap snapshot, d *job
 	return a.gangs.Ensure(ctx, &s.Refusals, snap.job, d.GetGang(), creates)
 }
 
-// backOff starts the backoff of a step, and returns a stepError.
+// backOff starts the backoff of a step; the other steps of the Job go on. It returns a stepError: what
+// was not done, and cause (why not).
 func (a *applier) backOff(ctx context.Context, s *state.Job, step state.Step, job *batchv1.Job, what undone, cause error) error {
 	delay := s.Backoffs.Failed(step, a.base.BackoffLimits())
 	if !errors.Is(cause, api.ErrNamespaceTerminating) && !errors.Is(cause, context.Canceled) {

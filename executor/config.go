@@ -80,13 +80,13 @@ type Config struct {
 
 // RowLimits bound the list of finished pods in a request.
 type RowLimits struct {
-	// Max lowers how many finished pods a request lists. 0, or more than the default: the
-	// default, which is the larger of Least and twice Settings.MaxUncountedPods; 99,000 for a Job
-	// with backoffLimitPerIndex. Pods that the status has recorded, and the other unaccounted
-	// pods of a listed index, are listed beyond it.
+	// Max is how many finished pods a request lists at most. Pods that the status has recorded,
+	// and the other unaccounted pods of a listed index, come on top of it. The default is the
+	// larger of Least and twice Settings.MaxUncountedPods; for a Job with backoffLimitPerIndex it
+	// is 99,000. A value above the default has no effect.
 	Max int
-	// Least is the shortest limit: the executor does not go below it after the engine has refused
-	// a longer list. For a Job with backoffLimitPerIndex, a Max below Least has no effect, either:
+	// Least is the smallest limit. After the engine has refused a list as too long, the executor
+	// shortens it to Least at most. For a Job with backoffLimitPerIndex, Max is never below Least:
 	// failed pods of such a Job stay in the list until they are replaced, and would hide all
 	// others. Default 1,000.
 	Least int

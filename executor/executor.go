@@ -16,7 +16,6 @@ import (
 	"jobpolicy.dev/executor/informer"
 	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/orphan"
-	"jobpolicy.dev/executor/podinformer"
 	"jobpolicy.dev/executor/secondcontroller"
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/state"
@@ -87,7 +86,7 @@ func New(cfg Config) (*Executor, error) {
 			return nil, err
 		}
 	}
-	pods, err := podinformer.New(cfg.Client, cfg.Namespaces, api.ConsistentList)
+	pods, err := informer.NewPods(cfg.Client, cfg.Namespaces, api.ConsistentList)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +115,7 @@ func (e *Executor) newJobInformer(cfg *Config) error {
 
 // build makes the parts. In shadow mode, which has a comparer, a jobComparer takes the place of
 // the reconciler, and nothing that could write is made.
-func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods podinformer.Informer, comparer *shadow.Comparer) {
+func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods informer.Pods, comparer *shadow.Comparer) {
 	scope, writes := cfg.Scope(), limit.NewPool(cfg.Writes)
 	report := &reporter{base: e.base, metrics: own}
 	e.jobs = state.NewJobs(writes)

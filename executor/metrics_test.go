@@ -202,9 +202,9 @@ func TestAReconcileCountsItselfAndWhatItDid(t *testing.T) {
 		"an ignored failure leaves the status as it was": {
 			answer: applying(&jobpolicyv1.DecideJobResponse{PodFailureActions: ignored}),
 			want: map[string]float64{
-				"pod_failures_handled_by_failure_policy_total{action=Ignore}":                              1,
-				"job_syncs_total{action=pods_created completion_mode=NonIndexed result=success}":           1,
-				"job_sync_duration_seconds{action=pods_created completion_mode=NonIndexed result=success}": 1,
+				"pod_failures_handled_by_failure_policy_total{action=Ignore}":                          1,
+				"job_syncs_total{action=tracking completion_mode=NonIndexed result=success}":           1,
+				"job_sync_duration_seconds{action=tracking completion_mode=NonIndexed result=success}": 1,
 			},
 		},
 	}

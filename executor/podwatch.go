@@ -10,7 +10,6 @@ import (
 
 	"jobpolicy.dev/executor/informer"
 	"jobpolicy.dev/executor/podcache"
-	"jobpolicy.dev/executor/podinformer"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -26,7 +25,7 @@ import (
 //     Run begins.
 //   - There is nothing to do for the Job. The watch will show what the Job waits for.
 type podWatch struct {
-	pods    podinformer.Informer
+	pods    informer.Pods
 	jobs    *informer.Set
 	log     *slog.Logger
 	standby atomic.Bool // StandBy was called.
@@ -36,9 +35,9 @@ type podWatch struct {
 	seen map[string]*progress // by informer.Set.Key
 }
 
-// progress says how much of a pod cache the watcher has been told. The watcher is told after the
-// cache has changed. After a new list it is told of the pods by name, and not by version, but
-// always before any later change.
+// progress is how much of a pod cache the watcher has received. It receives each change after the
+// cache has it. Changes arrive in the order of their versions, except for those of a new list:
+// they arrive in another order, but before any later change.
 type progress struct {
 	jobsListed uint64 // The version of the list of Jobs.
 	// cached is a version of the cache that is not older than that; 0: there was none yet.
@@ -47,7 +46,7 @@ type progress struct {
 	caughtUp bool
 }
 
-func newPodWatch(pods podinformer.Informer, jobs *informer.Set, log *slog.Logger) *podWatch {
+func newPodWatch(pods informer.Pods, jobs *informer.Set, log *slog.Logger) *podWatch {
 	return &podWatch{pods: pods, jobs: jobs, log: log, seen: map[string]*progress{}}
 }
 

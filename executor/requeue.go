@@ -35,8 +35,8 @@ func (c *Config) requeueAfter(snap snapshot, d *jobpolicyv1.DecideJobResponse) t
 	return max(ahead-time.Since(snap.made), c.SyncBatchPeriod)
 }
 
-// regrowth is how long until a request for a settled Job may list more pods than the
-// snapshot does. 0: the snapshot lists all of them, or no refusal has shortened the list.
+// regrowth is how long until the next request about the Job may list more finished pods,
+// after the engine has refused a longer list. 0: the list is complete, or was never refused.
 func (c *Config) regrowth(s *state.Job, snap snapshot) time.Duration {
 	if snap.req.GetUnlistedPods() == nil {
 		return 0

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"jobpolicy.dev/executor/backoff"
-	"jobpolicy.dev/executor/semaphore"
+	"jobpolicy.dev/executor/limit"
 )
 
 const (
@@ -101,7 +101,7 @@ type Queue[K comparable] struct {
 	Options[K]
 	c     *Controller
 	queue workqueue.TypedDelayingInterface[K]
-	slots *semaphore.Semaphore
+	slots *limit.Semaphore
 
 	mu      sync.Mutex
 	entries map[K]*entry // Every key that was enqueued and has not been forgotten.
@@ -118,7 +118,7 @@ func NewQueue[K comparable](c *Controller, o Options[K]) *Queue[K] {
 	q := &Queue[K]{
 		Options: o, c: c,
 		queue:   backoff.NewQueue[K](c.Metrics.QueueName(o.Name), c.Metrics.Queues),
-		slots:   semaphore.New(o.MaxInProgress),
+		slots:   limit.NewSemaphore(o.MaxInProgress),
 		entries: map[K]*entry{},
 	}
 	c.queues = append(c.queues, q)

@@ -1,6 +1,8 @@
 // Package informer watches objects of one kind: in all namespaces with one informer, or in
 // some namespaces with one informer each. So what is known of a namespace has one resource
-// version, and the client needs no rights in any other namespace.
+// version, and the client needs no rights in any other namespace. Pods are kept as package podcache
+// decodes them; that package is separate, so that programs which only convert pods do not link a
+// client of Kubernetes.
 package informer
 
 import (

@@ -15,5 +15,6 @@
 //   - While no other Job is active, the limit is at least Config.Alone.
 //
 // Every Job has its own Limiters, because admission webhooks make writes slower in
-// some namespaces than in others. A Pool bounds the writes of all Jobs together.
+// some namespaces than in others. A Pool bounds the writes of all Jobs together, by a
+// Semaphore. Package controller bounds reconciles by another one.
 package limit

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-
-	"jobpolicy.dev/executor/semaphore"
 )
 
 // Config says how many writes may be in flight at the same time.
@@ -21,7 +19,7 @@ type Config struct {
 
 // Pool bounds the writes of all Jobs together, and knows which Jobs are active.
 type Pool struct {
-	*semaphore.Semaphore
+	*Semaphore
 	cfg Config
 
 	mu sync.Mutex
@@ -39,7 +37,7 @@ const alonePeriod = 5 * time.Second
 
 // NewPool returns a Pool.
 func NewPool(cfg Config) *Pool {
-	return &Pool{cfg: cfg, Semaphore: semaphore.New(cfg.Total)}
+	return &Pool{cfg: cfg, Semaphore: NewSemaphore(cfg.Total)}
 }
 
 // Active records that a Job is reconciled now.

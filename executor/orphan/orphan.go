@@ -17,10 +17,10 @@ import (
 
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/informer"
 	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/metrics"
 	"jobpolicy.dev/executor/podcache"
-	"jobpolicy.dev/executor/podinformer"
 	"jobpolicy.dev/executor/scope"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/telemetry"
@@ -45,7 +45,7 @@ type Config struct {
 	API    *api.Client
 	Scope  scope.Scope
 	Jobs   *state.Jobs
-	Pods   podinformer.Informer
+	Pods   informer.Pods
 	Writes *limit.Pool
 	// Calls returns the client for calls about a Job's pods.
 	Calls func(*state.Job) *api.Pods

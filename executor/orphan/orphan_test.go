@@ -12,10 +12,10 @@ import (
 
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/informer"
 	"jobpolicy.dev/executor/internal/fakes"
 	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/podcache"
-	"jobpolicy.dev/executor/podinformer"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -50,7 +50,7 @@ func newBench(t *testing.T) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pods, err := podinformer.New(b.server, nil, nil)
+	pods, err := informer.NewPods(b.server, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ var whole message
 const (
 	// onlyFirstOwner: the message is kept only if it contains firstOwner.
 	onlyFirstOwner protowire.Number = -1
-	// nothingElse: of the field, only firstOwner is kept, if the field contains it.
+	// nothingElse: the field is cut down to firstOwner; it is dropped if it lacks firstOwner.
 	nothingElse protowire.Number = -2
 )
 

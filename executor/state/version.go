@@ -118,13 +118,12 @@ func (s *Job) Observe(job *batchv1.Job, source Source) Change {
 		s.Backoffs.SpecChanged()
 		s.Refusals.Over(writes.CreatePod, writes.DeletePod)
 	}
+	if c == First || c == SpecChanged {
+		s.Tracker.SetPolicy(PodPolicy(job))
+	}
 	if c == First {
 		v.first(job)
-		s.Tracker.SetPolicy(PodPolicy(job))
 	} else {
-		if policyChanged(job, v.job) {
-			s.Tracker.SetPolicy(PodPolicy(job))
-		}
 		own := source == Written || sameLedger(&job.Status, &v.job.Status) || (v.expected != nil && sameLedger(&job.Status, v.expected))
 		if !own {
 			// Another client writes this Job's status, too. It may have counted pods
@@ -269,13 +268,6 @@ func selectorOf(job *batchv1.Job) (selector labels.Selector, ok bool) {
 		return labels.Nothing(), false
 	}
 	return selector, job.Spec.Selector != nil
-}
-
-// policyChanged reports whether PodPolicy differs between two versions of a Job. Of the
-// fields that it reads, the API server allows changes of podReplacementPolicy and, for an
-// Indexed Job, of completions.
-func policyChanged(a, b *batchv1.Job) bool {
-	return wire.ReplacesFailedOnly(a) != wire.ReplacesFailedOnly(b) || ptr.Deref(a.Spec.Completions, 0) != ptr.Deref(b.Spec.Completions, 0)
 }
 
 // PodPolicy returns what the Job's spec says about how its pods count.

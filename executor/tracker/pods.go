@@ -72,10 +72,14 @@ func newPods() pods {
 }
 
 // setPolicy sets how pods count, and counts all of them again, because pods may be seen
-// before their Job. Retry facts that were learned without a policy are learned again.
+// before their Job. Retry facts that were learned without a policy are learned again. The policy that
+// is set already changes nothing; a Job's selector never changes.
 func (p *pods) setPolicy(policy Policy) {
-	if !p.policyKnown {
+	switch {
+	case !p.policyKnown:
 		p.counter.ForgetRetry()
+	case p.policy.Same(policy.Policy):
+		return
 	}
 	p.policy, p.policyKnown = policy, true
 	p.counter.SetPolicy(policy.Policy)

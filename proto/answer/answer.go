@@ -1,9 +1,9 @@
 // Package answer is what every caller of the engine needs around an answer.
 //
 // Decide asks about a Job, with the active pods if need be, and checks the answer.
-// Complete and Check are its two halves. NewPods lists the pods to create, Next says
-// when to ask again, FollowUp is the part of that which depends on what the caller has
-// changed, and Finished says whether a Job is over.
+// Complete and Check are its two halves. NewPods lists the pods to create. Next says
+// when to ask again. FollowUp says whether to ask again at once: that depends on what the
+// caller has changed. Finished says whether a Job is over.
 package answer
 
 import (

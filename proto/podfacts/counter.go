@@ -3,6 +3,8 @@ package podfacts
 import (
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -32,6 +34,13 @@ func PolicyOf(spec *jobpolicyv1.JobSpec) Policy {
 			spec.GetPodFailurePolicy() != nil,
 		Failures: spec.GetPodFailurePolicy(),
 	}
+}
+
+// Same reports whether pods count in the same way by another policy.
+func (p Policy) Same(other Policy) bool {
+	same := proto.Equal(p.Failures, other.Failures)
+	p.Failures, other.Failures = nil, nil
+	return same && p == other
 }
 
 // Counted is a pod of a Counter. Its owner takes it out of the Counter, changes its exported fields

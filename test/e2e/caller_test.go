@@ -18,7 +18,7 @@ import (
 )
 
 // A caller of another project: buf curl reads the contract from the engine by
-// reflection, and asks it about a snapshot in a file, as the README shows.
+// reflection, and asks it about a snapshot in a file, as docs/calling.md shows.
 func TestEngineAnswersAnyCaller(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(*testing.T, *jobpolicyv1.DecideJobResponse){

@@ -132,10 +132,10 @@ func playOf(t *testing.T, changes ...func(*batchv1.Job)) (Report, error) {
 
 var backticked = regexp.MustCompile("`([^`]+)`")
 
-// coverage reads the table of docs/kubectl.md: what a play does with each field.
+// coverage reads testdata/fields.txt, which docs/kubectl.md links: what a play does with each field.
 func coverage(t *testing.T) map[string]string {
 	t.Helper()
-	_, text, _ := strings.Cut(string(testenv.ReadFile(t, "../../../docs/kubectl.md")), "| of | fields | in a play |")
+	_, text, _ := strings.Cut(string(testenv.ReadFile(t, "testdata/fields.txt")), "| of | fields | in a play |")
 	text, _, _ = strings.Cut(text, "\n\n")
 	out := map[string]string{}
 	for line := range strings.SplitSeq(text, "\n") {
@@ -146,7 +146,7 @@ func coverage(t *testing.T) map[string]string {
 		for _, m := range backticked.FindAllStringSubmatch(cells[1], -1) {
 			name := strings.TrimPrefix(cells[0], "| ") + " " + m[1]
 			if out[name] != "" {
-				t.Errorf("docs/kubectl.md has two rows for %s", name)
+				t.Errorf("testdata/fields.txt has two rows for %s", name)
 			}
 			out[name] = strings.ToLower(cells[2])
 		}
@@ -173,7 +173,7 @@ func TestEveryFieldIsPlayedIgnoredOrRefused(t *testing.T) {
 		}
 	}
 	for name := range rows {
-		t.Errorf("docs/kubectl.md has a row for %s, which is no field", name)
+		t.Errorf("testdata/fields.txt has a row for %s, which is no field", name)
 	}
 }
 

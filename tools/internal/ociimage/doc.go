@@ -5,8 +5,8 @@
 // The same source, at the same commit, by the same Go version gives the same
 // digests, in whatever folder and on whatever day.
 //
-// An image holds the program, the authorities of the web (for a trace collector or
-// an API server that one of them vouches for), a user that is not root, and in /licenses the
+// An image holds the program, the public certificate authorities (to verify a trace
+// collector or an API server), a user that is not root, and in /licenses the
 // license texts of all modules inside (package licenses). The time zones of CronJobs are
 // part of the programs. Beside the images, their index holds
 // a bill of materials for each, which refers to its image by digest: registries that

@@ -122,7 +122,9 @@ func lifeSentences(past history, logs []string) []string {
 func sortedLines(logs []string) string {
 	var lines []string
 	for _, log := range logs {
-		lines = append(lines, strings.Split(strings.TrimSuffix(log, "\n"), "\n")...)
+		for line := range strings.Lines(log) {
+			lines = append(lines, strings.TrimSuffix(line, "\n"))
+		}
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")

@@ -127,7 +127,7 @@ func TestPatternsOfTheCatalog(t *testing.T) {
 	cases := map[string]struct{ good, bad []string }{
 		"hello":       {[]string{"Hello world!\n"}, []string{"Hello world!\n|Hello world!\n", ""}},
 		"pi":          {[]string{pi + strings.Repeat("0", 1979) + "\n"}, []string{pi, strings.Repeat("1", 2001), ""}},
-		"work-queue":  {[]string{items, items + "mkdir: no\n"}, []string{items + "|item 5\n", strings.ReplaceAll(items, "item 5\n", ""), "item 0\n|" + items}},
+		"work-queue":  {[]string{items, "|" + items, items + "mkdir: no\n"}, []string{items + "|item 5\n", strings.ReplaceAll(items, "item 5\n", ""), "item 0\n|" + items}},
 		"indexed":     {[]string{"My index is 1\n|My index is 0\n|My index is 2\n|My index is 4\n|My index is 3\n"}, []string{"My index is 0\n|My index is 1\n|My index is 2\n|My index is 4\n"}},
 		"retry-never": {[]string{"a\ncompleted\n|completed|completed|completed"}, []string{"completed|completed|completed|Hello", "completed|completed|completed|completed|completed"}},
 		"cronjob": {

@@ -5,7 +5,7 @@
 // a pull at every start of a container (imagePullPolicy Always). containerd then
 // asks the registry which image the name stands for, and fetches only what it
 // does not have. Here that is nothing: an image is loaded before it is used, and
-// a name that was not loaded is unknown, as a misspelt one is elsewhere.
+// the registry answers 404 for an image that was not loaded.
 package imageregistry
 
 import (

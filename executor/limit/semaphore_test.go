@@ -1,4 +1,4 @@
-package semaphore
+package limit
 
 import (
 	"context"
@@ -41,7 +41,7 @@ func TestNoKeyTakesAll(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, end := New(tc.slots), make(chan struct{})
+				s, end := NewSemaphore(tc.slots), make(chan struct{})
 				var got []int
 				for i := range tc.want {
 					got = append(got, hold(s, string(rune('a'+i)), 100, end))
@@ -62,7 +62,7 @@ func TestNoKeyTakesAll(t *testing.T) {
 // Keys take turns, and within a key the first comes first.
 func TestKeysTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(1)
+		s := NewSemaphore(1)
 		release, err := s.Acquire(t.Context(), "a")
 		if err != nil {
 			t.Fatal(err)
@@ -87,7 +87,7 @@ func TestKeysTakeTurns(t *testing.T) {
 // A waiter that has given up gets no slot.
 func TestAWaiterMayGiveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(1)
+		s := NewSemaphore(1)
 		release, err := s.Acquire(t.Context(), "a")
 		if err != nil {
 			t.Fatal(err)
@@ -116,7 +116,7 @@ func TestAWaiterMayGiveUp(t *testing.T) {
 // Under any load, no more than the slots are held, and all are served.
 func TestSlotsAreNeverExceeded(t *testing.T) {
 	const slots, tasks = 5, 2000
-	s := New(slots)
+	s := NewSemaphore(slots)
 	var at, most, done atomic.Int32
 	var all sync.WaitGroup
 	all.Add(tasks)

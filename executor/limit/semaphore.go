@@ -1,8 +1,4 @@
-// Package semaphore bounds how much runs at the same time, in total and for each key.
-// A key whose work hangs must not take all slots. With namespaces as keys, for example,
-// a webhook that hangs in one namespace does not stop the others. (x/sync's semaphore has
-// one queue and no keys.)
-package semaphore
+package limit
 
 import (
 	"context"
@@ -14,8 +10,10 @@ import (
 // left for the next key: of 64, the first key gets at most 48, the second 12, the third 3.
 const share = 3
 
-// Semaphore has a fixed number of slots. Waiters of one key get slots in order, and keys
-// take turns. It is made by New.
+// Semaphore has a fixed number of slots, and shares them between keys. Waiters of one key get slots in
+// order, and keys take turns. A key whose work hangs does not take all slots: with namespaces as
+// keys, for example, a webhook that hangs in one namespace does not stop the others. (x/sync's
+// semaphore has one queue and no keys.) It is made by NewSemaphore.
 type Semaphore struct {
 	slots int
 	mu    sync.Mutex
@@ -36,8 +34,8 @@ type waiter struct {
 	cancelled bool
 }
 
-// New returns a Semaphore with that many slots.
-func New(slots int) *Semaphore {
+// NewSemaphore returns a Semaphore with that many slots.
+func NewSemaphore(slots int) *Semaphore {
 	return &Semaphore{slots: slots, free: slots, keys: map[string]*holder{}}
 }
 

@@ -1,7 +1,4 @@
-// Package podinformer watches the pods of a cluster, and keeps each as a podcache.Pod. It
-// is separate from package podcache, so that programs which only convert pods do not link a
-// client of Kubernetes.
-package podinformer
+package informer
 
 import (
 	"fmt"
@@ -12,26 +9,25 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
-	"jobpolicy.dev/executor/informer"
 	"jobpolicy.dev/executor/podcache"
 )
 
 // uncontrolledIndex finds, by namespace, the pods that nothing controls.
 const uncontrolledIndex = "uncontrolled"
 
-// Informer is an informer of the pods of the cluster, or of some namespaces. Its objects are *podcache.Pod.
-type Informer struct{ *informer.Set }
+// Pods are the pods of the cluster, or of some namespaces. Its objects are *podcache.Pod.
+type Pods struct{ *Set }
 
-// New returns an Informer of the namespaces, or of all if none is named. tweak changes the
+// NewPods returns Pods of the namespaces, or of all if none is named. tweak changes the
 // options of its lists and watches.
-func New(client kubernetes.Interface, namespaces []string, tweak func(*metav1.ListOptions)) (Informer, error) {
-	pods := informer.New(namespaces, func(namespace string) cache.SharedIndexInformer {
+func NewPods(client kubernetes.Interface, namespaces []string, tweak func(*metav1.ListOptions)) (Pods, error) {
+	pods := New(namespaces, func(namespace string) cache.SharedIndexInformer {
 		return coreinformers.NewFilteredPodInformer(client, namespace, 0, cache.Indexers{uncontrolledIndex: indexUncontrolled}, tweak)
 	})
 	if err := pods.SetTransform(transform); err != nil {
-		return Informer{}, fmt.Errorf("pod transform: %w", err)
+		return Pods{}, fmt.Errorf("pod transform: %w", err)
 	}
-	return Informer{pods}, nil
+	return Pods{pods}, nil
 }
 
 // transform converts a pod to a podcache.Pod. Anything else (a tombstone, or a pod that was
@@ -52,8 +48,8 @@ func indexUncontrolled(obj any) ([]string, error) {
 }
 
 // Pod returns a pod by its name, as far as the cache shows it.
-func (i Informer) Pod(namespace, name string) (*podcache.Pod, bool) {
-	obj, ok, err := i.Get(namespace, name)
+func (p Pods) Pod(namespace, name string) (*podcache.Pod, bool) {
+	obj, ok, err := p.Get(namespace, name)
 	if err != nil || !ok {
 		return nil, false
 	}
@@ -63,8 +59,8 @@ func (i Informer) Pod(namespace, name string) (*podcache.Pod, bool) {
 
 // Uncontrolled returns the pods of the namespace that nothing controls, as far as the
 // cache shows them.
-func (i Informer) Uncontrolled(namespace string) []*podcache.Pod {
-	found, err := i.In(namespace).GetIndexer().ByIndex(uncontrolledIndex, namespace)
+func (p Pods) Uncontrolled(namespace string) []*podcache.Pod {
+	found, err := p.In(namespace).GetIndexer().ByIndex(uncontrolledIndex, namespace)
 	if err != nil {
 		panic(fmt.Sprintf("the informer lacks the index it was made with: %v", err))
 	}
