@@ -18,18 +18,30 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-var (
-	// errCreation: not all pods were created, and creation is backing off.
-	errCreation = errors.New("pods not created")
-	// errDeletion: not all pods were deleted, and deletion is backing off.
-	errDeletion = errors.New("pods not deleted")
-	// errGang: the group of the Job's pods was not changed, and its next change is backing off, with
-	// the creation of pods.
-	errGang = errors.New("pod group not changed")
-	// errRelease: some pods keep their finalizers, because the API server refused to remove
-	// them. Their releases are backing off.
-	errRelease = errors.New("finalizers not removed")
+// A stepError says that a step of a decision was not carried out in full, and is backing off. The
+// rest of the Job goes on.
+type stepError struct {
+	what  undone
+	cause error
+}
+
+// undone is what a step has not done.
+type undone string
+
+const (
+	// notCreated and notDeleted: of all pods. The decision's later steps were not begun.
+	notCreated undone = "pods not created"
+	notDeleted undone = "pods not deleted"
+	// noGang: the group of the Job's pods was not changed. The creation of pods is backing off.
+	noGang undone = "pod group not changed"
+	// notReleased: the API server refused to remove the finalizers of some pods. Only their releases
+	// are backing off.
+	notReleased undone = "finalizers not removed"
 )
+
+func (e *stepError) Error() string { return string(e.what) + ": " + e.cause.Error() }
+
+func (e *stepError) Unwrap() error { return e.cause }
 
 // applier carries out decisions.
 type applier struct {
@@ -40,12 +52,6 @@ type applier struct {
 	report *reporter
 }
 
-// stepFailed reports whether a decision was not carried out in full because of a step that
-// backs off now.
-func stepFailed(err error) bool {
-	return errors.Is(err, errCreation) || errors.Is(err, errDeletion) || errors.Is(err, errGang)
-}
-
 // apply does what a decision says, and says when to reconcile the Job again.
 func (a *applier) apply(ctx context.Context, s *state.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) (controller.Result, error) {
 	requeue := a.cfg.requeueAfter(snap, d)
@@ -54,23 +60,24 @@ func (a *applier) apply(ctx context.Context, s *state.Job, calls *api.Pods, snap
 			s.Refusals.Over(writes.CreatePod, writes.DeletePod, writes.UpdateStatus)
 		}
 		if _, err := a.group(ctx, s, snap, d); err != nil {
-			err = a.backOff(ctx, s, state.Create, snap.job, errGang, err)
+			err = a.backOff(ctx, s, state.Create, snap.job, noGang, err)
 			return sooner(controller.Result{RequeueAfter: requeue}, untilCreate(s)), err
 		}
 		return sooner(controller.Result{RequeueAfter: requeue}, a.cfg.regrowth(s, snap)), nil
 	}
 	err := a.carryOut(ctx, s, calls, snap, d)
+	failed, isStep := errors.AsType[*stepError](err)
 	switch {
 	case errors.Is(err, errUnseen):
 		return controller.Result{Requeue: true}, nil
-	case errors.Is(err, errGang):
-		return sooner(a.cfg.followUp(s, d, requeue), untilCreate(s)), err
-	case stepFailed(err):
-		return controller.Result{Requeue: true}, err
-	case err != nil && !errors.Is(err, errRelease):
+	case err != nil && !isStep:
 		return controller.Result{}, err
+	case err == nil || failed.what == notReleased:
+		return a.cfg.followUp(s, d, requeue), err
+	case failed.what == noGang:
+		return sooner(a.cfg.followUp(s, d, requeue), untilCreate(s)), err
 	}
-	return a.cfg.followUp(s, d, requeue), err
+	return controller.Result{Requeue: true}, err
 }
 
 // untilCreate is how long the creation of pods backs off, at least 1 ns.
@@ -89,16 +96,16 @@ func (a *applier) carryOut(ctx context.Context, s *state.Job, calls *api.Pods, s
 		return fmt.Errorf("gang: %w", gangErr)
 	}
 	if gangErr != nil && d.GetCreate() != nil {
-		return a.backOff(ctx, s, state.Create, snap.job, errCreation, gangErr)
+		return a.backOff(ctx, s, state.Create, snap.job, notCreated, gangErr)
 	}
 	switch err := a.createPods(ctx, s, calls, snap, d, podGroup); {
 	case errors.Is(err, errUnseen):
 		return err // The next reconcile lists the pods.
 	case err != nil:
-		return a.backOff(ctx, s, state.Create, snap.job, errCreation, err)
+		return a.backOff(ctx, s, state.Create, snap.job, notCreated, err)
 	}
 	if err := a.deletePods(ctx, s, calls, snap.job, d.GetDelete()); err != nil {
-		return a.backOff(ctx, s, state.Delete, snap.job, errDeletion, err)
+		return a.backOff(ctx, s, state.Delete, snap.job, notDeleted, err)
 	}
 	write, err := a.writeStatus(ctx, s, calls, snap, d)
 	if err != nil {
@@ -117,7 +124,7 @@ func (a *applier) carryOut(ctx context.Context, s *state.Job, calls *api.Pods, s
 		return fmt.Errorf("releasing finalizers: %w", err)
 	}
 	if gangErr != nil {
-		return a.backOff(ctx, s, state.Create, snap.job, errGang, gangErr)
+		return a.backOff(ctx, s, state.Create, snap.job, noGang, gangErr)
 	}
 	return nil
 }
@@ -132,12 +139,12 @@ func (a *applier) group(ctx context.Context, s *state.Job, snap snapshot, d *job
 	return a.gangs.Ensure(ctx, &s.Refusals, snap.job, d.GetGang(), creates)
 }
 
-// backOff starts the backoff of a step; the other steps of the Job go on. Its error wraps failed
-// (what was not done) and cause (why not).
-func (a *applier) backOff(ctx context.Context, s *state.Job, step state.Step, job *batchv1.Job, failed, cause error) error {
+// backOff starts the backoff of a step; the other steps of the Job go on. It returns a stepError: what
+// was not done, and cause (why not).
+func (a *applier) backOff(ctx context.Context, s *state.Job, step state.Step, job *batchv1.Job, what undone, cause error) error {
 	delay := s.Backoffs.Failed(step, a.base.BackoffLimits())
 	if !errors.Is(cause, api.ErrNamespaceTerminating) && !errors.Is(cause, context.Canceled) {
-		a.cfg.Logger.WarnContext(ctx, failed.Error(), append(telemetry.JobAttrs(job), slog.Duration("retryAfter", delay), slog.Any("error", cause))...)
+		a.cfg.Logger.WarnContext(ctx, string(what), append(telemetry.JobAttrs(job), slog.Duration("retryAfter", delay), slog.Any("error", cause))...)
 	}
-	return fmt.Errorf("%w: %w", failed, cause)
+	return &stepError{what, cause}
 }

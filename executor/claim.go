@@ -27,7 +27,7 @@ func (r *reconciler) claim(ctx context.Context, s *state.Job, calls *api.Pods, j
 		}
 		return strays[i], r.disown(ctx, s, calls, strays[i])
 	})
-	if errors.Is(err, errRelease) {
+	if _, isStep := errors.AsType[*stepError](err); isStep {
 		err = nil // It is logged, and these pods back off. The Job goes on with the others.
 	}
 	if err != nil || job.DeletionTimestamp != nil {

@@ -8,7 +8,8 @@
 // To use it:
 //
 //   - New needs a client and a Decider. Run blocks until its context ends and the
-//     reconciles in progress are finished.
+//     reconciles in progress are finished. With Config.CronJobs and Config.FinishedJobs, it also
+//     runs CronJobs, and deletes finished Jobs whose time to live is over.
 //   - By default the Executor manages only Jobs whose spec.managedBy is Config.ManagedBy.
 //     With Config.ReplaceBuiltin it also manages the Jobs of the built-in controller, which
 //     must then be switched off.
@@ -32,9 +33,9 @@
 //  5. The applier says when the Job is due again if no event comes (requeue.go), and the
 //     reconciler returns that to the queue.
 //
-// config.go has the settings, and executor.go makes these parts. report.go, syncaction.go,
-// describe.go and metrics.go record in metrics, log, spans and events what was done. observe.go shows the Jobs and
-// their last decisions to people. missed.go looks for Jobs whose event was missed. podwatch.go
+// config.go has the settings, executor.go makes these parts, and controllers.go the controllers of
+// CronJobs and of finished Jobs. report.go, describe.go and metrics.go record in metrics, log, spans and
+// events what was done. observe.go shows the Jobs and their last decisions to people. missed.go looks for Jobs whose event was missed. podwatch.go
 // fills the pod cache, if need be before this process leads. shadow.go only compares decisions
 // with what the built-in controller does. ARCHITECTURE.md explains the words and the invariants
 // (I1 to I12).

@@ -64,9 +64,10 @@ func (r *reconciler) Reconcile(ctx context.Context, key state.Key) (controller.R
 		action, result, err = noAction, controller.Result{}, nil
 	}
 	r.report.reconciled(ctx, job, action, err, time.Since(started))
+	_, isStep := errors.AsType[*stepError](err)
 	switch {
-	case stepFailed(err), errors.Is(err, errRelease):
-		err = nil // Only a step or some pods back off, not the whole Job.
+	case isStep:
+		err = nil // The step backs off, not the whole Job.
 	case errors.Is(err, api.ErrChanged):
 		result, err = controller.Result{Requeue: true}, nil
 	}

@@ -58,7 +58,7 @@ func (a *applier) releaseFailed(ctx context.Context, s *state.Job, pod *podcache
 
 // patchPods patches n pods. patch patches one of them and returns it. If the API server refuses
 // a patch, only that pod backs off, because a policy may forbid the patch for that pod alone. If
-// nothing else has failed, patchPods then returns errRelease.
+// nothing else has failed, patchPods then returns a stepError.
 func (a *applier) patchPods(ctx context.Context, s *state.Job, n int, patch func(ctx context.Context, i int) (*podcache.Pod, error)) error {
 	var refused refusals
 	err := s.Writes.Patch.Do(ctx, n, func(ctx context.Context, i int) error {
@@ -77,7 +77,7 @@ func (a *applier) patchPods(ctx context.Context, s *state.Job, n int, patch func
 			slog.Int("pods", refused.pods), slog.Duration("retryAfter", refused.retryAfter), slog.Any("error", refused.cause))...)
 	}
 	if err == nil {
-		err = fmt.Errorf("%w: %d refused, one of them: %w", errRelease, refused.pods, refused.cause)
+		err = &stepError{notReleased, fmt.Errorf("%d refused, one of them: %w", refused.pods, refused.cause)}
 	}
 	return err
 }

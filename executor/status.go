@@ -20,16 +20,9 @@ import (
 // again (changedSince). It returns what is still to be announced.
 func (a *applier) writeStatus(ctx context.Context, s *state.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) (_ state.StatusWrite, err error) {
 	write := state.StatusWrite{Job: snap.job, Events: d.GetEvents(), Actions: d.GetPodFailureActions()}
-	if d.GetStatus() == nil {
-		return write, nil
-	}
-	status, err := wire.APIStatus(d.GetStatus())
-	if err != nil {
+	status, changed, err := wire.NextStatus(d.GetStatus(), &snap.job.Status)
+	if err != nil || !changed {
 		return write, err
-	}
-	wire.KeepUndecided(&status, &snap.job.Status)
-	if wire.SameStatus(&status, &snap.job.Status) {
-		return write, nil
 	}
 	write.Status = status
 	ctx, end := a.api.Tracer.Span(ctx, telemetry.SpanStatusWritten)

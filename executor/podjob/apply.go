@@ -41,7 +41,10 @@ func (c *Controller) apply(ctx context.Context, s *step, decision *jobpolicyv1.D
 			return false, err
 		}
 	}
-	written, err := s.write(ctx, decision.GetStatus())
+	status, written, err := wire.NextStatus(decision.GetStatus(), &s.Job.Status)
+	if err == nil && written {
+		err = s.WriteStatus(ctx, status)
+	}
 	if err != nil {
 		return false, err
 	}

@@ -111,22 +111,6 @@ func (c *Controller) calls(owner *metav1.OwnerReference, pods *tracker.Tracker) 
 	return client.GroupPods(owner, pods)
 }
 
-// write writes a status that differs from the group's, and reports whether it did.
-func (g *Group) write(ctx context.Context, decided *jobpolicyv1.JobStatus) (written bool, err error) {
-	if decided == nil {
-		return false, nil
-	}
-	status, err := wire.APIStatus(decided)
-	if err != nil {
-		return false, err
-	}
-	wire.KeepUndecided(&status, &g.Job.Status)
-	if wire.SameStatus(&status, &g.Job.Status) {
-		return false, nil
-	}
-	return true, g.WriteStatus(ctx, status)
-}
-
 // uid identifies the group. Groups of one owner differ by their names.
 func (g *Group) uid() types.UID {
 	sum := sha256.Sum256([]byte(string(g.Owner.UID) + "/" + g.Job.Name))

@@ -62,7 +62,7 @@ func TestConditionsOfOthersAreNotSentAndNotLost(t *testing.T) {
 				t.Errorf("sent (-want +got):\n%s", diff)
 			}
 			next := batchv1.JobStatus{Conditions: tc.next}
-			KeepUndecided(&next, &batchv1.JobStatus{Conditions: tc.had})
+			keepUndecided(&next, &batchv1.JobStatus{Conditions: tc.had})
 			if diff := cmp.Diff(tc.wantWritten, next.Conditions); diff != "" {
 				t.Errorf("written (-want +got):\n%s", diff)
 			}
@@ -103,7 +103,7 @@ func TestAStartTimeThatNoMessageCanHoldStays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			KeepUndecided(&next, &had)
+			keepUndecided(&next, &had)
 			if diff := cmp.Diff(tc.want, next.StartTime); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -75,7 +75,7 @@ func uidMessages(uids []types.UID) [][]byte {
 }
 
 // APIStatus converts a decided status for the API server: the reverse of JobStatus. The
-// result has only conditions of the types that the engine writes; KeepUndecided puts the
+// result has only conditions of the types that the engine writes; NextStatus puts the
 // others back. It fails for a UID that does not have 16 bytes.
 func APIStatus(in *jobpolicyv1.JobStatus) (batchv1.JobStatus, error) {
 	out := batchv1.JobStatus{
@@ -137,10 +137,23 @@ func APITime(t *timestamppb.Timestamp) *metav1.Time {
 	return &at
 }
 
-// KeepUndecided puts back what APIStatus cannot know: conditions of types that the
+// NextStatus is a Job's status after a decision, and whether that is another one than the Job had. A
+// nil decided is a decision that leaves the status as it is.
+func NextStatus(decided *jobpolicyv1.JobStatus, had *batchv1.JobStatus) (next batchv1.JobStatus, changed bool, err error) {
+	if decided == nil {
+		return *had, false, nil
+	}
+	if next, err = APIStatus(decided); err != nil {
+		return next, false, err
+	}
+	keepUndecided(&next, had)
+	return next, !SameStatus(&next, had), nil
+}
+
+// keepUndecided puts back what APIStatus cannot know: conditions of types that the
 // engine does not write, and a start time that no message can hold. The API server
 // refuses to change the start time of a Job that runs.
-func KeepUndecided(status, had *batchv1.JobStatus) {
+func keepUndecided(status, had *batchv1.JobStatus) {
 	status.Conditions = withOtherConditions(had.Conditions, status.Conditions)
 	if had.StartTime != nil && status.StartTime.Equal(APITime(timeMessage(had.StartTime))) {
 		status.StartTime = had.StartTime

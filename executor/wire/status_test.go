@@ -71,7 +71,7 @@ func TestStatusesSurviveTheRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		KeepUndecided(&out, &in)
+		keepUndecided(&out, &in)
 		if !apiequality.Semantic.DeepEqual(in, out) {
 			t.Errorf("(-in +out):\n%s", cmp.Diff(in, out))
 		}
