@@ -2,7 +2,6 @@ package executor
 
 import (
 	"context"
-	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -19,7 +18,6 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"pgregory.net/rapid"
 
-	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
@@ -49,18 +47,17 @@ type wrongAnswer struct {
 
 func refuseEach(t *testing.T, cases map[string]wrongAnswer) {
 	t.Helper()
-	e := build(t, testConfig(newServer(), &script{}))
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			d := &response{
 				RequestId: "1", Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY, Status: recorded(t, 2), Release: uidsOf(t, 2),
 			}
 			d.Status.Conditions = []*jobpolicyv1.JobCondition{{Type: "Suspended", Status: jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE}}
-			if err := e.decider.check(d); err != nil {
+			if err := wire.CheckDecision(nil, d); err != nil {
 				t.Fatalf("the answer is refused as it is: %v", err)
 			}
 			tc.spoil(d)
-			if err := e.decider.check(d); !errors.Is(err, controller.ErrBadAnswer) || !strings.HasPrefix(err.Error(), tc.field+" ") {
+			if err := wire.CheckDecision(nil, d); err == nil || !strings.HasPrefix(err.Error(), tc.field+" ") {
 				t.Errorf("got error %v, want one about %s", err, tc.field)
 			}
 		})
@@ -197,7 +194,7 @@ func (c carrier) carryOut(t interface{ Helper() }, job *batchv1.Job, d *jobpolic
 	if d != nil {
 		d.RequestId = snap.req.GetRequestId()
 	}
-	if answer.Check(snap.req, d) != nil || c.e.decider.check(d) != nil {
+	if answer.Check(snap.req, d) != nil || wire.CheckDecision(snap.req, d) != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

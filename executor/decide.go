@@ -15,6 +15,7 @@ import (
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/metrics"
 	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
@@ -90,11 +91,11 @@ func (d *decider) ask(ctx context.Context, s *state.Job, snap snapshot, p purpos
 		}
 		s.Rows.Accepted(len(snap.req.GetUnaccountedPods()), d.cfg.rowLimit(snap.job))
 	}
-	if err == nil {
-		err = d.check(decision)
-	}
 	if err != nil {
 		return nil, err
+	}
+	if err := wire.CheckDecision(snap.req, decision); err != nil {
+		return nil, fmt.Errorf("%w: %w", err, controller.ErrBadAnswer)
 	}
 	if p != toCheck {
 		d.decided(ctx, snap, decision, time.Since(started))

@@ -25,7 +25,7 @@
 //     reads what the caches may not show, such as the outcome of a write without an answer
 //     (refresh.go). It adopts pods and disowns others (claim.go).
 //  3. The decider makes a request from the Job and its tracker (snapshot.go), asks the engine
-//     (decide.go) and checks the answer (check.go).
+//     (decide.go) and checks the answer (wire.CheckDecision).
 //  4. The applier carries the decision out (apply.go): it creates pods (create.go) or
 //     deletes pods (delete.go), writes the status (status.go), removes finalizers (release.go)
 //     and records events. Each answer of the API server updates what is known of the Job at

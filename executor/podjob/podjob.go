@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -61,8 +62,8 @@ type Group struct {
 	// fields of the spec's template that the types of this program have: what the caller's
 	// decoder has dropped of its own object is lost. The owner
 	// has no other group of that name, and never has one again: each pod gets the annotation
-	// jobpolicy.dev/group with the name. The spec's time to live is ignored: the owner decides
-	// how long the group stays.
+	// jobpolicy.dev/group with the name. The time to live, in the spec or an annotation, is
+	// ignored: the owner decides how long the group stays.
 	Job *batchv1.Job
 	// Pods are all pods of the group, finished ones included. They are in the namespace of Job.
 	Pods []corev1.Pod
@@ -78,11 +79,16 @@ func (c *Controller) Step(ctx context.Context, g Group) (next time.Time, err err
 		return next, err
 	}
 	pods := g.tracker()
+	var req *jobpolicyv1.DecideJobRequest
 	decision, err := answer.Decide(ctx, c.Ask, func(activePods bool) (*jobpolicyv1.DecideJobRequest, error) {
-		return c.request(&g, pods, activePods)
+		req, err = c.request(&g, pods, activePods)
+		return req, err
 	})
 	if err != nil {
 		return next, err
+	}
+	if err := wire.CheckDecision(req, decision); err != nil {
+		return next, fmt.Errorf("the answer of the policy engine breaks the contract: %w", err)
 	}
 	changed, err := c.apply(ctx, &step{Group: &g, pods: pods, calls: c.calls(&g.Owner, pods)}, decision)
 	if err != nil {
@@ -123,7 +129,7 @@ func (g *Group) uid() types.UID {
 
 func (c *Controller) request(g *Group, pods *tracker.Tracker, activePods bool) (*jobpolicyv1.DecideJobRequest, error) {
 	job := *g.Job
-	job.UID, job.Spec.TTLSecondsAfterFinished = g.uid(), nil
+	job.UID, job.Spec.TTLSecondsAfterFinished, job.Annotations = g.uid(), nil, nil
 	req, err := wire.JobRequest(&job)
 	if err != nil {
 		return nil, err

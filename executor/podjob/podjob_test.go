@@ -122,11 +122,11 @@ func TestStepsAreDoneInTheContractsOrder(t *testing.T) {
 	whole := map[string]*jobpolicyv1.DecideJobResponse{
 		"create, status, event, patch": {
 			Create: &jobpolicyv1.CreatePods{Count: 1}, Status: &jobpolicyv1.JobStatus{Active: 2}, Release: [][]byte{uidBytes(1)},
-			Events: []*jobpolicyv1.JobEvent{{Reason: "Suspended"}},
+			Events: []*jobpolicyv1.JobEvent{{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "Suspended"}},
 		},
 		"delete, status, event, patch": {
 			Delete: []*jobpolicyv1.DeletePod{{Uid: uidBytes(0)}}, Status: &jobpolicyv1.JobStatus{Active: 2}, Release: [][]byte{uidBytes(1)},
-			Events: []*jobpolicyv1.JobEvent{{Reason: "Suspended"}},
+			Events: []*jobpolicyv1.JobEvent{{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "Suspended"}},
 		},
 		"patch, delete, status": {
 			Delete: []*jobpolicyv1.DeletePod{{Uid: uidBytes(0), ReleaseFirst: true}}, Status: &jobpolicyv1.JobStatus{Active: 2},
@@ -153,15 +153,28 @@ func TestStepsAreDoneInTheContractsOrder(t *testing.T) {
 	}
 }
 
+// The creation is fine, but the status is not.
+func TestNothingIsDoneForAnAnswerThatBreaksTheContract(t *testing.T) {
+	s := newStand(t)
+	s.answer = &jobpolicyv1.DecideJobResponse{Create: &jobpolicyv1.CreatePods{Count: 1}, Status: &jobpolicyv1.JobStatus{Active: -1}}
+	if _, err := s.step(); err == nil || !strings.Contains(err.Error(), "status.active is -1") {
+		t.Errorf("error %v, want one that names status.active", err)
+	}
+	if len(s.steps) > 0 {
+		t.Errorf("these steps were done: %q", s.steps)
+	}
+}
+
 func TestTheRequestCountsThePods(t *testing.T) {
 	s := newStand(t, pod(0, corev1.PodRunning), pod(1, corev1.PodSucceeded), pod(2, corev1.PodFailed))
 	s.group.Job.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Failed: []types.UID{uid(2), uid(3)}}
+	s.group.Job.Annotations = map[string]string{"jobpolicy.dev/ttl-seconds-after-complete": "0"}
 	s.mustStep()
 	req := s.asked[0]
 	if req.GetPods().GetActive() != 1 || len(req.GetUnaccountedPods()) != 2 || len(req.GetConfirmedReleases()) != 1 {
 		t.Errorf("the request counts wrong: %v", req)
 	}
-	if req.GetSpec().TtlSecondsAfterFinished != nil {
+	if req.GetSpec().TtlSecondsAfterFinished != nil || len(req.GetSpec().GetAnnotations()) > 0 {
 		t.Error("the request has a time to live")
 	}
 	s.group.Job.Name = "train-leader"

@@ -160,8 +160,7 @@ func (d *drawer) forPodjob() {
 		}
 	}
 	p.faults = slices.DeleteFunc(p.faults, func(f *fault) bool {
-		return f.unanswered || // Only labels say that such a pod is nobody's.
-			f.kind == engineGarbled // Step checks less of an answer than an executor does.
+		return f.unanswered // Only labels say that such a pod is nobody's.
 	})
 	if d.chance(40) && !d.faultless {
 		f := pick(d, lateWrites...)

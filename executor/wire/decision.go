@@ -1,4 +1,4 @@
-package executor
+package wire
 
 import (
 	"cmp"
@@ -10,30 +10,28 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 
-	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 const (
-	uidSize = 16
+	uidSize = 16 // In bytes.
 	// highestIndex is the contract's limit on completion indexes.
 	highestIndex = math.MaxInt32 - 1
 )
 
 // wrong names a field of the decision, its value, and the value that was expected.
 func wrong(field, format string, args ...any) error {
-	return fmt.Errorf("%s %s: %w", field, fmt.Sprintf(format, args...), controller.ErrBadAnswer)
+	return fmt.Errorf("%s %s", field, fmt.Sprintf(format, args...))
 }
 
-// check rejects decisions that could do harm: contradictions, and values that the contract
-// does not allow. A decision that passes answer.Check and then this check can be carried out.
-// It may still be the wrong decision about the Job.
-func (d *decider) check(decision *jobpolicyv1.DecideJobResponse) error {
+// CheckDecision rejects decisions on a Job that has not finished which could do harm: contradictions, and
+// values that the contract does not allow. A decision that passes answer.Check and then this check
+// can be carried out. It may still be the wrong decision about the Job.
+func CheckDecision(req *jobpolicyv1.DecideJobRequest, decision *jobpolicyv1.DecideJobResponse) error {
 	return cmp.Or(
-		checkFrame(decision), checkDelete(decision), checkStatus(decision),
-		checkUIDs("release[%d]", decision.GetRelease()), d.checkGang(decision), checkReports(decision))
+		checkFrame(decision), checkDelete(decision), checkStatus(decision), checkUIDs("release[%d]", decision.GetRelease()),
+		checkGang(req.GetSettings().GetPodGroups(), decision.GetGang()), checkReports(decision))
 }
 
 func checkFrame(decision *jobpolicyv1.DecideJobResponse) error {
@@ -51,12 +49,11 @@ func checkDelete(decision *jobpolicyv1.DecideJobResponse) error {
 	return checkUIDs("delete[%d].uid", uids)
 }
 
-func (d *decider) checkGang(decision *jobpolicyv1.DecideJobResponse) error {
-	gang := decision.GetGang()
+func checkGang(asked jobpolicyv1.PodGroups, gang *jobpolicyv1.Gang) error {
 	switch {
 	case gang == nil:
 		return nil
-	case d.cfg.Settings.GetPodGroups() == jobpolicyv1.PodGroups_POD_GROUPS_UNSPECIFIED:
+	case asked == jobpolicyv1.PodGroups_POD_GROUPS_UNSPECIFIED:
 		return wrong("gang", "is set, want none: groups were not asked for")
 	case gang.GetMinCount() < 0 || gang.GetMaxCount() < gang.GetMinCount():
 		return wrong("gang.min_count", "is %d, and max_count %d, want 0 or more, and max_count no less", gang.GetMinCount(), gang.GetMaxCount())
@@ -79,7 +76,7 @@ func checkReports(decision *jobpolicyv1.DecideJobResponse) error {
 	}
 	for i, actions := range decision.GetPodFailureActions() {
 		field := fmt.Sprintf("pod_failure_actions[%d]", i)
-		if wire.ActionName(actions.GetAction()) == "" {
+		if ActionName(actions.GetAction()) == "" {
 			return wrong(field+".action", "is %v, want one of the pod failure policy's", actions.GetAction())
 		}
 		if actions.GetCount() < 1 {
@@ -115,8 +112,8 @@ func checkStatus(decision *jobpolicyv1.DecideJobResponse) error {
 		checkUIDs("status.uncounted[%d]", uncounted),
 		checkTime("status.start_time", st.GetStartTime()),
 		checkTime("status.completion_time", st.GetCompletionTime()),
-		checkSet("status.completed_indexes", st.GetCompletedIndexes()),
-		checkSet("status.failed_indexes", st.GetFailedIndexes()),
+		answer.CheckSet("status.completed_indexes", st.GetCompletedIndexes(), highestIndex),
+		answer.CheckSet("status.failed_indexes", st.GetFailedIndexes(), highestIndex),
 		checkConditions(st.GetConditions()))
 }
 
@@ -127,7 +124,7 @@ func checkConditions(conditions []*jobpolicyv1.JobCondition) error {
 	for i, c := range conditions {
 		field := fmt.Sprintf("status.conditions[%d]", i)
 		switch {
-		case !wire.DecidedByEngine(batchv1.JobConditionType(c.GetType())) || seen[c.GetType()]:
+		case !DecidedByEngine(batchv1.JobConditionType(c.GetType())) || seen[c.GetType()]:
 			return wrong(field+".type", "is %q, want each of those that the engine decides on once at most", c.GetType())
 		case c.GetStatus() == 0:
 			return wrong(field+".status", "is %v, want one of the contract", c.GetStatus())
@@ -137,14 +134,6 @@ func checkConditions(conditions []*jobpolicyv1.JobCondition) error {
 			checkTime(field+".last_transition_time", c.GetLastTransitionTime())); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// checkSet checks that a set is well formed.
-func checkSet(field string, set *jobpolicyv1.IndexSet) error {
-	if err := answer.CheckSet(field, set, highestIndex); err != nil {
-		return fmt.Errorf("%w: %w", err, controller.ErrBadAnswer)
 	}
 	return nil
 }
@@ -174,9 +163,9 @@ func checkTime(field string, at *timestamppb.Timestamp) error {
 
 // checkTexts checks that a reason and a message are UTF-8 and not too long.
 func checkTexts(field, reason, message string) error {
-	if len(reason) <= wire.MaxReasonBytes && len(message) <= wire.MaxMessageBytes && utf8.ValidString(reason) && utf8.ValidString(message) {
+	if len(reason) <= MaxReasonBytes && len(message) <= MaxMessageBytes && utf8.ValidString(reason) && utf8.ValidString(message) {
 		return nil
 	}
 	return wrong(field, "has texts of %d and %d bytes, want UTF-8 of at most %d and %d",
-		len(reason), len(message), wire.MaxReasonBytes, wire.MaxMessageBytes)
+		len(reason), len(message), MaxReasonBytes, MaxMessageBytes)
 }
