@@ -1,6 +1,9 @@
 package state
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 const (
 	// RegrowAfter is how long a list stays short after a refusal. So an engine that can never
@@ -12,8 +15,9 @@ const (
 )
 
 // Rows limits how many pods a request lists after the engine has refused a request for its
-// size. Only reconciles of the Job use it.
+// size.
 type Rows struct {
+	mu sync.Mutex
 	// max is the limit since cutAt; 0: there is no limit.
 	max   int
 	cutAt time.Time
@@ -21,6 +25,13 @@ type Rows struct {
 
 // Max is how many pods a request may list: most, or less while there is a limit.
 func (r *Rows) Max(most int) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.limit(most)
+}
+
+// limit is Max; r.mu must be held.
+func (r *Rows) limit(most int) int {
 	if r.max > 0 {
 		return min(most, r.max)
 	}
@@ -30,6 +41,8 @@ func (r *Rows) Max(most int) int {
 // Refused records that a request with n pods was too large. The limit becomes half of n,
 // but not less than least.
 func (r *Rows) Refused(n, least int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.max, r.cutAt = max(least, n/2), time.Now()
 }
 
@@ -37,6 +50,8 @@ func (r *Rows) Refused(n, least int) {
 // the limit ends. Otherwise, once the refusal is RegrowAfter ago, each such request doubles
 // the limit, until it reaches most and ends.
 func (r *Rows) Accepted(n, most int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	switch {
 	case n < r.max:
 		r.max = 0
@@ -51,7 +66,9 @@ func (r *Rows) Accepted(n, most int) {
 // Regrowth is how long to wait until a request may list more than n pods. It is called after a
 // request that listed n pods and left some out. 0: no refusal limits the list.
 func (r *Rows) Regrowth(n, most int) time.Duration {
-	grown := n < r.Max(most)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	grown := n < r.limit(most)
 	switch {
 	case grown:
 		return regrowStep
