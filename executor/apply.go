@@ -29,7 +29,7 @@ type stepError struct {
 type undone string
 
 const (
-	// notCreated and notDeleted: of all pods. The decision's later steps were not begun.
+	// notCreated, notDeleted: at least one pod was not. The later steps of the decision were not begun.
 	notCreated undone = "pods not created"
 	notDeleted undone = "pods not deleted"
 	// noGang: the group of the Job's pods was not changed. The creation of pods is backing off.

@@ -45,8 +45,8 @@ type Executor struct {
 	crons *cronjob.Controller // nil without Config.CronJobs.
 }
 
-// New checks the configuration (ErrConfig) and registers the metrics. Nothing runs before
-// Run or StandBy.
+// New checks the configuration (ErrConfig) and registers the metrics. No reconcile and no call of
+// the API server happens before Run or StandBy; goroutines of the queues end with Run.
 func New(cfg Config) (*Executor, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err

@@ -20,6 +20,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"jobpolicy.dev/executor/internal/fakes"
+	"jobpolicy.dev/executor/limit"
+	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/telemetry"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -204,4 +206,32 @@ func TestAClockSetForwardIsNoticed(t *testing.T) {
 	if diff := cmp.Diff([]time.Duration{0, time.Minute}, asked); diff != "" {
 		t.Errorf("asked after (-want +got):\n%s", diff)
 	}
+}
+
+// It reads what is remembered of a Job, of which workers may learn more meanwhile: the race detector
+// finds what has no lock.
+func TestTheCheckReadsWhatReconcilesChange(t *testing.T) {
+	answers := &script{Otherwise: func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+		return settled(req, 0), nil
+	}}
+	e := build(t, testConfig(newServer(), answers))
+	job := testJob()
+	job.ResourceVersion = "1"
+	s := state.New(state.KeyOf(job), limit.NewPool(limit.Config{Total: 8, PerJob: 8}))
+	s.Observe(job, state.Watch)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 100 {
+			s.Statuses.Reschedule(time.Second)
+			s.Rows.Refused(2000, 1000)
+			s.Rows.Accepted(500, 1000)
+		}
+	}()
+	for range 20 {
+		if _, _, err := e.decider.decide(t.Context(), s, toCheck); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-done
 }

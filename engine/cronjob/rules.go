@@ -72,8 +72,8 @@ func (a answer) Detail() string { return a.detail }
 // asked is a rule that was asked, with its answer.
 type asked = rules.Asked[answer]
 
-// startRules returns the rules in the order in which they are asked; the first that
-// decides wins, and the last one always decides. This order is the specification. It is upstream's (syncCronJob,
+// startRules returns the rules in the order in which they are asked; the first that decides wins,
+// and the last one always decides. This order is the specification. It is upstream's (syncCronJob,
 // v1.37), with the rules of our own options added.
 func startRules() []rules.Rule[facts, answer] {
 	return []rules.Rule[facts, answer]{

@@ -46,7 +46,7 @@ func Request(spec *jobpolicyv1.JobSpec, status *jobpolicyv1.JobStatus, pods []Po
 		e := &podfacts.Counted[*Pod]{Pod: pod}
 		counted = append(counted, e)
 		counter.Add(e, true)
-		tracked[string(pod.UID)] = pod.Tracked
+		tracked[string(pod.UID)] = tracked[string(pod.UID)] || pod.Tracked // It may be listed twice.
 	}
 	recorded := podfacts.Recorded(status)
 	req := &jobpolicyv1.DecideJobRequest{

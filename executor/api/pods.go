@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -99,8 +100,8 @@ func (p *Pods) Create(ctx context.Context, job *batchv1.Job, pod *corev1.Pod, in
 		return nil
 	case NamespaceTerminating(err):
 		inFlight.Refused()
-		if err := p.client.confirmTerminating(ctx, pod.Namespace); err != nil {
-			return err
+		if unknown := p.client.confirmTerminating(ctx, pod.Namespace); unknown != nil {
+			return errors.Join(unknown, err)
 		}
 		return ErrNamespaceTerminating
 	case OutcomeUnknown(err):

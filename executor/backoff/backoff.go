@@ -1,4 +1,4 @@
-// Package backoff delays: what has failed before it is tried again, and what is due later.
+// Package backoff has the delays after failures, and a work queue to which items are added after a delay.
 package backoff
 
 import (

@@ -15,7 +15,7 @@ import (
 // uncontrolledIndex finds, by namespace, the pods that nothing controls.
 const uncontrolledIndex = "uncontrolled"
 
-// Pods are the pods of the cluster, or of some namespaces. Its objects are *podcache.Pod.
+// Pods is an informer of the pods of the cluster, or of some namespaces. Its objects are *podcache.Pod.
 type Pods struct{ *Set }
 
 // NewPods returns Pods of the namespaces, or of all if none is named. tweak changes the

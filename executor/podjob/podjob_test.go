@@ -412,8 +412,12 @@ func TestAfterAFailedCreationTheOtherStepsGoOn(t *testing.T) {
 	if _, err := s.step(); err == nil || !strings.Contains(err.Error(), "defers STEP_CREATE_PODS") {
 		t.Errorf("error %v, want that a deferred step is not done", err)
 	}
-	if d := s.asked[1].GetDeferrals(); len(d) != 1 || d[0].GetStep() != jobpolicyv1.Step_STEP_CREATE_PODS {
-		t.Errorf("deferrals %v, want that of creations", d)
+	d := s.asked[1].GetDeferrals()
+	if len(d) != 1 || d[0].GetStep() != jobpolicyv1.Step_STEP_CREATE_PODS {
+		t.Fatalf("deferrals %v, want that of creations", d)
+	}
+	if wait := d[0].GetUntil().AsTime().Sub(s.asked[0].GetNow().AsTime()); wait < 9*time.Second {
+		t.Errorf("creations wait for %v, want about 10 s", wait)
 	}
 }
 

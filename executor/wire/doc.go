@@ -2,10 +2,10 @@
 // (jobpolicy.v1), in both directions.
 //
 //   - JobRequest makes a request about a Job; JobSpec and JobStatus make parts of it.
-//     APIStatus and KeepUndecided convert a decided status back to a Job's status.
+//     CheckDecision checks a decision, and NextStatus makes a Job's next status of it.
 //   - CronJobSpec, CronJobStatus and OwnedJob convert a CronJob and its Jobs.
-//   - Pod converts the facts about a pod that policy reads; PodPhase and PodFailure make
-//     parts of them.
+//   - Pod converts the facts about a pod that policy reads; PodPolicy says which of them a Job
+//     asks for.
 //   - NewPods makes the pods that a decision creates, from a Job's template.
 //   - UIDBytes, ResourceVersion, Timestamp, Text, Annotations and ParseIndexes convert single
 //     values.

@@ -9,8 +9,8 @@ import (
 	"jobpolicy.dev/proto/podfacts"
 )
 
-// Limits of the contract on how one pod failed. A value above them makes the whole request
-// invalid, and the Job would never be decided on again.
+// maxContainerNameBytes is the contract's limit. A longer name would make every request about the
+// Job invalid.
 const maxContainerNameBytes = 253
 
 // Pod converts a pod. It fails for a UID that the contract cannot carry.
@@ -22,8 +22,8 @@ func Pod(pod *corev1.Pod) (podfacts.Pod, error) {
 	return PodFacts(p), nil
 }
 
-// PodFacts converts a pod. If its UID is none of an API server, the facts have the UID's text, which
-// no decision can name.
+// PodFacts converts a pod. If its UID is none of an API server, the facts have the UID's text, and
+// a decision that names it is refused (CheckDecision).
 func PodFacts(p *podcache.Pod) podfacts.Pod {
 	uid, err := UIDBytes(p.UID)
 	if err != nil {

@@ -51,12 +51,6 @@ func PodReplacementPolicy(job *batchv1.Job) batchv1.PodReplacementPolicy {
 	return ptr.Deref(job.Spec.PodReplacementPolicy, batchv1.TerminatingOrFailed)
 }
 
-// ReplacesFailedOnly reports whether a pod is replaced only once it has failed. A pod
-// failure policy implies that: its rules need to know how the pod ended.
-func ReplacesFailedOnly(job *batchv1.Job) bool {
-	return PodReplacementPolicy(job) == batchv1.Failed || job.Spec.PodFailurePolicy != nil
-}
-
 // JobSpec picks the facts of a Job's spec that policy reads, with the API
 // server's defaults for what is absent. It fails for a success policy whose index
 // set is malformed.

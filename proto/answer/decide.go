@@ -101,7 +101,8 @@ func Finished(status *jobpolicyv1.JobStatus) *jobpolicyv1.JobCondition {
 	return nil
 }
 
-// Indexes is a set of indexes that ascend.
+// Indexes is a set of indexes that ascend; without one, the empty set. podfacts.IndexSet takes them in
+// any order.
 func Indexes(ascending ...int32) *jobpolicyv1.IndexSet {
 	set := &jobpolicyv1.IndexSet{}
 	for i, index := range ascending {

@@ -65,6 +65,7 @@ type Counted[P any] struct {
 
 	// What the sums over unaccounted pods need to know when the pod is removed.
 	ended, succeeded bool
+	uid              string // Its key in unaccounted.pods.
 	// listed: it is in unaccounted.pods. queued: it is in unaccounted.queue.
 	listed, queued bool
 }
@@ -98,8 +99,8 @@ type Counter[P any] struct {
 	retry       retryFacts
 }
 
-// New returns a Counter without pods. facts says what is known of a pod. The failures of a pod
-// that has not ended and is not being deleted are not read.
+// New returns a Counter without pods. facts says what is known of a pod. Its Exits and
+// Conditions are read only if it has ended or is being deleted.
 func New[P any](policy Policy, facts func(P) Pod) *Counter[P] {
 	return &Counter[P]{policy: policy, facts: facts, unaccounted: unaccounted[P]{pods: map[string]*Counted[P]{}}}
 }
@@ -111,7 +112,8 @@ func (c *Counter[P]) SetPolicy(policy Policy) { c.policy = policy }
 // ForgetRetry forgets the facts for the retry delay.
 func (c *Counter[P]) ForgetRetry() { c.retry = retryFacts{} }
 
-// Add adds a pod. first says that it was never added before, in any state.
+// Add adds a pod. first: nothing was learned from an earlier state of it, or all
+// pods are counted again by a new policy.
 func (c *Counter[P]) Add(e *Counted[P], first bool) {
 	pod := c.facts(e.Pod)
 	e.ended, e.succeeded = pod.ended(), pod.succeeded()
@@ -130,8 +132,7 @@ func (c *Counter[P]) Add(e *Counted[P], first bool) {
 func (c *Counter[P]) Remove(e *Counted[P]) {
 	c.Totals.add(&e.Share, -1)
 	if e.listed {
-		pod := c.facts(e.Pod)
-		c.unaccounted.remove(string(pod.UID), e)
+		c.unaccounted.remove(e)
 	}
 }
 

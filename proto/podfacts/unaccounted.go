@@ -25,7 +25,7 @@ type unaccounted[P any] struct {
 // add adds a pod. One that was removed and is still in the queue gets its old place
 // back: so a new version of a pod does not lose the place of the old one.
 func (u *unaccounted[P]) add(uid string, e *Counted[P]) {
-	u.pods[uid], e.listed = e, true
+	u.pods[uid], e.uid, e.listed = e, uid, true
 	u.count(e, 1)
 	if !e.queued {
 		e.queued = true
@@ -33,9 +33,9 @@ func (u *unaccounted[P]) add(uid string, e *Counted[P]) {
 	}
 }
 
-func (u *unaccounted[P]) remove(uid string, e *Counted[P]) {
+func (u *unaccounted[P]) remove(e *Counted[P]) {
 	u.count(e, -1)
-	delete(u.pods, uid)
+	delete(u.pods, e.uid)
 	e.listed = false
 }
 

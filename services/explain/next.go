@@ -140,7 +140,7 @@ func (w *work) failuresGone() int {
 
 // failsByDeletion reports whether the pod counts as failed already, because it is being deleted.
 func (w *work) failsByDeletion(p *corev1.Pod) bool {
-	return p.DeletionTimestamp != nil && !ended(p) && !wire.ReplacesFailedOnly(w.Job)
+	return p.DeletionTimestamp != nil && !ended(p) && !wire.PodPolicy(w.Job).ReplaceFailedOnly
 }
 
 // ignored reports whether the pod failure policy leaves a failed pod out of the count.

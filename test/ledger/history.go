@@ -2,8 +2,9 @@
 // invariants of ARCHITECTURE.md: each pod counts once, whoever controls the Job and whatever
 // happened to the controllers meanwhile.
 //
-// It reads every version of every object from watches of its own. The benchmark counts by
-// itself, what its simulated kubelet did: it cannot keep each version of 100,000 pods.
+// It reads every version of every object from watches of its own. The benchmark does not use
+// it: it cannot keep each version of 100,000 pods, so it compares counts with what its simulated
+// kubelet did.
 package ledger
 
 import (
@@ -77,6 +78,14 @@ func Watch(client kubernetes.Interface, namespace string) (*History, error) {
 		}()
 	}
 	return h, nil
+}
+
+// SawEnd reports whether the watch has shown the Job finished.
+func (h *History) SawEnd(job types.UID) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	life := h.jobs[job]
+	return life != nil && slices.ContainsFunc(life.versions, IsFinished)
 }
 
 func (h *History) see(event watch.Event) {

@@ -149,6 +149,9 @@ func soon(ctx context.Context, check func() []string) error {
 // wrong says what is wrong with a Job that has ended. Nobody deletes the pods of a load, and no
 // size changes: no pod is stopped, and no index succeeds twice.
 func (l *Load) wrong(job *batchv1.Job) []string {
+	if !l.seen.SawEnd(job.UID) {
+		return []string{fmt.Sprintf("job %s: the watch has not shown its end", job.Name)}
+	}
 	if pod := l.seen.Unreleased(job.UID); pod != "" {
 		return []string{fmt.Sprintf("job %s: pod %s holds the finalizer", job.Name, pod)}
 	}

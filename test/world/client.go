@@ -26,11 +26,11 @@ type client struct {
 	core         typedcorev1.CoreV1Interface
 	batch        typedbatchv1.BatchV1Interface
 	coordination typedcoordinationv1.CoordinationV1Interface
-	last         atomic.Pointer[dated] // nil before the first answer.
+	last         atomic.Pointer[serverTime] // nil before the first answer.
 }
 
-// A dated is the Date header of an answer, and when the answer arrived.
-type dated struct {
+// A serverTime is the Date header of an answer, and when the answer arrived.
+type serverTime struct {
 	text           string // As it stood in the header.
 	date, received time.Time
 }
@@ -54,11 +54,11 @@ func (c *client) CoordinationV1() typedcoordinationv1.CoordinationV1Interface { 
 func (c *client) record(resp *http.Response) {
 	text := resp.Header.Get("Date")
 	if last := c.last.Load(); last != nil && last.text == text {
-		c.last.Store(&dated{text, last.date, time.Now()})
+		c.last.Store(&serverTime{text, last.date, time.Now()})
 		return
 	}
 	if at, err := http.ParseTime(text); err == nil {
-		c.last.Store(&dated{text, at, time.Now()})
+		c.last.Store(&serverTime{text, at, time.Now()})
 	}
 }
 

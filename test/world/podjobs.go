@@ -3,6 +3,7 @@ package world
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -37,7 +38,11 @@ type podjobs struct {
 	decider    decider
 	controller *podjob.Controller
 	about      *batchv1.Job // The one whose Step is running.
+	atOnce     int          // How many reconciles in a row have asked for the next one at once.
 }
+
+// mostAtOnce is how many reconciles in a row may ask for the next one at once.
+const mostAtOnce = 20
 
 // podjobs makes the controller of a process.
 func (f *fleet) podjobs(p *process) (*podjobs, error) {
@@ -64,8 +69,19 @@ func (p *podjobs) Run(ctx context.Context) error {
 	return err
 }
 
-// reconcile brings each Job one step forward, and removes the pods of Jobs that are gone.
+// reconcile is one round, and notices when rounds follow each other without a pause.
 func (p *podjobs) reconcile(ctx context.Context) (next time.Time, err error) {
+	next, err = p.round(ctx)
+	if err != nil || next.IsZero() || next.After(time.Now()) {
+		p.atOnce = 0
+	} else if p.atOnce++; p.atOnce == mostAtOnce {
+		p.decider.broken("I11", fmt.Sprintf("%d reconciles in a row asked for the next one at once", mostAtOnce))
+	}
+	return next, err
+}
+
+// round brings each Job one step forward, and removes the pods of Jobs that are gone.
+func (p *podjobs) round(ctx context.Context) (next time.Time, err error) {
 	p.w.judge.began(p.decider.by, time.Now()) // It remembers nothing but failed creations.
 	jobs, err := p.client.BatchV1().Jobs("").List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -167,6 +183,9 @@ func (d *drawer) forPodjob() {
 		f.kind, f.percent, f.delay = lateEffect, pick(d, 20, 50), span{100 * time.Millisecond, 20 * time.Second}
 		f.from, f.to = d.window()
 		p.faults = append([]*fault{&f}, p.faults...)
+	}
+	if d.chance(50) && !d.faultless {
+		d.strange(pick(d, throttled, engineAway, putBack))
 	}
 }
 

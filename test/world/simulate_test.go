@@ -56,7 +56,9 @@ func TestPodjobWorlds(t *testing.T) {
 	*podjobFlag = true
 	defer func() { *podjobFlag = false }()
 	total := simulate(t, podjobSeeds)
-	for _, what := range []faultKind{lostRequest, lostAnswer, lateEffect, lateRequest, conflict, serverError, timedOutDone, putBack, altering} {
+	for _, what := range []faultKind{
+		lostRequest, lostAnswer, lateEffect, lateRequest, conflict, serverError, timedOutDone, throttled, putBack, altering, engineAway, engineGarbled,
+	} {
 		if total.byOutcome["fault: "+string(what)] == nil {
 			t.Errorf("in %d worlds this never came up: %s", total.worlds, what)
 		}

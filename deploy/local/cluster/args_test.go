@@ -67,6 +67,8 @@ func TestArgumentsFollowTheOptions(t *testing.T) {
 				"--engine-key-file=STATE/pki/engine-client.key", "--engine-server-name=localhost",
 			},
 		},
+		"the controller manager asks for client certificates":       {Options{}, ControllerManager, []string{"--client-ca-file=STATE/pki/cluster-ca.crt"}},
+		"the executor replaces the built-in controllers":            {Options{}, Executor, []string{"--replace-builtin"}},
 		"the executor decides in its own process without an engine": {Options{WithoutEngine: true}, Executor, []string{"--engine=embedded"}},
 		"the engine asks for client certificates":                   {Options{}, Engine, []string{"--client-ca-file=STATE/pki/engine-ca.crt"}},
 		"the node asks for client certificates":                     {Options{}, Node, []string{"--client-ca-file=STATE/pki/kubelet-ca.crt"}},

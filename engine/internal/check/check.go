@@ -11,7 +11,7 @@ import (
 
 // Limits of the contract that hold for every request.
 const (
-	MaxRequestIDBytes = 128
+	maxRequestIDBytes = 128
 	MaxNameBytes      = 253
 	maxDeferrals      = 100
 	maxViolations     = 100

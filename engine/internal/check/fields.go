@@ -12,7 +12,7 @@ import (
 
 // RequestID checks the id of a request.
 func (c *Checker) RequestID(id string) {
-	c.Require(len(id) <= MaxRequestIDBytes, "request_id", "must have at most %d bytes, has %d", MaxRequestIDBytes, len(id))
+	c.Require(len(id) <= maxRequestIDBytes, "request_id", "must have at most %d bytes, has %d", maxRequestIDBytes, len(id))
 }
 
 // BytesBetween checks the length of a text, in bytes.

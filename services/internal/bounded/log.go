@@ -31,14 +31,16 @@ type limit struct {
 }
 
 // Handle implements slog.Handler.
-func (h limited) Handle(ctx context.Context, r slog.Record) (err error) {
+func (h limited) Handle(ctx context.Context, r slog.Record) error {
 	h.limit.lines.Add(1)
-	h.limit.sometimes.Do(func() {
-		r = r.Clone()
-		r.AddAttrs(slog.Int64("notLogged", h.limit.lines.Swap(0)-1))
-		err = h.Handler.Handle(ctx, r)
-	})
-	return err
+	write := false
+	h.limit.sometimes.Do(func() { write = true }) // Others wait for it, so it does nothing else.
+	if !write {
+		return nil
+	}
+	r = r.Clone()
+	r.AddAttrs(slog.Int64("notLogged", h.limit.lines.Swap(0)-1))
+	return h.Handler.Handle(ctx, r)
 }
 
 // WithAttrs implements slog.Handler.
