@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -99,6 +100,11 @@ func TestAdoptionAndRelease(t *testing.T) {
 	if _, err := client.CoreV1().Pods(namespace).Create(t.Context(), stray, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	// Pods and Jobs reach the executor by different watches: it must know the pod before the Job.
+	eventually(t, "the stray pod runs", func() (bool, string) {
+		pod, err := client.CoreV1().Pods(namespace).Get(t.Context(), "stray", metav1.GetOptions{})
+		return err == nil && pod.Status.Phase == corev1.PodRunning, fmt.Sprint(err)
+	})
 	template.Labels = labels
 	job := createJob(t, namespace, "adopter", batchv1.JobSpec{
 		ManualSelector: new(true), Selector: &metav1.LabelSelector{MatchLabels: labels},
