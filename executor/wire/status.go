@@ -21,7 +21,7 @@ import (
 // that would make a request invalid. So JobStatus leaves out some of them:
 //
 //   - It converts only conditions of the types that the engine writes, and one of each type.
-//     KeepUndecided puts the others back.
+//     NextStatus puts the others back.
 //   - It leaves out uncounted UIDs that no object can have. There is no such pod to count.
 //
 // It fails for an index set that is malformed or out of order. The API server has refused such
