@@ -12,7 +12,7 @@ import (
 
 	"jobpolicy.dev/executor/backoff"
 	"jobpolicy.dev/executor/internal/fakes"
-	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -53,10 +53,10 @@ func TestAClockThatIsSetLengthensNoWait(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := build(t, cfg)
 				defer discard(e)
-				s := e.jobs.With(testKey, func(s *state.Job) { s.Observe(testJob(), state.Watch) })
-				s.Statuses.Reschedule(cfg.StatusPeriod)
-				s.Backoffs.Failed(state.Create, backoff.Limits{First: 2 * time.Second, Max: time.Minute})
-				s.Backoffs.Failed(state.Delete, backoff.Limits{First: 3 * time.Second, Max: time.Minute})
+				s := e.jobs.With(testKey, func(s *tracker.Job) { s.Observe(testJob(), tracker.Watch) })
+				s.StatusWritten(cfg.StatusPeriod)
+				s.StepFailed(tracker.Create, backoff.Limits{First: 2 * time.Second, Max: time.Minute})
+				s.StepFailed(tracker.Delete, backoff.Limits{First: 3 * time.Second, Max: time.Minute})
 				clock.Set(step)
 				snap, err := e.decider.snapshot(s, false)
 				must(err)

@@ -9,7 +9,7 @@ import (
 
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/cronjob"
-	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/ttl"
 	"jobpolicy.dev/executor/writes"
 )
@@ -63,7 +63,7 @@ func (e *Executor) addParts(cfg *Config, shared controller.Config) (err error) {
 // refusals are the refused writes for a Job; nil if the Job is not known. The controller that deletes
 // finished Jobs adds its own.
 func (e *Executor) refusals(job *batchv1.Job) *writes.Refusals {
-	s, ok := e.jobs.Find(state.KeyOf(job))
+	s, ok := e.jobs.Find(tracker.KeyOf(job))
 	if !ok {
 		return nil
 	}

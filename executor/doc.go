@@ -19,12 +19,12 @@
 //
 // # From a pod event to a write
 //
-//  1. The watcher gets the event from the pod informer. It updates the tracker of the Job
-//     that controls the pod, and puts the Job into the work queue (watch.go, queue.go).
+//  1. The watcher gets the event from the pod informer. It updates what is known of the
+//     Job that controls the pod (package tracker), and puts the Job into the work queue (watch.go, queue.go).
 //  2. A worker takes the Job from the queue and calls the reconciler (reconcile.go). That
 //     reads what the caches may not show, such as the outcome of a write without an answer
 //     (refresh.go). It adopts pods and disowns others (claim.go).
-//  3. The decider makes a request from the Job and its tracker (snapshot.go), asks the engine
+//  3. The decider makes a request from what is known (snapshot.go), asks the engine
 //     (decide.go) and checks the answer (wire.CheckDecision).
 //  4. The applier carries the decision out (apply.go): it creates pods (create.go) or
 //     deletes pods (delete.go), writes the status (status.go), removes finalizers (release.go)
@@ -43,8 +43,7 @@
 // # The packages below
 //
 // controller has the queue, the workers and the calls of the engine. backoff has the delays
-// after failures. state holds what is remembered of each Job, and tracker what is known of
-// its pods. api makes the calls to the API server, and limit bounds how many are in flight.
+// after failures. tracker holds what is known of each Job and of its pods. api makes the calls to the API server, and limit bounds how many are in flight.
 // wire converts between Kubernetes objects and messages of the contract. podcache keeps pods
 // in little memory. gang finds or makes Workloads and PodGroups. orphan releases pods whose
 // Job cannot do it any more, and deletes those that outlive a finished Job.

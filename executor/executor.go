@@ -18,8 +18,8 @@ import (
 	"jobpolicy.dev/executor/orphan"
 	"jobpolicy.dev/executor/secondcontroller"
 	"jobpolicy.dev/executor/shadow"
-	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -30,7 +30,7 @@ const eventComponent = "job-controller"
 // Executor carries out decisions about Jobs. It is made by New and run once.
 type Executor struct {
 	base     *controller.Controller
-	jobs     *state.Jobs
+	jobs     *tracker.Jobs
 	informer *informer.Set              // of Jobs
 	gangs    *gang.Gangs                // nil without Settings.PodGroups.
 	second   *secondcontroller.Detector // nil in shadow mode.
@@ -118,7 +118,7 @@ func (e *Executor) newJobInformer(cfg *Config) error {
 func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods informer.Pods, comparer *shadow.Comparer) {
 	scope, writes := cfg.Scope(), limit.NewPool(cfg.Writes)
 	report := &reporter{base: e.base, metrics: own}
-	e.jobs = state.NewJobs(writes)
+	e.jobs = tracker.NewJobs(writes)
 	e.podWatch = newPodWatch(pods, e.informer, cfg.Logger)
 	e.decider = &decider{
 		base: e.base, cfg: cfg, metrics: own.decisions, report: report, slots: make(chan struct{}, cfg.Workers),
@@ -128,8 +128,8 @@ func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods 
 	if comparer != nil {
 		reconcile = (&jobComparer{scope: scope, jobs: e.jobs, decider: e.decider, comparer: comparer}).compare
 	} else {
-		calls := func(s *state.Job) *api.Pods {
-			return client.Pods(s.UID, s.Tracker, s.PodEvents.Recorder(e.base.Recorder), s.Version.Current, &s.Refusals)
+		calls := func(s *tracker.Job) *api.Pods {
+			return client.Pods(s, s.PodEvents.Recorder(e.base.Recorder))
 		}
 		orphans = orphan.New(e.base, orphan.Config{API: client, Scope: scope, Jobs: e.jobs, Pods: pods, Writes: writes, Calls: calls})
 		e.reconciler = &reconciler{

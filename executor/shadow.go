@@ -6,7 +6,7 @@ import (
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/scope"
 	"jobpolicy.dev/executor/shadow"
-	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 )
 
@@ -14,18 +14,18 @@ import (
 // and asks the same questions, but cannot apply an answer.
 type jobComparer struct {
 	scope    scope.Scope
-	jobs     *state.Jobs
+	jobs     *tracker.Jobs
 	decider  *decider
 	comparer *shadow.Comparer
 }
 
 // compare asks the engine about a Job, if it is at rest.
-func (c *jobComparer) compare(ctx context.Context, key state.Key) (controller.Result, error) {
+func (c *jobComparer) compare(ctx context.Context, key tracker.Key) (controller.Result, error) {
 	s, ok := c.jobs.Find(key)
 	if !ok {
 		return controller.Result{}, nil
 	}
-	job := s.Version.Current()
+	job := s.Current()
 	if !c.scope.Reconciles(job) || !wire.KnownCompletionMode(job) {
 		return controller.Result{}, nil
 	}
@@ -34,7 +34,7 @@ func (c *jobComparer) compare(ctx context.Context, key state.Key) (controller.Re
 }
 
 // answer makes a request from what is known of a Job, and says what the decision would change.
-func (c *jobComparer) answer(ctx context.Context, s *state.Job) (shadow.Answer, error) {
+func (c *jobComparer) answer(ctx context.Context, s *tracker.Job) (shadow.Answer, error) {
 	snap, d, err := c.decider.decide(ctx, s, toCompare)
 	if err != nil {
 		return shadow.Answer{}, err

@@ -10,7 +10,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wallclock"
@@ -31,14 +30,14 @@ const EventRunawayCreation = "RunawayCreation"
 var errUnseen = errors.New("too many pods were created and not seen")
 
 // standstill reports whether no pod of a Job may be created, and until when, in elapsed time.
-func (c *Config) standstill(s *state.Job) (until time.Time, stands bool) {
-	u := s.Tracker.Unseen()
+func (c *Config) standstill(s *tracker.Job) (until time.Time, stands bool) {
+	u := s.UnseenPods()
 	return u.Last.Add(tracker.UnseenPeriod), u.Pods >= c.MaxUnseenPods
 }
 
 // createAfter is when pods may be created again, in elapsed time; zero if nothing has delayed that.
-func (c *Config) createAfter(s *state.Job) time.Time {
-	at := s.Backoffs.Until(state.Create)
+func (c *Config) createAfter(s *tracker.Job) time.Time {
+	at := s.StepWaitsUntil(tracker.Create)
 	if until, stands := c.standstill(s); stands && until.After(at) {
 		return until
 	}
@@ -52,7 +51,7 @@ type Standstill struct {
 	Why string
 }
 
-func (c *Config) standstillOf(s *state.Job) Standstill {
+func (c *Config) standstillOf(s *tracker.Job) Standstill {
 	until, stands := c.standstill(s)
 	if !stands {
 		return Standstill{}
@@ -65,13 +64,13 @@ func (c *Config) standstillOf(s *state.Job) Standstill {
 
 // mustSee reports whether the pods have to be listed because a Job is about to stand still. The watch
 // may only be late.
-func (c *Config) mustSee(s *state.Job) bool {
+func (c *Config) mustSee(s *tracker.Job) bool {
 	until, stands := c.standstill(s)
 	return stands && until != s.Standstill
 }
 
 // standStill tells that a Job stands still, once for each standstill.
-func (r *reconciler) standStill(ctx context.Context, s *state.Job, job *batchv1.Job) {
+func (r *reconciler) standStill(ctx context.Context, s *tracker.Job, job *batchv1.Job) {
 	if !r.cfg.mustSee(s) {
 		return
 	}

@@ -189,7 +189,7 @@ func (p *Pods) patchAsSeen(ctx context.Context, pod *podcache.Pod, wanted func(*
 func (p *Pods) patch(ctx context.Context, pod *podcache.Pod, patch []byte) (*podcache.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	endCall := p.tracker.BeginCall()
+	endCall := p.job.BeginCall()
 	defer endCall()
 	patched, err := p.client.Core.Pods(pod.Namespace()).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 	if err == nil && !deletedByWrite(patched) {
@@ -200,12 +200,12 @@ func (p *Pods) patch(ctx context.Context, pod *podcache.Pod, patch []byte) (*pod
 	}
 	if err == nil {
 		p.written.Store(true)
-		p.tracker.Gone(pod.UID, tracker.Response)
+		p.job.PodGone(pod.UID, tracker.Response)
 		return nil, nil
 	}
 	gone, err := p.client.podGone(ctx, pod, err)
 	if gone {
-		p.tracker.Gone(pod.UID, tracker.Response)
+		p.job.PodGone(pod.UID, tracker.Response)
 	}
 	return nil, err
 }
@@ -231,7 +231,7 @@ func (p *Pods) ended(k writes.Kind, pod *podcache.Pod, err error) {
 		return
 	}
 	subject := Subject{namedPod(pod), p.refusals}
-	if job := p.current(); job != nil {
+	if job := p.job.Current(); job != nil {
 		subject.Object = job
 	}
 	p.client.written(subject, k, pod.Name, string(pod.UID), err)

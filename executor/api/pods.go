@@ -27,29 +27,27 @@ import (
 type Pods struct {
 	client *Client
 	// owner and kind are those of the object that controls the pods.
-	owner   types.UID
-	kind    schema.GroupKind
-	tracker *tracker.Tracker
+	owner types.UID
+	kind  schema.GroupKind
+	job   *tracker.Job
 	// recorder takes the events about these pods. nil: there are none.
 	recorder record.EventRecorder
-	// current is the newest version of the Job; nil if it does not exist any more. refusals
-	// remember which writes for it are refused.
-	current  func() *batchv1.Job
+	// refusals remember which writes are refused; nil: none are remembered.
 	refusals *writes.Refusals
 
 	written, changed atomic.Bool
 }
 
-// Pods returns a Pods for a Job and its tracker. recorder takes the events about the
-// pods, current returns the newest version of the Job, and refusals remember its refused writes.
-func (c *Client) Pods(job types.UID, t *tracker.Tracker, recorder record.EventRecorder, current func() *batchv1.Job, refusals *writes.Refusals) *Pods {
-	return &Pods{client: c, owner: job, kind: wire.JobKind.GroupKind(), tracker: t, recorder: recorder, current: current, refusals: refusals}
+// Pods returns a Pods for a Job. recorder takes the events about the pods.
+func (c *Client) Pods(job *tracker.Job, recorder record.EventRecorder) *Pods {
+	return &Pods{client: c, owner: job.UID, kind: wire.JobKind.GroupKind(), job: job, recorder: recorder, refusals: &job.Refusals}
 }
 
-// GroupPods returns a Pods for a group of pods that owner controls, and their tracker. It sends no
-// events.
-func (c *Client) GroupPods(owner *metav1.OwnerReference, t *tracker.Tracker) *Pods {
-	return &Pods{client: c, owner: owner.UID, kind: wire.KindOf(owner), tracker: t, current: func() *batchv1.Job { return nil }}
+// GroupPods returns a Pods for a group of pods that owner controls. job has the group's pods, and
+// observes no Job. There are no events, and no
+// refusals are remembered.
+func (c *Client) GroupPods(owner *metav1.OwnerReference, job *tracker.Job) *Pods {
+	return &Pods{client: c, owner: owner.UID, kind: wire.KindOf(owner), job: job}
 }
 
 func (p *Pods) eventf(job *batchv1.Job, kind, reason, format string, args ...any) {
@@ -81,7 +79,7 @@ func (p *Pods) Create(ctx context.Context, job *batchv1.Job, pod *corev1.Pod, in
 	defer func() { p.client.written(Subject{job, p.refusals}, writes.CreatePod, "", "", err) }()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	inFlight := p.tracker.BeginCreate(index)
+	inFlight := p.job.BeginCreate(index)
 	created, err := p.client.Core.Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 	var altered error
 	if err == nil {
@@ -117,7 +115,7 @@ func (p *Pods) Create(ctx context.Context, job *batchv1.Job, pod *corev1.Pod, in
 // not exist any more counts as deleted. Without the finalizer another Job may have adopted
 // the pod, so the deletion then requires the pod as it was seen last.
 func (p *Pods) Delete(ctx context.Context, job *batchv1.Job, uid types.UID, releaseFirst bool) (err error) {
-	pod, known := p.tracker.Pod(uid)
+	pod, known := p.job.Pod(uid)
 	if !known {
 		return nil
 	}
@@ -142,7 +140,7 @@ func (p *Pods) Delete(ctx context.Context, job *batchv1.Job, uid types.UID, rele
 // DeleteRunning deletes a pod of the Job unless it has ended or is being deleted. What is known
 // of the pod may be old, and the logs of a pod that has ended stay.
 func (p *Pods) DeleteRunning(ctx context.Context, job *batchv1.Job, uid types.UID) (err error) {
-	pod, known := p.tracker.Pod(uid)
+	pod, known := p.job.Pod(uid)
 	if !known {
 		return nil
 	}
@@ -160,7 +158,7 @@ func (p *Pods) DeleteAltered(ctx context.Context, job *batchv1.Job, pod *podcach
 	ctx, end := p.client.Tracer.Span(ctx, telemetry.SpanPodDeleted, podAttrs(pod)...)
 	defer func() {
 		if err == nil {
-			p.tracker.ForgetAltered(pod.UID)
+			p.job.ForgetAltered(pod.UID)
 		}
 		end(err)
 	}()
@@ -218,14 +216,14 @@ func (p *Pods) delete(ctx context.Context, job *batchv1.Job, pod *podcache.Pod, 
 	defer cancel()
 	err = p.client.Core.Pods(pod.Namespace()).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: &preconditions})
 	if err == nil {
-		p.tracker.Deleted(pod.UID)
+		p.job.PodDeleted(pod.UID)
 		p.written.Store(true)
 		p.eventf(job, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %v", pod.Name)
 		return nil
 	}
 	gone, err := p.client.podGone(ctx, pod, err)
 	if gone {
-		p.tracker.Gone(pod.UID, tracker.Response)
+		p.job.PodGone(pod.UID, tracker.Response)
 		return nil
 	}
 	if preconditions.ResourceVersion == nil || !apierrors.IsConflict(err) {
@@ -245,7 +243,7 @@ func (p *Pods) List(ctx context.Context, job *batchv1.Job) (err error) {
 	if err != nil {
 		return fmt.Errorf("selector: %w", err)
 	}
-	list := p.tracker.BeginList()
+	list := p.job.BeginList()
 	pods, err := p.client.Core.Pods(job.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
 	if err != nil {
 		list.Cancel()
@@ -265,7 +263,7 @@ func (p *Pods) List(ctx context.Context, job *batchv1.Job) (err error) {
 func (p *Pods) read(ctx context.Context, pod *podcache.Pod) (*podcache.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	endCall := p.tracker.BeginCall()
+	endCall := p.job.BeginCall()
 	defer endCall()
 	live, err := p.client.Core.Pods(pod.Namespace()).Get(ctx, pod.Name, metav1.GetOptions{})
 	if err != nil {
@@ -278,10 +276,10 @@ func (p *Pods) read(ctx context.Context, pod *podcache.Pod) (*podcache.Pod, erro
 func (p *Pods) observe(answer *corev1.Pod) *podcache.Pod {
 	pod := podcache.From(answer)
 	if !p.owns(pod) {
-		p.tracker.Left(pod, tracker.Response)
+		p.job.PodLeft(pod, tracker.Response)
 		return pod
 	}
-	if p.tracker.Observe(pod, tracker.Response) == tracker.Relevant {
+	if p.job.ObservePod(pod, tracker.Response) == tracker.Relevant {
 		p.changed.Store(true)
 	}
 	return pod

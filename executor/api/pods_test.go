@@ -32,12 +32,12 @@ func heldPod() *corev1.Pod {
 	}}
 }
 
-// callsAbout returns a Pods of Job 1, and its tracker, which knows the pod.
-func callsAbout(client kubernetes.Interface, pod *corev1.Pod) (*Pods, *tracker.Tracker) {
-	known := tracker.New()
-	known.Observe(podcache.From(pod), tracker.Watch)
+// callsAbout returns a Pods of Job 1, which knows the pod, and the Job.
+func callsAbout(client kubernetes.Interface, pod *corev1.Pod) (*Pods, *tracker.Job) {
+	known := tracker.New(tracker.Key{UID: "1"}, nil)
+	known.ObservePod(podcache.From(pod), tracker.Watch)
 	c := &Client{Core: client.CoreV1(), Tracer: telemetry.NewTracer(noop.NewTracerProvider(), "test")}
-	return c.Pods("1", known, record.NewFakeRecorder(1), func() *batchv1.Job { return nil }, nil), known
+	return c.Pods(known, record.NewFakeRecorder(1)), known
 }
 
 // When a pod's deletion was only waiting for the finalizer, the API server
@@ -69,8 +69,8 @@ func TestReleaseWithWhichAPodGoesIsConfirmed(t *testing.T) {
 			}
 			late := held.DeepCopy()
 			late.ResourceVersion = "11"
-			known.Observe(podcache.From(late), tracker.Watch)
-			if still := known.Len() == 1; still == tc.wantGone {
+			known.ObservePod(podcache.From(late), tracker.Watch)
+			if still := known.Census(0).Known == 1; still == tc.wantGone {
 				t.Errorf("after a late event the tracker knows the pod: %v", still)
 			}
 		})

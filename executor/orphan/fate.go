@@ -8,7 +8,7 @@ import (
 
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/podcache"
-	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 )
 
@@ -39,15 +39,15 @@ func (r *Releaser) fate(ctx context.Context, pod *podcache.Pod, wasManaged bool)
 	case ref == nil:
 		return r.uncontrolled(pod, wasManaged), nil
 	}
-	s, ok := r.cfg.Jobs.Find(state.KeyOfOwner(pod, ref))
+	s, ok := r.cfg.Jobs.Find(tracker.KeyOfOwner(pod, ref))
 	if !ok {
 		return r.askForJob(ctx, pod, ref)
 	}
-	job := s.Version.Current()
-	switch lifecycle := s.Version.Lifecycle(); {
-	case job != nil && (!r.cfg.Scope.Manages(job) || !finished(job)), lifecycle == state.GoneUnmanaged:
+	job := s.Current()
+	switch lifecycle := s.Lifecycle(); {
+	case job != nil && (!r.cfg.Scope.Manages(job) || !finished(job)), lifecycle == tracker.GoneUnmanaged:
 		return leaveAlone, nil
-	case job != nil, lifecycle == state.Gone:
+	case job != nil, lifecycle == tracker.Gone:
 		return mayRelease, nil
 	default:
 		return r.askForJob(ctx, pod, ref)
@@ -60,7 +60,7 @@ func (r *Releaser) fate(ctx context.Context, pod *podcache.Pod, wasManaged bool)
 // replaces the built-in controller, it releases the pod, as the built-in controller does.
 func (r *Releaser) uncontrolled(pod *podcache.Pod, wasManaged bool) fate {
 	for _, s := range r.cfg.Jobs.Selecting(pod) {
-		job := s.Version.Current()
+		job := s.Current()
 		switch {
 		case job == nil:
 		case !r.cfg.Scope.Manages(job):
@@ -86,14 +86,14 @@ func (r *Releaser) uncontrolled(pod *podcache.Pod, wasManaged bool) fate {
 // A reference is a Job as an owner reference names it. The API server does not check that the
 // name and the UID belong together.
 type reference struct {
-	state.Key
+	tracker.Key
 	name string
 }
 
 // askForJob asks the API server whether a Job exists that is not in the cache. If not, that says
 // nothing about a Job of the same UID and another name, so the state of the Job stays as it is.
 func (r *Releaser) askForJob(ctx context.Context, pod *podcache.Pod, owner *podcache.Owner) (fate, error) {
-	ref := reference{state.KeyOfOwner(pod, owner), owner.Name}
+	ref := reference{tracker.KeyOfOwner(pod, owner), owner.Name}
 	var job *batchv1.Job
 	err := api.ErrGone
 	if _, absent := r.absent.Get(ref); !absent {
@@ -119,7 +119,7 @@ func (r *Releaser) askForJob(ctx context.Context, pod *podcache.Pod, owner *podc
 // place of the built-in controller, it always does. Beside the built-in controller, which
 // releases the pods of all Jobs that are gone, it does so only if the Job is known to have
 // been managed.
-func (r *Releaser) releasesPodsOf(gone state.Key) bool {
+func (r *Releaser) releasesPodsOf(gone tracker.Key) bool {
 	_, wasManaged := r.managed.Get(gone)
 	return r.cfg.Scope.ReplaceBuiltin || wasManaged
 }

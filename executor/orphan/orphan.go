@@ -22,8 +22,8 @@ import (
 	"jobpolicy.dev/executor/metrics"
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/scope"
-	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/writes"
 )
 
@@ -44,11 +44,11 @@ const causePod controller.Cause = "pod.event"
 type Config struct {
 	API    *api.Client
 	Scope  scope.Scope
-	Jobs   *state.Jobs
+	Jobs   *tracker.Jobs
 	Pods   informer.Pods
 	Writes *limit.Pool
 	// Calls returns the client for calls about a Job's pods.
-	Calls func(*state.Job) *api.Pods
+	Calls func(*tracker.Job) *api.Pods
 }
 
 // Releaser releases orphans. A nil Releaser, that of shadow mode, takes none.
@@ -108,19 +108,19 @@ func (r *Releaser) EnqueueUncontrolled(old, pod *podcache.Pod) {
 // the state of the Job says so, because that state may be dropped at any moment afterwards.
 func (r *Releaser) Remember(job *batchv1.Job) {
 	if r != nil && r.cfg.Scope.Manages(job) {
-		r.managed.Add(state.KeyOf(job), nil)
+		r.managed.Add(tracker.KeyOf(job), nil)
 	}
 }
 
 // EnqueueLeftovers queues the pods of a Job that is not reconciled any more, because it is
 // gone or has finished.
-func (r *Releaser) EnqueueLeftovers(s *state.Job, job *batchv1.Job) {
+func (r *Releaser) EnqueueLeftovers(s *tracker.Job, job *batchv1.Job) {
 	if r == nil {
 		return
 	}
 	r.Remember(job)
 	managed := r.cfg.Scope.Manages(job)
-	for _, pod := range s.Tracker.WithTrackingFinalizer() {
+	for _, pod := range s.WithTrackingFinalizer() {
 		r.enqueue(pod, managed)
 	}
 }
@@ -135,12 +135,12 @@ func (r *Releaser) wasManaged(pod *podcache.Pod) bool {
 	if ref == nil {
 		return false
 	}
-	if s, ok := r.cfg.Jobs.Find(state.KeyOfOwner(pod, ref)); ok {
-		if job := s.Version.Current(); job != nil {
+	if s, ok := r.cfg.Jobs.Find(tracker.KeyOfOwner(pod, ref)); ok {
+		if job := s.Current(); job != nil {
 			return r.cfg.Scope.Manages(job)
 		}
 	}
-	_, found := r.managed.Get(state.KeyOfOwner(pod, ref))
+	_, found := r.managed.Get(tracker.KeyOfOwner(pod, ref))
 	return found
 }
 
@@ -191,11 +191,11 @@ func (r *Releaser) deleteLate(ctx context.Context, pod *podcache.Pod) error {
 	if !ok || pod.Ended() || pod.Deleting {
 		return nil
 	}
-	job := s.Version.Current()
+	job := s.Current()
 	if job == nil || job.DeletionTimestamp != nil || !r.cfg.Scope.Manages(job) || !finished(job) {
 		return nil // The deletion of the Job says what becomes of its pods.
 	}
-	if matches := state.PodPolicy(job).Matches; matches != nil && !matches(pod) {
+	if matches := tracker.PodPolicy(job).Matches; matches != nil && !matches(pod) {
 		return nil // The Job does not select it any more. It is released and runs on.
 	}
 	return r.cfg.Calls(s).DeleteRunning(ctx, job, pod.UID)

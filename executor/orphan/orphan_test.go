@@ -16,7 +16,6 @@ import (
 	"jobpolicy.dev/executor/internal/fakes"
 	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/podcache"
-	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -30,7 +29,7 @@ type bench struct {
 	*Releaser
 	base   *controller.Controller
 	server *fakes.Server
-	job    *state.Job
+	job    *tracker.Job
 	pod    *corev1.Pod
 }
 
@@ -56,9 +55,9 @@ func newBench(t *testing.T) *bench {
 	}
 	client, writes := &api.Client{Kubernetes: b.server, Core: b.server.CoreV1(), Tracer: base.Tracer}, limit.NewPool(limit.Config{Total: 1})
 	b.base, b.Releaser = base, New(base, Config{
-		API: client, Scope: cfg.Scope(), Jobs: state.NewJobs(writes), Pods: pods, Writes: writes,
-		Calls: func(s *state.Job) *api.Pods {
-			return client.Pods(s.UID, s.Tracker, &record.FakeRecorder{}, s.Version.Current, &s.Refusals)
+		API: client, Scope: cfg.Scope(), Jobs: tracker.NewJobs(writes), Pods: pods, Writes: writes,
+		Calls: func(s *tracker.Job) *api.Pods {
+			return client.Pods(s, &record.FakeRecorder{})
 		},
 	})
 	b.job = b.finishedJob("ns", 1)
@@ -67,13 +66,13 @@ func newBench(t *testing.T) *bench {
 }
 
 // finishedJob makes a Job known that has finished.
-func (b *bench) finishedJob(namespace string, n int) *state.Job {
+func (b *bench) finishedJob(namespace string, n int) *tracker.Job {
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "job", UID: fakes.UID(n), ResourceVersion: "1"},
 		Spec:       batchv1.JobSpec{ManagedBy: new(manager), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"job": "1"}}},
 		Status:     batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}},
 	}
-	return b.cfg.Jobs.With(state.KeyOf(job), func(s *state.Job) { s.Observe(job, state.Watch) })
+	return b.cfg.Jobs.With(tracker.KeyOf(job), func(s *tracker.Job) { s.Observe(job, tracker.Watch) })
 }
 
 // show lets the informer show a pod.
@@ -84,8 +83,8 @@ func (b *bench) show(pod *corev1.Pod) {
 		b.Fatal(err)
 	}
 	ref, _ := kept.ControllingJob()
-	if s, ok := b.cfg.Jobs.Find(state.KeyOfOwner(kept, ref)); ok {
-		s.Tracker.Observe(kept, tracker.Watch)
+	if s, ok := b.cfg.Jobs.Find(tracker.KeyOfOwner(kept, ref)); ok {
+		s.ObservePod(kept, tracker.Watch)
 	}
 }
 
@@ -128,7 +127,7 @@ func TestAPodThatHasEndedStaysAlthoughTheWatchIsBehind(t *testing.T) {
 		"it has ended, and the executor does not know": {wantExists: true, before: func(b *bench) { b.changes(succeeds) }},
 		"it has ended, as a list has shown": {wantExists: true, before: func(b *bench) {
 			b.changes(succeeds)
-			b.job.Tracker.Observe(podcache.From(b.pod), tracker.Response)
+			b.job.ObservePod(podcache.From(b.pod), tracker.Response)
 		}},
 		"it ends while it is deleted": {wantExists: true, before: func(b *bench) {
 			b.server.Failures["delete pods"] = func(n int) error {
@@ -158,7 +157,7 @@ func TestNoNamespaceHoldsUpTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		hang, calls := make(chan struct{}), b.cfg.Calls
-		b.cfg.Calls = func(s *state.Job) *api.Pods {
+		b.cfg.Calls = func(s *tracker.Job) *api.Pods {
 			if s.Namespace == "slow" {
 				<-hang
 			}
@@ -188,7 +187,7 @@ func TestAPodOfAJobThatHasJustGoneWasManaged(t *testing.T) {
 	for name, managed := range map[string]bool{"a managed Job": true, "another controller's Job": false} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
-			job := b.job.Version.Current().DeepCopy()
+			job := b.job.Current().DeepCopy()
 			if !managed {
 				job.Spec.ManagedBy = new("example.com/other")
 			}

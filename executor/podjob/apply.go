@@ -22,7 +22,7 @@ import (
 // A step applies one decision about a group. calls tells pods what its answers show.
 type step struct {
 	*Group
-	pods  *tracker.Tracker
+	pods  *tracker.Job
 	calls *api.Pods
 }
 
@@ -109,7 +109,7 @@ func (g *Group) made(pod *corev1.Pod) bool {
 }
 
 func (s *step) deleteAltered(ctx context.Context) (failed error) {
-	for _, pod := range s.pods.Altered() {
+	for _, pod := range s.pods.AlteredPods() {
 		failed = errors.Join(failed, s.calls.DeleteAltered(ctx, s.Job, pod))
 	}
 	return failed
@@ -152,7 +152,7 @@ func (s *step) pod(uid []byte) (*podcache.Pod, error) {
 // error the other pods are removed all the same.
 func (c *Controller) Remove(ctx context.Context, pods []corev1.Pod) (failed error) {
 	for i := range pods {
-		calls := c.calls(&metav1.OwnerReference{}, tracker.New())
+		calls := c.calls(&metav1.OwnerReference{}, tracker.New(tracker.Key{}, nil))
 		failed = errors.Join(failed, calls.DeleteAltered(ctx, &batchv1.Job{}, podcache.From(&pods[i])))
 	}
 	return failed

@@ -19,7 +19,6 @@ import (
 
 	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/podcache"
-	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wallclock"
@@ -78,7 +77,7 @@ func (c *Controller) Step(ctx context.Context, g Group) (next time.Time, err err
 	if err := c.validate(&g); err != nil {
 		return next, err
 	}
-	pods := g.tracker()
+	pods := g.known()
 	var req *jobpolicyv1.DecideJobRequest
 	decision, err := answer.Decide(ctx, c.Ask, func(activePods bool) (*jobpolicyv1.DecideJobRequest, error) {
 		req, err = c.request(&g, pods, activePods)
@@ -112,7 +111,7 @@ func (c *Controller) validate(g *Group) error {
 func (c *Controller) now() time.Time { return wallclock.New(c.Now)() }
 
 // calls returns what makes the calls about the pods of an owner. They have no spans.
-func (c *Controller) calls(owner *metav1.OwnerReference, pods *tracker.Tracker) *api.Pods {
+func (c *Controller) calls(owner *metav1.OwnerReference, pods *tracker.Job) *api.Pods {
 	client := &api.Client{Core: c.Pods, Tracer: telemetry.NewTracer(noop.NewTracerProvider(), "")}
 	return client.GroupPods(owner, pods)
 }
@@ -127,7 +126,7 @@ func (g *Group) uid() types.UID {
 	return uid
 }
 
-func (c *Controller) request(g *Group, pods *tracker.Tracker, activePods bool) (*jobpolicyv1.DecideJobRequest, error) {
+func (c *Controller) request(g *Group, pods *tracker.Job, activePods bool) (*jobpolicyv1.DecideJobRequest, error) {
 	job := *g.Job
 	job.UID, job.Spec.TTLSecondsAfterFinished, job.Annotations = g.uid(), nil, nil
 	req, err := wire.JobRequest(&job)
@@ -149,14 +148,14 @@ func (c *Controller) request(g *Group, pods *tracker.Tracker, activePods bool) (
 	return req, nil
 }
 
-// tracker returns a Tracker of the pods.
-func (g *Group) tracker() *tracker.Tracker {
-	t := tracker.New()
-	t.SetPolicy(state.PodPolicy(g.Job))
+// known returns what is known of the pods.
+func (g *Group) known() *tracker.Job {
+	known := tracker.New(tracker.Key{Namespace: g.Job.Namespace, UID: g.uid()}, nil)
+	known.SetPolicy(tracker.PodPolicy(g.Job))
 	for i := range g.Pods {
-		t.Observe(podcache.From(&g.Pods[i]), tracker.Watch)
+		known.ObservePod(podcache.From(&g.Pods[i]), tracker.Watch)
 	}
-	return t
+	return known
 }
 
 // deferCreation lets a group create no pod for a while. It forgets the groups for which that

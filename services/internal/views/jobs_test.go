@@ -12,7 +12,7 @@ import (
 
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/cronjob"
-	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/explain"
 )
@@ -49,7 +49,7 @@ func TestTimesThatJSONCannotHold(t *testing.T) {
 		when.Type, when.Status = batchv1.JobComplete, "True"
 		o := executor.Observation{
 			Job:      &batchv1.Job{Status: batchv1.JobStatus{StartTime: &beyond, Conditions: []batchv1.JobCondition{when}}},
-			Decision: &state.Decision{Explanation: wait},
+			Decision: &tracker.Decision{Explanation: wait},
 		}
 		var j jobJSON
 		if err := json.Unmarshal(jobRow(o, late{}, now), &j); err != nil || !j.Ended.Equal(latest) || !j.Until.Equal(latest) {

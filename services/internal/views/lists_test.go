@@ -18,7 +18,6 @@ import (
 
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/cronjob"
-	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -51,7 +50,7 @@ func decided(t *testing.T, namespace, name string, after time.Duration, conditio
 	}
 	return executor.Observation{
 		Job:      &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "u"}, Status: batchv1.JobStatus{Conditions: conditions}},
-		Decision: &state.Decision{Time: noon.Add(after), Explanation: text},
+		Decision: &tracker.Decision{Time: noon.Add(after), Explanation: text},
 	}
 }
 

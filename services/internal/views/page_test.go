@@ -23,7 +23,6 @@ import (
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/cronjob"
 	"jobpolicy.dev/executor/podcache"
-	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -77,7 +76,7 @@ func (c *cluster) put(job *batchv1.Job, e *jobpolicyv1.Explanation) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.jobs[job.UID] = executor.Observation{Job: job, Decision: &state.Decision{Time: time.Now(), Explanation: text}}
+	c.jobs[job.UID] = executor.Observation{Job: job, Decision: &tracker.Decision{Time: time.Now(), Explanation: text}}
 }
 
 func (c *cluster) change(uid types.UID, change func(*executor.Observation)) {

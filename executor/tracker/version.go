@@ -1,8 +1,7 @@
-package state
+package tracker
 
 import (
 	"slices"
-	"sync"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -10,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
+	"jobpolicy.dev/executor/backoff"
 	"jobpolicy.dev/executor/podcache"
-	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/executor/writes"
 )
@@ -54,9 +53,8 @@ const (
 	NamespaceTerminating
 )
 
-// Version is the newest version of a Job that was seen.
-type Version struct {
-	mu sync.Mutex
+// version is the newest version of a Job that was seen.
+type version struct {
 	// job is never changed in place. It is nil unless lifecycle is Exists.
 	job       *batchv1.Job
 	lifecycle Lifecycle
@@ -72,38 +70,12 @@ type Version struct {
 	final *batchv1.Job
 }
 
-// Change says what a newly seen version of a Job changed.
-type Change int
-
-const (
-	// Unchanged: nothing, or only what the status write under way was to change.
-	Unchanged Change = iota
-	// Updated: its metadata or its status.
-	Updated
-	// SpecChanged: its generation.
-	SpecChanged
-	// First: it is the first version.
-	First
-)
-
-// Source is where a version of a Job comes from.
-type Source int
-
-const (
-	// Watch is the informer.
-	Watch Source = iota
-	// Read is a read from the API server.
-	Read
-	// Written is the answer to a status write of this process.
-	Written
-)
-
 // Observe records a version of the Job, unless it is known or older than the known one, and
 // returns what has changed.
-func (s *Job) Observe(job *batchv1.Job, source Source) Change {
-	v := &s.Version
-	v.mu.Lock()
-	defer v.mu.Unlock()
+func (j *Job) Observe(job *batchv1.Job, source Source) Change {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	v := &j.version
 	rv := wire.ResourceVersion(job.ResourceVersion)
 	known := v.job != nil && rv != 0
 	if v.gone() || (known && rv <= wire.ResourceVersion(v.job.ResourceVersion)) {
@@ -115,11 +87,11 @@ func (s *Job) Observe(job *batchv1.Job, source Source) Change {
 	c := v.changeTo(job)
 	v.seenSuspended = v.seenSuspended || ptr.Deref(job.Spec.Suspend, false)
 	if c == SpecChanged {
-		s.Backoffs.SpecChanged()
-		s.Refusals.Over(writes.CreatePod, writes.DeletePod)
+		j.backoffs.steps = [steps]backoff.Backoff{} // What the API server refused may not be asked for any more.
+		j.Refusals.Over(writes.CreatePod, writes.DeletePod)
 	}
 	if c == First || c == SpecChanged {
-		s.Tracker.SetPolicy(PodPolicy(job))
+		j.pods.setPolicy(PodPolicy(job))
 	}
 	if c == First {
 		v.first(job)
@@ -135,11 +107,11 @@ func (s *Job) Observe(job *batchv1.Job, source Source) Change {
 	return c
 }
 
-// gone reports whether the Job does not exist any more; v.mu must be held.
-func (v *Version) gone() bool { return v.lifecycle == Gone || v.lifecycle == GoneUnmanaged }
+// gone reports whether the Job does not exist any more.
+func (v *version) gone() bool { return v.lifecycle == Gone || v.lifecycle == GoneUnmanaged }
 
-// changeTo says what a newer version changes; v.mu must be held.
-func (v *Version) changeTo(job *batchv1.Job) Change {
+// changeTo says what a newer version changes.
+func (v *version) changeTo(job *batchv1.Job) Change {
 	switch {
 	case v.job == nil:
 		return First
@@ -153,56 +125,57 @@ func (v *Version) changeTo(job *batchv1.Job) Change {
 }
 
 // first records the first version of a Job. The selector never changes after that.
-func (v *Version) first(job *batchv1.Job) {
+func (v *version) first(job *batchv1.Job) {
 	v.lifecycle, v.firstSeen = Exists, time.Now()
 	v.selector, _ = selectorOf(job)
 	v.marks |= StaleClaims
 }
 
 // Current returns the newest version of the Job; nil if it is not known to exist.
-func (v *Version) Current() *batchv1.Job {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.job
+func (j *Job) Current() *batchv1.Job {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.version.job
 }
 
 // Lifecycle returns what is known of the Job's existence.
-func (v *Version) Lifecycle() Lifecycle {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.lifecycle
+func (j *Job) Lifecycle() Lifecycle {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.version.lifecycle
 }
 
-// Last returns the newest version; nil if there is none. Unlike Current, it also returns
+// LastVersion returns the newest version; nil if there is none. Unlike Current, it also returns
 // the last version of a Job that was deleted while a write was under way.
-func (v *Version) Last() *batchv1.Job {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.job == nil {
-		return v.final
+func (j *Job) LastVersion() *batchv1.Job {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.version.job == nil {
+		return j.version.final
 	}
-	return v.job
+	return j.version.job
 }
 
 // FirstSeen is when the first version was seen.
-func (v *Version) FirstSeen() time.Time {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.firstSeen
+func (j *Job) FirstSeen() time.Time {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.version.firstSeen
 }
 
 // SeenSuspended reports whether any version that was seen is suspended.
-func (v *Version) SeenSuspended() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.seenSuspended
+func (j *Job) SeenSuspended() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.version.seenSuspended
 }
 
 // Gone records that the Job does not exist any more. final is its last version. managed says
 // whether this executor releases its pods.
-func (s *Job) Gone(final *batchv1.Job, managed bool) {
-	v := &s.Version
-	v.mu.Lock()
+func (j *Job) Gone(final *batchv1.Job, managed bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	v := &j.version
 	if v.expected != nil {
 		v.final = final
 	}
@@ -210,54 +183,53 @@ func (s *Job) Gone(final *batchv1.Job, managed bool) {
 	if !managed {
 		v.lifecycle = GoneUnmanaged
 	}
-	v.mu.Unlock()
-	s.Decisions.close()
+	j.decisions.last = nil
 }
 
 // Matches reports whether the Job exists and its selector matches the pod.
-func (v *Version) Matches(pod *podcache.Pod) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.job != nil && v.selector.Matches(pod.Labels)
+func (j *Job) Matches(pod *podcache.Pod) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.version.job != nil && j.version.selector.Matches(pod.Labels)
 }
 
 // Expect sets the status of the write under way; nil: no write is under way.
-func (v *Version) Expect(status *batchv1.JobStatus) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.expected = status
+func (j *Job) Expect(status *batchv1.JobStatus) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.version.expected = status
 }
 
 // Mark sets marks.
-func (v *Version) Mark(marks Marks) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.marks |= marks
+func (j *Job) Mark(marks Marks) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.version.marks |= marks
 }
 
 // Clear removes marks, and reports whether any of them was set.
-func (v *Version) Clear(marks Marks) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	was := v.marks&marks != 0
-	v.marks &^= marks
+func (j *Job) Clear(marks Marks) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	was := j.version.marks&marks != 0
+	j.version.marks &^= marks
 	return was
 }
 
 // Has reports whether any of the marks is set.
-func (v *Version) Has(marks Marks) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.marks&marks != 0
+func (j *Job) Has(marks Marks) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.version.marks&marks != 0
 }
 
 // MustRefresh reports whether something has to be read or adopted before the next decision.
 // A Job that is being deleted adopts no pods.
-func (v *Version) MustRefresh() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	claims := v.marks&StaleClaims != 0 && v.job != nil && v.job.DeletionTimestamp == nil
-	return claims || v.marks&(StaleJob|StalePods) != 0
+func (j *Job) MustRefresh() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	claims := j.version.marks&StaleClaims != 0 && j.version.job != nil && j.version.job.DeletionTimestamp == nil
+	return claims || j.version.marks&(StaleJob|StalePods) != 0
 }
 
 // selectorOf returns the Job's selector. ok is false if the Job has none or an invalid
@@ -271,8 +243,8 @@ func selectorOf(job *batchv1.Job) (selector labels.Selector, ok bool) {
 }
 
 // PodPolicy returns what the Job's spec says about how its pods count.
-func PodPolicy(job *batchv1.Job) tracker.Policy {
-	policy := tracker.Policy{Policy: wire.PodPolicy(job)}
+func PodPolicy(job *batchv1.Job) Policy {
+	policy := Policy{Policy: wire.PodPolicy(job)}
 	if selector, ok := selectorOf(job); ok {
 		policy.Matches = func(pod *podcache.Pod) bool { return selector.Matches(pod.Labels) }
 	}

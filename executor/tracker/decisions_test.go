@@ -1,4 +1,4 @@
-package state
+package tracker
 
 import (
 	"bytes"
@@ -35,19 +35,19 @@ func TestVerdictIsTheDecisionThatCameFirst(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var d Decisions
+			var d Job
 			for _, explanation := range tc.decisions {
 				var verdict *jobpolicyv1.Verdict
 				if rule := explanation.GetDecidingRule(); rule != 0 {
 					verdict = &jobpolicyv1.Verdict{Rule: rule, Repeated: explanation == repeated}
 				}
-				d.Record(time.Now(), verdict, encoded(t, explanation))
+				d.Decided(time.Now(), verdict, encoded(t, explanation))
 			}
 			var want []byte
 			if tc.want != nil {
 				want = encoded(t, tc.want)
 			}
-			if got := d.Last().Verdict; !bytes.Equal(got, want) {
+			if got := d.LastDecision().Verdict; !bytes.Equal(got, want) {
 				t.Errorf("the verdict is explained by %q, want %v", got, tc.want)
 			}
 		})

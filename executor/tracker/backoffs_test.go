@@ -1,4 +1,4 @@
-package state
+package tracker
 
 import (
 	"testing"
@@ -11,21 +11,19 @@ import (
 
 	"jobpolicy.dev/executor/backoff"
 	"jobpolicy.dev/executor/podcache"
-	"jobpolicy.dev/executor/tracker"
 )
 
 // A pod is left out because its delay has not ended, and the delay ends before the reconcile
 // does. No event may follow for that pod, so the Job must be reconciled again.
 func TestADelayThatEndsDuringAReconcileIsNotMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods := tracker.New()
-		pods.Observe(podcache.From(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		b := New(Key{}, nil)
+		b.ObservePod(podcache.From(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 			Name: "a", Namespace: "default", UID: "a", ResourceVersion: "1", Finalizers: []string{batchv1.JobTrackingFinalizer},
-		}}), tracker.Watch)
-		var b Backoffs
+		}}), Watch)
 		next := func(what string, want time.Duration) {
 			t.Helper()
-			if got := b.UntilNextRelease(pods); got != want {
+			if got := b.UntilNextRelease(); got != want {
 				t.Errorf("%s: next after %s, want %s", what, got, want)
 			}
 		}

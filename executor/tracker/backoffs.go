@@ -1,14 +1,12 @@
-package state
+package tracker
 
 import (
 	"maps"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/backoff"
-	"jobpolicy.dev/executor/tracker"
 )
 
 // Step is a step of a decision that has a backoff of its own. So finished pods are counted
@@ -23,9 +21,8 @@ const (
 	steps
 )
 
-// Backoffs are the backoffs of a Job's steps and of the releases of single pods.
-type Backoffs struct {
-	mu       sync.Mutex
+// backoffs are the backoffs of a Job's steps and of the releases of single pods.
+type backoffs struct {
 	steps    [steps]backoff.Backoff
 	releases map[types.UID]*release
 }
@@ -38,39 +35,33 @@ type release struct {
 	skipped bool
 }
 
-// Failed starts the next delay of a step and returns it.
-func (b *Backoffs) Failed(step Step, limits backoff.Limits) time.Duration {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.steps[step].Failed(limits)
+// StepFailed starts the next delay of a step and returns it.
+func (j *Job) StepFailed(step Step, limits backoff.Limits) time.Duration {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.backoffs.steps[step].Failed(limits)
 }
 
-// Reset ends the delay of a step: part of the step has succeeded, or a pod has ended and
+// StepMayGoOn ends the delay of a step: part of the step has succeeded, or a pod has ended and
 // made room for a new one.
-func (b *Backoffs) Reset(step Step) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.steps[step].Reset()
+func (j *Job) StepMayGoOn(step Step) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.backoffs.steps[step].Reset()
 }
 
-// SpecChanged ends the delays of all steps: what the API server refused may not be asked for any more.
-func (b *Backoffs) SpecChanged() {
-	for step := range steps {
-		b.Reset(step)
-	}
-}
-
-// Until is when the last delay of a step ends or has ended; zero if there was none.
-func (b *Backoffs) Until(step Step) time.Time {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.steps[step].Until()
+// StepWaitsUntil is when the last delay of a step ends or has ended; zero if there was none.
+func (j *Job) StepWaitsUntil(step Step) time.Time {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.backoffs.steps[step].Until()
 }
 
 // ReleaseFailed starts the next delay of a pod's release and returns it.
-func (b *Backoffs) ReleaseFailed(pod types.UID, limits backoff.Limits) time.Duration {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (j *Job) ReleaseFailed(pod types.UID, limits backoff.Limits) time.Duration {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	b := &j.backoffs
 	if b.releases == nil {
 		b.releases = map[types.UID]*release{}
 	}
@@ -81,10 +72,10 @@ func (b *Backoffs) ReleaseFailed(pod types.UID, limits backoff.Limits) time.Dura
 }
 
 // MayRelease reports whether the pod may be released now: its release is not backing off.
-func (b *Backoffs) MayRelease(pod types.UID) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	r := b.releases[pod]
+func (j *Job) MayRelease(pod types.UID) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	r := j.backoffs.releases[pod]
 	if r == nil || !r.Active() {
 		return true
 	}
@@ -96,14 +87,13 @@ func (b *Backoffs) MayRelease(pod types.UID) bool {
 // MayRelease has skipped a pod since the last call, and the pod's delay has ended, it returns
 // 1 ns: try again at once. It forgets the delays of pods that do not have the tracking finalizer
 // any more.
-func (b *Backoffs) UntilNextRelease(pods *tracker.Tracker) (next time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	maps.DeleteFunc(b.releases, func(uid types.UID, _ *release) bool {
-		pod, known := pods.Pod(uid)
-		return !known || !pod.HasTrackingFinalizer
+func (j *Job) UntilNextRelease() (next time.Duration) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	maps.DeleteFunc(j.backoffs.releases, func(uid types.UID, _ *release) bool {
+		return !j.pods.hasFinalizer(uid)
 	})
-	for _, r := range b.releases {
+	for _, r := range j.backoffs.releases {
 		wait := time.Until(r.Until())
 		if r.skipped {
 			wait = max(wait, 1)

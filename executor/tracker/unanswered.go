@@ -1,8 +1,7 @@
-package state
+package tracker
 
 import (
 	"slices"
-	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
 
@@ -71,32 +70,31 @@ func (w *StatusWrite) equals(other *StatusWrite) bool {
 // maxUnanswered bounds how many writes of a Job are kept. Each has a whole status.
 const maxUnanswered = 8
 
-// Unanswered are the status writes of a Job that got no answer.
-type Unanswered struct {
-	mu     sync.Mutex
+// unanswered are the status writes of a Job that got no answer.
+type unanswered struct {
 	writes []*StatusWrite
 	// announced is the version that the last announced write replaced.
 	announced uint64
 }
 
-// Add adds a write whose outcome is unknown. It replaces an equal one. If there are more than
-// maxUnanswered, Add drops the oldest, which is then never announced. Several later reads of the
+// Unanswered records a write whose outcome is unknown. It replaces an equal one. If there are more than
+// maxUnanswered, it drops the oldest, which is then never announced. Several later reads of the
 // Job showed no effect of that write, so it is very unlikely to take effect now.
-func (u *Unanswered) Add(w *StatusWrite) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.writes = append(slices.DeleteFunc(u.writes, w.equals), w)
-	if n := len(u.writes); n > maxUnanswered {
-		u.writes = slices.Delete(u.writes, 0, n-maxUnanswered)
+func (j *Job) Unanswered(w *StatusWrite) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.unanswered.writes = append(slices.DeleteFunc(j.unanswered.writes, w.equals), w)
+	if n := len(j.unanswered.writes); n > maxUnanswered {
+		j.unanswered.writes = slices.Delete(j.unanswered.writes, 0, n-maxUnanswered)
 	}
 }
 
 // Answered records that a write has replaced a version. Other writes that would replace
 // the same version never take effect, so it removes them.
-func (u *Unanswered) Answered(w *StatusWrite) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.writes = slices.DeleteFunc(u.writes, func(other *StatusWrite) bool {
+func (j *Job) Answered(w *StatusWrite) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.unanswered.writes = slices.DeleteFunc(j.unanswered.writes, func(other *StatusWrite) bool {
 		return other.Job.ResourceVersion == w.Job.ResourceVersion
 	})
 }
@@ -104,15 +102,15 @@ func (u *Unanswered) Answered(w *StatusWrite) {
 // Resolve returns the write that led to this version of the Job, if there is one and it is
 // not announced yet. It removes all writes that would replace an older version: at most
 // one of them took effect, and none can take effect any more.
-func (u *Unanswered) Resolve(job *batchv1.Job) *StatusWrite {
-	u.mu.Lock()
-	defer u.mu.Unlock()
+func (j *Job) Resolve(job *batchv1.Job) *StatusWrite {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	var effective *StatusWrite
-	u.writes = slices.DeleteFunc(u.writes, func(w *StatusWrite) bool {
+	j.unanswered.writes = slices.DeleteFunc(j.unanswered.writes, func(w *StatusWrite) bool {
 		if wire.ResourceVersion(job.ResourceVersion) <= wire.ResourceVersion(w.Job.ResourceVersion) {
 			return false
 		}
-		if w.tookEffect(job) && u.announce(w) {
+		if w.tookEffect(job) && j.unanswered.announce(w) {
 			effective = w
 		}
 		return true
@@ -121,15 +119,15 @@ func (u *Unanswered) Resolve(job *batchv1.Job) *StatusWrite {
 }
 
 // Announce reports whether the write has not been announced yet, and records that it is.
-func (u *Unanswered) Announce(w *StatusWrite) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.announce(w)
+func (j *Job) Announce(w *StatusWrite) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.unanswered.announce(w)
 }
 
-// announce is Announce; u.mu must be held. A version of the Job is replaced only once, so
+// announce is Announce. A version of the Job is replaced only once, so
 // it identifies the write.
-func (u *Unanswered) announce(w *StatusWrite) bool {
+func (u *unanswered) announce(w *StatusWrite) bool {
 	base := wire.ResourceVersion(w.Job.ResourceVersion)
 	if base != 0 && base == u.announced {
 		return false

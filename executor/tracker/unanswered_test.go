@@ -1,4 +1,4 @@
-package state
+package tracker
 
 import (
 	"fmt"
@@ -18,8 +18,8 @@ func TestALostWriteDoesNotHideTheNextOne(t *testing.T) {
 	next := &StatusWrite{Job: decided, Status: batchv1.JobStatus{
 		Failed: 1, Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: "DeadlineExceeded"}},
 	}}
-	var u Unanswered
-	u.Add(lost)
+	var u Job
+	u.Unanswered(lost)
 	shown := next.Result()
 	shown.ResourceVersion = "8"
 	if w := u.Resolve(shown); w != nil {
@@ -51,18 +51,18 @@ func TestWritesWithoutAnswerAreBounded(t *testing.T) {
 	for name, tc := range cases {
 		for _, back := range []int{0, tc.kept - 1} {
 			t.Run(fmt.Sprint(name, ", then it took effect ", back, " tries ago"), func(t *testing.T) {
-				var u Unanswered
+				var u Job
 				const tries = 200
 				for n := range tries {
-					u.Add(tc.write(n))
+					u.Unanswered(tc.write(n))
 				}
-				if len(u.writes) != tc.kept {
-					t.Errorf("%d writes are kept, want %d", len(u.writes), tc.kept)
+				if len(u.unanswered.writes) != tc.kept {
+					t.Errorf("%d writes are kept, want %d", len(u.unanswered.writes), tc.kept)
 				}
 				shown := tc.write(tries - 1 - back).Result()
 				shown.ResourceVersion = "8"
-				if u.Resolve(shown) == nil || len(u.writes) != 0 {
-					t.Errorf("not announced, or kept: %d", len(u.writes))
+				if u.Resolve(shown) == nil || len(u.unanswered.writes) != 0 {
+					t.Errorf("not announced, or kept: %d", len(u.unanswered.writes))
 				}
 			})
 		}

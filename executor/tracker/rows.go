@@ -1,9 +1,6 @@
-package state
+package tracker
 
-import (
-	"sync"
-	"time"
-)
+import "time"
 
 const (
 	// RegrowAfter is how long a list stays short after a refusal. So an engine that can never
@@ -14,44 +11,44 @@ const (
 	regrowStep = time.Second
 )
 
-// Rows limits how many pods a request lists after the engine has refused a request for its
+// rows limit how many pods a request lists after the engine has refused a request for its
 // size.
-type Rows struct {
-	mu sync.Mutex
+type rows struct {
 	// max is the limit since cutAt; 0: there is no limit.
 	max   int
 	cutAt time.Time
 }
 
-// Max is how many pods a request may list: most, or less while there is a limit.
-func (r *Rows) Max(most int) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.limit(most)
+// MaxRows is how many pods a request may list: most, or less while there is a limit.
+func (j *Job) MaxRows(most int) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.rows.limit(most)
 }
 
-// limit is Max; r.mu must be held.
-func (r *Rows) limit(most int) int {
+// limit is MaxRows.
+func (r *rows) limit(most int) int {
 	if r.max > 0 {
 		return min(most, r.max)
 	}
 	return most
 }
 
-// Refused records that a request with n pods was too large. The limit becomes half of n,
+// RowsRefused records that a request with n pods was too large. The limit becomes half of n,
 // but not less than least.
-func (r *Rows) Refused(n, least int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.max, r.cutAt = max(least, n/2), time.Now()
+func (j *Job) RowsRefused(n, least int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.rows.max, j.rows.cutAt = max(least, n/2), time.Now()
 }
 
-// Accepted records that a request with n pods was not too large. If it listed all pods,
+// RowsAccepted records that a request with n pods was not too large. If it listed all pods,
 // the limit ends. Otherwise, once the refusal is RegrowAfter ago, each such request doubles
 // the limit, until it reaches most and ends.
-func (r *Rows) Accepted(n, most int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (j *Job) RowsAccepted(n, most int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	r := &j.rows
 	switch {
 	case n < r.max:
 		r.max = 0
@@ -63,11 +60,12 @@ func (r *Rows) Accepted(n, most int) {
 	}
 }
 
-// Regrowth is how long to wait until a request may list more than n pods. It is called after a
+// RowsRegrowth is how long to wait until a request may list more than n pods. It is called after a
 // request that listed n pods and left some out. 0: no refusal limits the list.
-func (r *Rows) Regrowth(n, most int) time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (j *Job) RowsRegrowth(n, most int) time.Duration {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	r := &j.rows
 	grown := n < r.limit(most)
 	switch {
 	case grown:

@@ -1,4 +1,4 @@
-package state
+package tracker
 
 import (
 	"maps"
@@ -63,7 +63,7 @@ func (j *Jobs) Existing(uid types.UID) (*Job, bool) {
 	j.mu.RLock()
 	defer j.mu.RUnlock()
 	for _, jobs := range j.byNamespace {
-		if s, ok := jobs[uid]; ok && s.Version.Current() != nil {
+		if s, ok := jobs[uid]; ok && s.Current() != nil {
 			return s, true
 		}
 	}
@@ -110,7 +110,7 @@ func (j *Jobs) DropUnused(key Key) {
 	defer j.mu.Unlock()
 	jobs := j.byNamespace[key.Namespace]
 	s, ok := jobs[key.UID]
-	if !ok || s.Version.Current() != nil || s.Tracker.Len() > 0 {
+	if !ok || !s.unused() {
 		return
 	}
 	delete(jobs, key.UID)
@@ -119,13 +119,20 @@ func (j *Jobs) DropUnused(key Key) {
 	}
 }
 
+// unused reports whether the Job is not known to exist and has no pods.
+func (j *Job) unused() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.version.job == nil && len(j.pods.records) == 0
+}
+
 // Selecting returns the existing Jobs of the namespace whose selector matches the pod.
 func (j *Jobs) Selecting(pod *podcache.Pod) []*Job {
 	j.mu.RLock()
 	defer j.mu.RUnlock()
 	var out []*Job
 	for _, s := range j.byNamespace[pod.Namespace()] {
-		if s.Version.Matches(pod) {
+		if s.Matches(pod) {
 			out = append(out, s)
 		}
 	}

@@ -1,7 +1,6 @@
-package state
+package tracker
 
 import (
-	"sync"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -58,9 +57,8 @@ func (d *Decision) after(at time.Time, verdict *jobpolicyv1.Verdict, explanation
 	return r
 }
 
-// Decisions is what is known of the engine's decisions on a Job.
-type Decisions struct {
-	mu   sync.Mutex
+// decisions are what is known of the engine's decisions on a Job.
+type decisions struct {
 	last *Decision
 	// requests is how many requests were made.
 	requests uint64
@@ -68,54 +66,46 @@ type Decisions struct {
 	// engine has decided on the Job since.
 	rejected int64
 	why      string
-	closed   bool
 }
 
-// Request returns the number of the next request.
-func (d *Decisions) Request() uint64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.requests++
-	return d.requests
+// NextRequest returns the number of the next request.
+func (j *Job) NextRequest() uint64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.decisions.requests++
+	return j.decisions.requests
 }
 
 // Rejected records that the engine rejects a generation of the Job, and for which reason. It
 // reports whether the rejection was not known before.
-func (d *Decisions) Rejected(generation int64, why string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	known := d.rejected == generation && generation != 0
-	d.rejected, d.why = generation, why
+func (j *Job) Rejected(generation int64, why string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	known := j.decisions.rejected == generation && generation != 0
+	j.decisions.rejected, j.decisions.why = generation, why
 	return !known
 }
 
 // Rejection is the reason for which the engine makes no decision about the Job; empty if it does.
-func (d *Decisions) Rejection() string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.why
+func (j *Job) Rejection() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.decisions.why
 }
 
-// Record records a decision with its encoded explanation.
-func (d *Decisions) Record(at time.Time, verdict *jobpolicyv1.Verdict, explanation []byte) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.why = ""
-	if !d.closed {
-		d.last = d.last.after(at, verdict, explanation)
+// Decided records a decision with its encoded explanation.
+func (j *Job) Decided(at time.Time, verdict *jobpolicyv1.Verdict, explanation []byte) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.decisions.why = ""
+	if !j.version.gone() {
+		j.decisions.last = j.decisions.last.after(at, verdict, explanation)
 	}
 }
 
-// Last returns the last decision; nil if there is none, or the Job is gone.
-func (d *Decisions) Last() *Decision {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.last
-}
-
-// close forgets the last decision and records no more of them: the Job is gone.
-func (d *Decisions) close() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.last, d.closed = nil, true
+// LastDecision returns the last decision; nil if there is none, or the Job is gone.
+func (j *Job) LastDecision() *Decision {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.decisions.last
 }
