@@ -101,12 +101,12 @@ test: ## run every test: unit, scenarios, properties, fuzz seeds, end to end
 	@PATH="$$PATH:$(BIN)" command -v promtool >/dev/null || echo 'tests of the alerts: NOT RUN, promtool is missing (make promtool)'
 	@[ -e $(BIN)/clients/installed ] && /usr/bin/python3 -c 'import grpc' 2>/dev/null || echo 'clients of docs/remote.md in Python or Node: NOT RUN, what they need is missing (make clients)'
 	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo 'tests of pages in a browser: NOT RUN, Chromium is missing (make browser)'
-	@git describe --tags --abbrev=0 --match='v[0-9]*' >/dev/null 2>&1 || git cat-file -e $$(cat test/skew/last-release.txt)^{commit} 2>/dev/null || echo 'old and new versions together: NOT RUN, the last release is not in this clone (git fetch --unshallow)'
+	@git describe --tags --abbrev=0 --match='v[0-9]*' >/dev/null 2>&1 || git cat-file -e $$(cat test/simulated/skew/last-release.txt)^{commit} 2>/dev/null || echo 'old and new versions together: NOT RUN, the last release is not in this clone (git fetch --unshallow)'
 	@tools/run-all.sh 'make test' build test-tools $(foreach m,$(LIGHT) $(filter $(HEAVY),$(MODULES)),test-$(call slug,$(m)))
 
 .PHONY: test-cluster
 test-cluster: build build-node build-specs build-telemetry test-images helm ## run the tests on a cluster with real containers (root; needs cluster-packages; ALL=1: slow ones, too)
-	JOBPOLICY_TEST_CLUSTER=$(if $(ALL),all,1) go -C test test -count=1 -p 1 -v -timeout $(if $(ALL),90m,30m) ./cluster/...
+	JOBPOLICY_TEST_CLUSTER=$(if $(ALL),all,1) go -C test test -count=1 -p 1 -v -timeout $(if $(ALL),90m,30m) ./node/cluster/...
 
 # Real control planes of other minor versions of Kubernetes. MINORS chooses some; the newest is that of jobpolicy-local. On each:
 # the example Jobs, CronJobs, times to live, managedBy, a killed executor, and the rules of statuses; where the next minor is the
@@ -173,11 +173,11 @@ FIRST = $(or $(SEED),$(FROM),1)
 
 .PHONY: conformance
 conformance: ## compare with the built-in controllers on N=5000 generated cases from seed FROM=1 on, or on one: SEED=7
-	go -C test test -count=1 -timeout 0 -v ./conformance -run TestConformance -args -conformance.cases=$(CASES) -conformance.seed=$(FIRST)
-	go -C test test -count=1 -timeout 0 -v ./conformance/cron -run TestCronJobsAndTTLs -args -cron.crons=$$((($(CASES) + 4) / 5)) -cron.ttls=$$((($(CASES) + 19) / 20)) -cron.seed=$(FIRST)
+	go -C test test -count=1 -timeout 0 -v ./simulated/conformance -run TestConformance -args -conformance.cases=$(CASES) -conformance.seed=$(FIRST)
+	go -C test test -count=1 -timeout 0 -v ./simulated/conformance/cron -run TestCronJobsAndTTLs -args -cron.crons=$$((($(CASES) + 4) / 5)) -cron.ttls=$$((($(CASES) + 19) / 20)) -cron.seed=$(FIRST)
 
 # A test binary of the simulated world, for the targets below.
-RUN_WORLDS = go -C test test -count=1 -timeout 0 -v ./world -run
+RUN_WORLDS = go -C test test -count=1 -timeout 0 -v ./simulated/world -run
 
 .PHONY: simulate
 simulate: ## simulate N=1000 worlds from seed FROM=1 on, or replay one and print its history: SEED=7 (TELL=1: without shrinking it)
@@ -187,7 +187,7 @@ simulate: ## simulate N=1000 worlds from seed FROM=1 on, or replay one and print
 mutants: ## plant defects in engine and executor, and search for each in simulated worlds (MUTANT=regexp N=20000; hours)
 	@$(RUN_WORLDS) 'TestMutants$$' -args -world.mutants='$(or $(MUTANT),.)' -world.mutant-seeds=$(or $(N),20000) $(WORLD_ARGS)
 
-# Kubernetes' own end-to-end specs of Jobs, CronJobs and times to live (test/specs), on any cluster. ALL=1 runs those
+# Kubernetes' own end-to-end specs of Jobs, CronJobs and times to live (test/node/specs), on any cluster. ALL=1 runs those
 # that take more than two minutes, too; SPECS is a regular expression that chooses some by name.
 .PHONY: kubernetes-specs
 kubernetes-specs: build-specs ## run Kubernetes' own specs of Jobs and CronJobs on a cluster: KUBECONFIG=file (ALL=1 SPECS=regexp)
@@ -195,21 +195,21 @@ kubernetes-specs: build-specs ## run Kubernetes' own specs of Jobs and CronJobs 
 
 .PHONY: build-specs
 build-specs:
-	@go -C test build -ldflags '-s -w' -o $(JOBPOLICY_BIN_DIR)/kubernetes-specs ./cmd/kubernetes-specs
+	@go -C test build -ldflags '-s -w' -o $(JOBPOLICY_BIN_DIR)/kubernetes-specs ./kit/cmd/kubernetes-specs
 
-# What test/cluster/telemetry runs in pods: an OpenTelemetry collector, and a caller of the engine. Static, so that any
+# What test/node/cluster/telemetry runs in pods: an OpenTelemetry collector, and a caller of the engine. Static, so that any
 # image can hold them.
 .PHONY: build-telemetry
 build-telemetry:
 	@GOWORK=off CGO_ENABLED=0 go -C deploy/local/programs/otelcol build -ldflags '-s -w' -o $(JOBPOLICY_BIN_DIR)/otelcol .
-	@CGO_ENABLED=0 go -C test build -ldflags '-s -w' -o $(JOBPOLICY_BIN_DIR)/enginecaller ./cmd/enginecaller
+	@CGO_ENABLED=0 go -C test build -ldflags '-s -w' -o $(JOBPOLICY_BIN_DIR)/enginecaller ./kit/cmd/enginecaller
 
 # --- benchmarks -----------------------------------------------------------------------------------------------------
 
 # SCENARIOS and CONTENDERS are regular expressions that choose some. DOCS=1 writes the tables and plots in docs/.
 # PROFILE=dir writes CPU profiles there. REPEAT=n runs each scenario n times and shows medians.
 BENCH_ARGS = -bench.repeat=$(or $(REPEAT),1) -bench.scenarios='$(SCENARIOS)' -bench.contenders='$(CONTENDERS)' $(if $(DOCS),-bench.docs=$(CURDIR)/docs) $(if $(PROFILE),-bench.profile=$(abspath $(PROFILE)))
-RUN_BENCH = go -C test test -count=1 -timeout 0 -v ./bench -run TestBenchmark -args $(BENCH_ARGS)
+RUN_BENCH = go -C test test -count=1 -timeout 0 -v ./plane/bench -run TestBenchmark -args $(BENCH_ARGS)
 
 .PHONY: bench
 bench: build ## measure beside the built-in controller (minutes; SCENARIOS=S2 CONTENDERS=floor)
@@ -225,7 +225,7 @@ bench-huge: build ## the same with 100,000 concurrent pods in one Job (hours, ab
 
 .PHONY: bench-failover
 bench-failover: build ## measure how long nobody runs Jobs after the leader was stopped or killed (minutes; PODS=100000)
-	go -C test test -count=1 -v -timeout 60m ./failover -args -failover.pods=$(or $(PODS),100000)
+	go -C test test -count=1 -v -timeout 60m ./plane/failover -args -failover.pods=$(or $(PODS),100000)
 
 .PHONY: bench-engine
 bench-engine: ## the engine's Go benchmarks: time, bytes and allocations a decision (BENCH=regexp COUNT=n)

@@ -4,7 +4,7 @@
 #
 #   JOBPOLICY_TESTS='TestA|TestB' tools/test-version.sh 1.34
 #
-# JOBPOLICY_TESTS names tests of test/e2e. A minor without a module in deploy/local/versions is that of jobpolicy-local.
+# JOBPOLICY_TESTS names tests of test/plane/e2e. A minor without a module in deploy/local/versions is that of jobpolicy-local.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,6 +22,6 @@ built=$SECONDS
 printf '\n=== Kubernetes %s: example Jobs\n' "$minor"
 "$JOBPOLICY_BIN_DIR/jobpolicy-local" demo "${versions[@]}"
 printf '\n=== Kubernetes %s: tests\n' "$minor"
-go -C test test -count=1 -timeout 30m ./e2e -run "^($tests)"
-go -C test test -count=1 -timeout 30m ./apistatus -run TestTheAPIServerSaysWhatTheRulesSay
+go -C test test -count=1 -timeout 30m ./plane/e2e -run "^($tests)"
+go -C test test -count=1 -timeout 30m ./upstream/apistatus -run TestTheAPIServerSaysWhatTheRulesSay
 printf '\n=== Kubernetes %s: ok; built in %d s, tested in %d s\n' "$minor" $((built - begin)) $((SECONDS - built))

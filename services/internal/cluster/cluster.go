@@ -2,7 +2,7 @@
 // rights. Only ProbeJobs changes the cluster: DryRun writes nothing that stays.
 //
 // The flags are those of kubectl: the ConfigFlags of cli-runtime, without --cache-dir,
-// because nothing is cached (package test/kubectl compares them). The package does not
+// because nothing is cached (package test/documents/kubectl compares them). The package does not
 // import client-go's clientset and cli-runtime: they have every API group and kustomize,
 // and go run would have to compile most of that.
 package cluster

@@ -47,7 +47,7 @@ var followed = []area{
 	{
 		title: "status rules and validation", module: kubernetes,
 		files: []string{"pkg/apis/batch/validation/*.go", "pkg/api/job/*.go", "pkg/registry/batch/*/strategy.go"},
-		by:    []string{"engine/jobstatus", "engine/validate.go", "services/internal/jobcheck", "test/apistatus", "test/requests", "test/world/apiserver/registry.go"},
+		by:    []string{"engine/jobstatus", "engine/validate.go", "services/internal/jobcheck", "test/upstream/apistatus", "test/upstream/requests", "test/simulated/world/apiserver/registry.go"},
 	},
 	{
 		title: "defaults", module: kubernetes, files: []string{"pkg/apis/batch/v1/defaults.go"},
@@ -55,7 +55,7 @@ var followed = []area{
 	},
 	{
 		title: "Job controller", module: kubernetes, files: []string{"pkg/controller/job/job_controller.go", "pkg/controller/job/tracking_utils.go", "pkg/controller/job/util/*.go"},
-		by: []string{"engine/decide.go", "engine/verdict.go", "executor", "test/conformance/virtual"},
+		by: []string{"engine/decide.go", "engine/verdict.go", "executor", "test/simulated/conformance/virtual"},
 	},
 	{
 		title: "retry delays", module: kubernetes, files: []string{"pkg/controller/job/backoff_utils.go"},
@@ -75,7 +75,7 @@ var followed = []area{
 	},
 	{
 		title: "gangs", module: kubernetes, files: []string{"pkg/controller/job/job_scheduling_manager.go", "pkg/controller/scheduling/podgroupprotection/*.go"},
-		by: []string{"engine/gang.go", "executor/gang", "test/e2e/gang_test.go"},
+		by: []string{"engine/gang.go", "executor/gang", "test/plane/e2e/gang_test.go"},
 	},
 	{
 		title: "CronJob controller", module: kubernetes, files: []string{"pkg/controller/cronjob/*.go"},
@@ -97,7 +97,7 @@ var followed = []area{
 	{
 		title: "feature gates", module: kubernetes, files: []string{"pkg/features/kube_features.go"},
 		only: regexp.MustCompile(`^defaultVersionedKubernetesFeatureGates.*(Job|Workload|PodGroup|Gang|Restart|Sidecar|Eviction|Disruption|Taint|StaleController|Sharded|Terminating|PodLevelResources|InPlacePodVertical|ContainerStop|NodeDeclared)`),
-		by:   []string{"services/cmd/jobpolicy-executor/featuregates.go", "test/e2e/gates_test.go"},
+		by:   []string{"services/cmd/jobpolicy-executor/featuregates.go", "test/plane/e2e/gates_test.go"},
 	},
 	{
 		title: "end of pods", module: kubernetes, files: []string{"pkg/kubelet/kubelet_pods.go", "pkg/kubelet/active_deadline.go", "pkg/kubelet/container/helpers.go", "pkg/util/pod/*.go", "pkg/api/v1/pod/util.go"},
@@ -105,10 +105,10 @@ var followed = []area{
 	},
 	{
 		title: "integration tests", module: kubernetes, files: []string{"test/integration/job/*.go", "test/integration/cronjob/*.go", "test/integration/ttlcontroller/*.go"}, tests: true,
-		by: []string{"test/conformance", "test/e2e"},
+		by: []string{"test/simulated/conformance", "test/plane/e2e"},
 	},
 	{
 		title: "end-to-end specs", module: kubernetes, files: []string{"test/e2e/apps/job.go", "test/e2e/apps/cronjob.go", "test/e2e/apps/ttl_after_finished.go", "test/e2e/framework/job/*.go"},
-		by: []string{"test/specs", "test/cluster/specs", "docs/kubernetes-specs.md"},
+		by: []string{"test/node/specs", "test/node/cluster/specs", "docs/kubernetes-specs.md"},
 	},
 }

@@ -99,7 +99,7 @@ func TestConsumers(t *testing.T) {
 			get: []string{"engine"}, file: "main.go", from: "testdata/engine.go", want: "create 2",
 		},
 		"the executor and the engine": {
-			get: []string{"executor", "engine"}, file: "example_test.go", from: "../../../test/calling/example_test.go", want: "ok",
+			get: []string{"executor", "engine"}, file: "example_test.go", from: "../../../test/documents/calling/example_test.go", want: "ok",
 		},
 	}
 	for name, tc := range cases {

@@ -22,7 +22,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// test/examples/processes dials a real engine.
+// test/documents/examples/processes dials a real engine.
 func TestDialNamesTheFileThatIsWrong(t *testing.T) {
 	dir := t.TempDir()
 	dialFails(t, dir, "ca.crt: no such file")

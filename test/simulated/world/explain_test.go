@@ -1,0 +1,478 @@
+package world
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/engine"
+	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/secondcontroller"
+	"jobpolicy.dev/executor/writes"
+	"jobpolicy.dev/services/explain"
+	"jobpolicy.dev/test/simulated/world/apiserver"
+)
+
+var explainFlag = flag.Uint64("world.explain", 60, "number of worlds in which explain is held against what happens next")
+
+// TestExplainNamesWhatHappensNext plays worlds in which nothing fails. Whenever a Job
+// has been at rest for a while, it asks explain what comes next, with what a user can
+// read at that time, and compares the answer with what the executors do next.
+//
+// explain cannot know everything that the executor has seen. So a creation may come earlier
+// than said, or up to the longest retry delay later, if explain says so itself. It may also
+// come later if somebody took a pod away from the Job by its labels or owner. A CronJob may
+// delete its runs. A deadline that explain names among the ends may pass before a creation
+// that is hindered.
+func TestExplainNamesWhatHappensNext(t *testing.T) {
+	prepare()
+	tally, crons, seen := map[string]int{}, map[string]int{}, map[string]int{}
+	for seed := *fromFlag; seed < *fromFlag+*explainFlag; seed++ {
+		p := draw(seed, drawOptions{faultless: true})
+		e := play(t, p, false)
+		r := newReader(p)
+		r.read(e.journal)
+		for _, b := range r.wrong {
+			t.Errorf("world %d: %s", seed, b)
+		}
+		if len(r.wrong) > 0 && *seedFlag == seed {
+			t.Logf("%s\n%s", p, e.journal.story())
+		}
+		addTo(tally, r.tally)
+		addTo(seen, r.seen)
+		c := newCronReader(p)
+		c.read(e.journal)
+		addTo(seen, c.seen)
+		for _, b := range c.wrong {
+			t.Errorf("world %d: %s", seed, b)
+		}
+		addTo(crons, c.tally)
+	}
+	t.Logf("rests by state and what came next: %v; of CronJobs: %v", tally, crons)
+	for _, state := range []explain.State{
+		explain.BackingOff, explain.Running, explain.Complete, explain.Failed, explain.Suspended, explain.Paused, explain.Blocked, explain.Waiting,
+		explain.Failing, explain.Deleting, explain.Starting,
+	} {
+		if n := tally[string(state)]; n == 0 && *explainFlag >= 60 {
+			t.Errorf("no Job was at rest in the state %s", state)
+		}
+	}
+	t.Logf("facts: %v", seen)
+	for _, fact := range []string{factDeleting, factReason, factRestarts, factByHand} {
+		if seen[fact] == 0 && *explainFlag >= 60 {
+			t.Errorf("no report was asked for when %s", fact)
+		}
+	}
+	if crons["run as told"] == 0 && *explainFlag >= 60 {
+		t.Error("no run of a CronJob was compared")
+	}
+}
+
+func addTo(sum, counts map[string]int) {
+	for what, n := range counts {
+		sum[what] += n
+	}
+}
+
+// recovery is how long after the last fault a world may still put right what faults did.
+const recovery = 5 * time.Minute
+
+// TestExplainAfterFaults plays worlds in which everything fails for a while: requests are
+// lost, executors are killed, watches lag, quotas are full. It asks explain once that is
+// over.
+func TestExplainAfterFaults(t *testing.T) {
+	prepare()
+	tally, seen := map[string]int{}, map[string]int{}
+	for seed := *fromFlag; seed < *fromFlag+5**explainFlag; seed++ {
+		p := draw(seed, drawOptions{})
+		e := play(t, p, false)
+		r := newReader(p)
+		r.from = p.begins.Add(p.calm + recovery)
+		if p.executor.standDown {
+			r.from = r.from.Add(secondcontroller.Quiet) // Until then they may leave Jobs alone.
+		}
+		r.read(e.journal)
+		for _, b := range r.wrong {
+			t.Errorf("world %d: %s", seed, b)
+		}
+		addTo(tally, r.tally)
+		addTo(seen, r.seen)
+	}
+	t.Logf("rests by state and what came next: %v; facts: %v", tally, seen)
+	for _, state := range []explain.State{
+		explain.BackingOff, explain.Running, explain.Complete, explain.Failed, explain.Suspended, explain.Paused, explain.Waiting,
+	} {
+		if n := tally[string(state)]; n == 0 && *explainFlag >= 60 {
+			t.Errorf("no Job was at rest in the state %s", state)
+		}
+	}
+}
+
+// TestExplainWhileWritesAreRefused plays worlds in which nothing fails, but the API server refuses one kind
+// of write of some objects for the whole time. The executors tell of that by events, and explain must not
+// say "now" of it.
+func TestExplainWhileWritesAreRefused(t *testing.T) {
+	prepare()
+	refused, tally := map[string]int{}, map[string]int{}
+	for seed := *fromFlag; seed < *fromFlag+2**explainFlag; seed++ {
+		p := draw(seed, drawOptions{faultless: true})
+		// Explain does not know these limits: pods that are not released leave no room for others.
+		p.executor.maxUncounted, p.executor.maxRows, p.executor.leastRows = 0, 0, 0
+		guard := []fault{
+			{verb: "PATCH", resource: "pods"}, {verb: "PUT", resource: "jobs"}, {verb: "DELETE", resource: "jobs"}, {verb: "DELETE", resource: "pods"},
+		}[seed%4]
+		guard.kind, guard.percent, guard.to = guarded, 60, p.calm
+		p.faults = append([]*fault{&guard}, p.faults...)
+		r := newReader(p)
+		r.read(play(t, p, false).journal)
+		for _, b := range r.wrong {
+			t.Errorf("world %d, %s %s refused: %s", seed, guard.verb, guard.resource, b)
+		}
+		for what, n := range r.tally {
+			tally[what] += n
+		}
+		for kind, n := range r.refused {
+			refused[string(kind)] += n
+		}
+	}
+	t.Logf("rests by state and what came next: %v; refused at a rest: %v", tally, refused)
+	for _, kind := range []writes.Kind{writes.ReleasePod, writes.UpdateStatus, writes.DeleteJob, writes.DeletePod} {
+		if refused[string(kind)] == 0 && *explainFlag >= 60 {
+			t.Errorf("explain told of no Job that %s is refused", kind)
+		}
+	}
+}
+
+// A reader reads a journal, and asks explain at each rest of a Job.
+type reader struct {
+	plan  *plan
+	quiet time.Duration
+
+	jobs       map[types.UID]*restingJob
+	pods       map[types.UID]*corev1.Pod
+	namespaces map[string]*corev1.Namespace
+	events     map[types.UID]map[types.NamespacedName]corev1.Event
+
+	wrong []string
+	tally map[string]int
+	seen  map[string]int // facts that a report must not contradict
+	// refused counts the refusals that explain told of, by kind of write.
+	refused map[writes.Kind]int
+
+	// from is when explain is asked for the first time.
+	from time.Time
+	// behind is how far the executors' clocks were behind the API server's at most. An executor
+	// that planned with such a clock acts that much later, even if the clock is right by then:
+	// what it plans is elapsed time.
+	behind time.Duration
+}
+
+// A restingJob is a Job, and what explain said of it when it came to rest.
+type restingJob struct {
+	job     *batchv1.Job
+	touched time.Time // When the Job or one of its pods was written last.
+	// meddled: somebody took one of its pods away by labels or owner, so that the executor
+	// has seen failures that neither pods nor the status show.
+	meddled bool
+	said    *explain.Report
+	saidAt  time.Time
+}
+
+func newReader(p *plan) *reader {
+	var behind time.Duration
+	for _, s := range p.steps {
+		if s.verb == "set the clock" {
+			behind += max(0, -s.d)
+		}
+	}
+	return &reader{
+		behind: behind,
+		plan:   p, quiet: p.calmLag(), jobs: map[types.UID]*restingJob{}, pods: map[types.UID]*corev1.Pod{}, namespaces: map[string]*corev1.Namespace{},
+		events: map[types.UID]map[types.NamespacedName]corev1.Event{}, tally: map[string]int{}, seen: map[string]int{}, refused: map[writes.Kind]int{},
+	}
+}
+
+func (r *reader) read(j *journal) {
+	for i := range j.lines {
+		if w := j.lines[i].write; w != nil {
+			r.explainUntil(w.Time)
+			r.compare(w)
+			r.note(w)
+		}
+	}
+	end := j.lines[len(j.lines)-1].at.Add(r.quiet)
+	r.explainUntil(end)
+	for _, uid := range sortedUIDs(r.jobs) {
+		r.passed(r.jobs[uid], end)
+	}
+}
+
+// explainUntil explains the Jobs that have been at rest for a while by then.
+func (r *reader) explainUntil(now time.Time) {
+	for _, uid := range sortedUIDs(r.jobs) {
+		j := r.jobs[uid]
+		if at := latest(j.touched.Add(r.quiet), r.from); j.said == nil && at.Before(now) {
+			r.explain(j, at)
+		}
+	}
+}
+
+// explain asks explain what it would tell a user.
+func (r *reader) explain(j *restingJob, now time.Time) {
+	f := explain.Facts{Job: j.job, Now: now, PodEvents: map[string][]corev1.Event{}}
+	for _, uid := range sortedUIDs(r.pods) {
+		if p := r.pods[uid]; controllerUID(p) == j.job.UID && selects(j.job, p) {
+			f.Pods = append(f.Pods, *p)
+		}
+	}
+	for _, e := range r.events[j.job.UID] {
+		f.Events = append(f.Events, e)
+	}
+	if ns := r.namespaces[j.job.Namespace]; ns != nil {
+		f.NamespaceAnnotations = ns.Annotations
+	}
+	report, err := explain.Explain(f, engine.DecideJob)
+	if err != nil {
+		r.wrong = append(r.wrong, fmt.Sprintf("%s of %s: %v", now, j.job.Name, err))
+		return
+	}
+	j.said, j.saidAt = report, now
+	for _, text := range contradictions(f, report, r.seen) {
+		r.wrongly(j, now, "%s", text)
+	}
+	r.waits(j)
+	r.tally[string(report.State)]++
+	for _, refusal := range report.Refused {
+		r.refused[refusal.Write]++
+	}
+}
+
+// waits checks that the first wait that ends at a known time ends when the next thing happens.
+func (r *reader) waits(j *restingJob) {
+	var first *time.Time
+	for _, w := range j.said.Waits {
+		if w.Until != nil && (first == nil || w.Until.Before(*first)) {
+			first = w.Until
+		}
+	}
+	if n := j.said.Next; first != nil && (n == nil || n.At != nil && !n.At.Equal(*first)) {
+		r.wrongly(j, j.saidAt, "a wait ends at %s, and the next thing is %v", first, n)
+	}
+}
+
+// selects reports whether a Job's selector takes in a pod.
+func selects(job *batchv1.Job, p *corev1.Pod) bool {
+	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
+	return err == nil && selector.Matches(labels.Set(p.Labels))
+}
+
+// compare compares a write with what was said.
+func (r *reader) compare(w *apiserver.Write) {
+	if w.Resource != "jobs" && w.Resource != "pods" {
+		return
+	}
+	for _, uid := range r.concerned(w) {
+		j := r.jobs[uid]
+		if j == nil || j.said == nil {
+			continue
+		}
+		if p, ok := w.Old.(*corev1.Pod); ok && !selects(j.job, p) {
+			continue // It is given up: the Job's own pods are others.
+		}
+		if isExecutor(w.By) {
+			r.acted(j, w)
+			continue
+		}
+		r.passed(j, w.Time)
+	}
+}
+
+// slack is how much earlier or later than said something may happen: the API has times in
+// whole seconds, and a request takes a moment.
+const slack = 2 * time.Second
+
+// acted checks an executor's next act against what was said.
+func (r *reader) acted(j *restingJob, w *apiserver.Write) {
+	kind := kindOf(w)
+	switch n := j.said.Next; {
+	case kind == "remove" && (told(j.said, "history limits") || told(j.said, "concurrencyPolicy")):
+		r.tally["removed by its CronJob"]++
+	case n != nil && (n.OrLater || j.said.State == explain.Blocked) && kind == "condition" && endsNow(j, w.Time):
+		r.tally["deadline before a pod"]++
+	case j.saidRefused(kind):
+		r.tally[kind+" no longer refused"]++
+	case n == nil:
+		r.wrongly(j, w.Time, "nothing happens by itself, and %s did: %s", w.By, describeWrite(w))
+	case !slices.ContainsFunc(n.Steps, func(s explain.Step) bool { return s.Kind == kind }):
+		r.wrongly(j, w.Time, "%s was told, and another thing came: %s", n.Steps, describeWrite(w))
+	case n.At == nil:
+		r.tally[kind+" at once"]++
+	case n.At.Sub(w.Time) > slack && !n.OrEarlier || w.Time.Sub(*n.At) > r.late(n) && !(kind == "create" && j.meddled && w.Time.Sub(*n.At) < longestDelay):
+		r.wrongly(j, w.Time, "%s was told for %s, and %s came: %s", n.Steps, n.At.Sub(j.saidAt), w.Time.Sub(j.saidAt), describeWrite(w))
+	default:
+		r.tally[kind+" at its time"]++
+	}
+}
+
+// saidRefused reports whether the report says that the API server refuses such a write.
+func (j *restingJob) saidRefused(kind string) bool {
+	return slices.ContainsFunc(j.said.Refused, func(refusal explain.Refused) bool {
+		switch refusal.Write {
+		case writes.DeletePod:
+			return kind == "delete"
+		case writes.ReleasePod:
+			return kind == "status"
+		case writes.UpdateStatus:
+			return kind == "status" || kind == "condition"
+		case writes.DeleteJob:
+			return kind == "remove"
+		}
+		return false
+	})
+}
+
+// late is how much later than said something may happen.
+func (r *reader) late(n *explain.Next) time.Duration {
+	if n.OrLater || n.Refused {
+		return longestDelay + slack + r.behind
+	}
+	return slack + r.behind
+}
+
+// endsNow reports whether the report names a deadline that passes about now. While the
+// creation of a pod is blocked or may come later, the deadline may come first.
+func endsNow(j *restingJob, now time.Time) bool {
+	seconds, start := j.job.Spec.ActiveDeadlineSeconds, j.job.Status.StartTime
+	if seconds == nil || start == nil {
+		return false
+	}
+	at := start.Add(time.Duration(*seconds) * time.Second)
+	told := slices.ContainsFunc(j.said.Ends, func(text string) bool {
+		return strings.HasPrefix(text, "Failed (DeadlineExceeded) at "+at.UTC().Format(time.RFC3339))
+	})
+	return told && now.Sub(at).Abs() <= slack
+}
+
+// told reports whether a topic is among the notes.
+func told(report *explain.Report, topic string) bool {
+	return slices.ContainsFunc(report.Notes, func(n explain.Note) bool { return n.Topic == topic })
+}
+
+// passed checks what was said against the fact that nothing was done until now.
+func (r *reader) passed(j *restingJob, now time.Time) {
+	if j.said == nil || !r.managed(j.job) {
+		return
+	}
+	n := j.said.Next
+	if n != nil && n.At == nil && !n.OrLater && !j.meddled && !n.Refused {
+		r.wrongly(j, now, "%s was told for now", n.Steps)
+	}
+	if n != nil && n.At != nil && n.At.Add(r.late(n)).Before(now) && !j.meddled {
+		r.wrongly(j, now, "%s was told for %s, and did not come", n.Steps, n.At.Sub(j.saidAt))
+		return
+	}
+	r.tally["nothing before"]++
+}
+
+func (r *reader) wrongly(j *restingJob, now time.Time, format string, args ...any) {
+	r.wrong = append(r.wrong, fmt.Sprintf("job %s, at rest at %s, %s later: %s\n    %s: %s", j.job.Name, stamp(j.saidAt.Sub(r.plan.begins)), now.Sub(j.saidAt),
+		fmt.Sprintf(format, args...), j.said.State, j.said.Headline))
+}
+
+// managed reports whether the executors act on the Job.
+func (r *reader) managed(job *batchv1.Job) bool {
+	return valueOr(job.Spec.ManagedBy, batchv1.JobControllerName) == batchv1.JobControllerName && r.plan.executor.replace || valueOr(job.Spec.ManagedBy, "") == executor.ManagedBy
+}
+
+// note remembers a write.
+func (r *reader) note(w *apiserver.Write) {
+	switch w.Resource {
+	case "jobs":
+		if job, ok := w.New.(*batchv1.Job); ok {
+			if r.jobs[job.UID] == nil {
+				r.jobs[job.UID] = &restingJob{}
+			}
+			r.jobs[job.UID].job = job
+		} else {
+			delete(r.jobs, w.UID)
+		}
+	case "pods":
+		keep(r.pods, w.UID, *w)
+	case "namespaces": // Its annotations matter to its Jobs.
+		keep(r.namespaces, w.Key.Name, *w)
+		for _, j := range r.jobs {
+			if j.job.Namespace == w.Key.Name {
+				j.touched, j.said = w.Time, nil
+			}
+		}
+	case "events":
+		if e, ok := w.New.(*corev1.Event); ok {
+			on := e.InvolvedObject.UID
+			if r.events[on] == nil {
+				r.events[on] = map[types.NamespacedName]corev1.Event{}
+			}
+			r.events[on][w.Key] = *e
+		}
+		return
+	}
+	for _, uid := range r.concerned(w) {
+		if j := r.jobs[uid]; j != nil {
+			if p, ok := w.New.(*corev1.Pod); ok && (controllerUID(p) != uid || !selects(j.job, p)) {
+				j.meddled = true
+			}
+			j.touched, j.said = w.Time, nil
+		}
+	}
+}
+
+// concerned are the Jobs that a write of a Job or pod is about. A pod without owner
+// concerns each Job that may adopt it.
+func (r *reader) concerned(w *apiserver.Write) []types.UID {
+	if w.Resource == "jobs" {
+		return []types.UID{w.UID}
+	}
+	var uids []types.UID
+	for _, uid := range sortedUIDs(r.jobs) {
+		for _, obj := range []any{w.Old, w.New} {
+			p, ok := obj.(*corev1.Pod)
+			if !ok || slices.Contains(uids, uid) {
+				continue
+			}
+			owner, job := controllerUID(p), r.jobs[uid].job
+			if owner == uid || owner == "" && p.Namespace == job.Namespace && selects(job, p) {
+				uids = append(uids, uid)
+			}
+		}
+	}
+	return uids
+}
+
+// kindOf is the kind of step that a write belongs to.
+func kindOf(w *apiserver.Write) string {
+	switch {
+	case w.Resource == "pods" && w.Old == nil:
+		return "create"
+	case w.Resource == "pods" && strings.HasPrefix(w.Verb, "delete"):
+		return "delete"
+	case w.Resource == "pods":
+		return "status" // A finalizer is released.
+	case strings.HasPrefix(w.Verb, "delete"):
+		return "remove"
+	}
+	before, after := w.Old.(*batchv1.Job), w.New.(*batchv1.Job)
+	for _, c := range after.Status.Conditions {
+		if isTrue(before, c.Type) != isTrue(after, c.Type) {
+			return "condition"
+		}
+	}
+	return "status"
+}

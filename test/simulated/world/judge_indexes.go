@@ -1,0 +1,83 @@
+package world
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+
+	"jobpolicy.dev/engine/indexset"
+	"jobpolicy.dev/test/simulated/world/apiserver"
+)
+
+// judgeIndexes compares the index sets of an executor's status with the pods.
+func (j *judge) judgeIndexes(w apiserver.Write, r *jobRecord, next *batchv1.Job) {
+	completed, failed := completedIndexes(&next.Status), failedIndexes(&next.Status)
+	if both := completed.Intersect(failed); !both.Empty() {
+		j.breach("I3", r.key, r.uid, "%s wrote index %d as completed and as failed, and it can be one of them", w.By, both.Ranges()[0].First)
+	}
+	kept := valueOr(next.Spec.Completions, 0)
+	for _, job := range j.recent(r) {
+		kept = min(kept, valueOr(job.Spec.Completions, 0))
+	}
+	j.judgeLost(w, r, "completed", r.completed.Below(kept).Minus(completed))
+	j.judgeLost(w, r, "failed", r.failed.Below(kept).Minus(failed))
+	if n := completed.Len(); int64(next.Status.Succeeded) != n && next.Status.Succeeded != r.job.Status.Succeeded {
+		j.breach("I2", r.key, r.uid, "%s wrote succeeded %d with %d completed indexes, and the indexes are the count", w.By, next.Status.Succeeded, n)
+	}
+	if fresh := completed.Minus(r.completed); !fresh.Empty() {
+		j.judgeCompleted(w, r, fresh)
+	}
+	if fresh := failed.Minus(r.failed); !fresh.Empty() {
+		j.judgeFailedIndexes(w, r, fresh)
+	}
+}
+
+func (j *judge) judgeLost(w apiserver.Write, r *jobRecord, what string, lost indexset.Set) {
+	if !lost.Empty() {
+		j.breach("I2", r.key, r.uid, "%s took index %d out of the %s ones, and what was recorded stays", w.By, lost.Ranges()[0].First, what)
+	}
+}
+
+// judgeCompleted: an index is completed by a pod that succeeded with its finalizer, or
+// that is gone.
+func (j *judge) judgeCompleted(w apiserver.Write, r *jobRecord, fresh indexset.Set) {
+	proven := map[int32]bool{}
+	for _, p := range r.ends {
+		if (p.succeeded() || p.flipped) && !j.stoppedWithJob(r, p) {
+			proven[podIndex(p.pod)] = true
+		}
+	}
+	for ix := range fresh.All {
+		if !proven[ix] {
+			j.breach("verdict", r.key, r.uid, "%s wrote index %d as completed, and no pod of it succeeded with the finalizer on", w.By, ix)
+		}
+	}
+}
+
+// judgeFailedIndexes: an index has failed for good when a pod of it may not be
+// replaced: by a rule of the pod failure policy, or because too many failed.
+func (j *judge) judgeFailedIndexes(w apiserver.Write, r *jobRecord, fresh indexset.Set) {
+	failures, final := map[int32]int32{}, map[int32]bool{}
+	for _, p := range r.ends {
+		ix := podIndex(p.pod)
+		if j.stoppedWithJob(r, p) {
+			continue
+		}
+		// A pod that still ran in any view when the Job failed counts as failed.
+		if p.flipped || j.ranOn(w, r, r.job, p) || policyAction(r.job, p.version()) == batchv1.PodFailurePolicyActionFailIndex {
+			final[ix] = true
+		}
+		if r.mayFail(p) {
+			failures[ix]++
+		}
+		if p.former != nil && p.former != r {
+			// The pod says how often the index of its former Job had failed, and that counts.
+			failures[ix] = max(failures[ix], 1+countOf(p.pod, batchv1.JobIndexFailureCountAnnotation))
+		}
+	}
+	for ix := range fresh.All {
+		limit := valueOr(r.job.Spec.BackoffLimitPerIndex, 0)
+		if perIndex(r.job) && (final[ix] || failures[ix] > limit) {
+			continue
+		}
+		j.breach("verdict", r.key, r.uid, "%s wrote index %d as failed after %d failures that count, and it may fail %d times", w.By, ix, failures[ix], limit)
+	}
+}

@@ -1,0 +1,185 @@
+package world
+
+import (
+	"fmt"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/test/simulated/world/apiserver"
+)
+
+// judgeLedger checks an executor's status against I2 and I3: each pod is recorded once,
+// with one verdict, and counted once, when its finalizer is gone.
+func (j *judge) judgeLedger(w apiserver.Write, r *jobRecord, next *batchv1.Job) {
+	old := &r.job.Status
+	j.judgeLists(w, r, next)
+	before, after := uncounted(old), uncounted(&next.Status)
+	counted := map[outcome]int32{}
+	for _, uid := range sortedUIDs(before) {
+		as := before[uid]
+		switch after[uid] {
+		case "":
+			counted[as]++
+			j.judgeCounted(w, r, uid)
+		case as:
+		default:
+			j.breach("I3", r.key, r.uid, "%s moved pod %s from the list of those that %s to the other one, and the first verdict must stay", w.By, j.podName(uid), as)
+		}
+	}
+	for _, uid := range sortedUIDs(after) {
+		if before[uid] == "" {
+			j.judgeRecorded(w, r, next, uid, after[uid])
+		}
+	}
+	j.judgeCounters(w, r, next, counted)
+	if isIndexed(next) {
+		j.judgeIndexes(w, r, next)
+	}
+}
+
+// judgeLists holds I3: no UID stands in both lists, or twice in one.
+func (j *judge) judgeLists(w apiserver.Write, r *jobRecord, next *batchv1.Job) {
+	if next.Status.UncountedTerminatedPods == nil {
+		return
+	}
+	lists := next.Status.UncountedTerminatedPods
+	seen := map[types.UID]bool{}
+	for _, list := range [][]types.UID{lists.Succeeded, lists.Failed} {
+		for _, uid := range list {
+			if seen[uid] {
+				j.breach("I3", r.key, r.uid, "%s wrote pod %s into the lists of uncounted pods twice, and it may stand there once", w.By, j.podName(uid))
+			}
+			seen[uid] = true
+		}
+	}
+}
+
+// judgeCounted checks I2 when a UID leaves the lists and a counter grows.
+func (j *judge) judgeCounted(w apiserver.Write, r *jobRecord, uid types.UID) {
+	p, e := j.pods[uid], r.entries[uid]
+	if p != nil && !p.gone && holds(p.pod) && p.job == r && j.knows(w.By, p.revivedAt) {
+		j.breach("I2", r.key, r.uid, "%s counted pod %s while it held the finalizer, and a pod is counted only when that is gone", w.By, p.key.Name)
+	}
+	if e != nil && e.counted > j.revivals(uid) {
+		j.breach("I2", r.key, r.uid, "%s counted pod %s a second time, and each pod counts once", w.By, j.podName(uid))
+	}
+}
+
+// judgeRecorded compares a new entry with what happened to the pod.
+func (j *judge) judgeRecorded(w apiserver.Write, r *jobRecord, next *batchv1.Job, uid types.UID, as outcome) {
+	if e := r.entries[uid]; e != nil {
+		if e.counted <= j.revivals(uid) {
+			return
+		}
+		j.breach("I2", r.key, r.uid, "%s recorded pod %s again after it was counted, and each pod counts once", w.By, j.podName(uid))
+		return
+	}
+	p := j.pods[uid]
+	if p == nil || (p.job != r && !r.had(p) && (p.former != r || j.old(p.left))) {
+		j.breach("I8", r.key, r.uid, "%s recorded pod %s, which is none of this Job's", w.By, j.podName(uid))
+		return
+	}
+	j.judgeLateRecord(w, r, p)
+	if text := j.wrongEntry(w, r, next, p, as); text != "" {
+		j.breach("I2", r.key, r.uid, "%s recorded pod %s as %s, and %s", w.By, p.key.Name, as, text)
+	}
+}
+
+// had reports whether a pod was due to be counted by the Job.
+func (r *jobRecord) had(p *podRecord) bool { return slices.Contains(r.ends, p) }
+
+// wrongEntry says why a pod must not be recorded with this outcome; empty if it may.
+func (j *judge) wrongEntry(w apiserver.Write, r *jobRecord, next *batchv1.Job, p *podRecord, as outcome) string {
+	switch {
+	case !p.released.at.IsZero() && !holds(p.pod) && j.old(p.released.at):
+		return "its finalizer was gone long before: a pod is recorded while it holds it"
+	case j.always(r, func(job *batchv1.Job) bool { return !inRange(job, p.pod) }):
+		return "the Job does not ask for its index"
+	case j.stoppedWithJob(r, p):
+		return "it is deleted with its Job, so its end says nothing"
+	case as == asSucceeded && isIndexed(next):
+		return "in an Indexed Job the index says that"
+	case as == asSucceeded && !p.succeeded() && !p.flipped:
+		return fmt.Sprintf("it has not succeeded: its phase is %q", p.pod.Status.Phase)
+	case as == asFailed && p.succeeded() && !p.flipped && !j.deletedBefore(r, p) && !j.ranOn(w, r, next, p):
+		return "it has succeeded"
+	case as == asFailed && p.first == nil && !j.asGoodAsFailed(r, next, p):
+		return "it has not ended, and nothing makes that as good as failed"
+	case as == asFailed && p.failed() && !r.fails(p) && !p.flipped && !j.ranOn(w, r, next, p):
+		return "the pod failure policy ignores its failure"
+	}
+	return ""
+}
+
+// deletedBefore reports whether the pod's deletion counted as a failure before the pod
+// succeeded. An executor that sees the deletion of a pod that had succeeded before also
+// sees that it had.
+func (j *judge) deletedBefore(r *jobRecord, p *podRecord) bool {
+	waits := j.always(r, replacesFailedOnly) && !isTrue(r.job, batchv1.JobFailureTarget)
+	return !p.deletedAt.IsZero() && !waits && p.deletedAt.Before(p.endedAt)
+}
+
+// asGoodAsFailed reports whether a pod that has not ended counts as failed: because it is
+// being deleted and is replaced at once, or because its Job has failed.
+func (j *judge) asGoodAsFailed(r *jobRecord, next *batchv1.Job, p *podRecord) bool {
+	if isTrue(next, batchv1.JobFailureTarget) || isTrue(r.job, batchv1.JobFailureTarget) {
+		return true
+	}
+	return (p.gone || p.pod.DeletionTimestamp != nil) && j.lately(r, func(job *batchv1.Job) bool { return !replacesFailedOnly(job) })
+}
+
+// ranOn reports whether a pod still ran when its Job failed, as far as the writer of
+// the verdict had to know. Such pods count as failed, whatever the pod failure policy
+// says about their end.
+func (j *judge) ranOn(w apiserver.Write, r *jobRecord, next *batchv1.Job, p *podRecord) bool {
+	if isTrue(r.job, batchv1.JobFailureTarget) {
+		return p.endedAt.IsZero() || p.endedAt.After(r.decidedOn)
+	}
+	return isTrue(next, batchv1.JobFailureTarget) && !j.knows(w.By, p.endedAt)
+}
+
+// judgeCounters checks I2: a counter grows only by the pods that left the lists.
+func (j *judge) judgeCounters(w apiserver.Write, r *jobRecord, next *batchv1.Job, counted map[outcome]int32) {
+	old := &r.job.Status
+	if grown := next.Status.Failed - old.Failed; grown != counted[asFailed] {
+		j.breach("I2", r.key, r.uid, "%s raised status.failed by %d, and %d pods left the list of failed ones", w.By, grown, counted[asFailed])
+	}
+	if isIndexed(next) {
+		return
+	}
+	if grown := next.Status.Succeeded - old.Succeeded; grown != counted[asSucceeded] {
+		j.breach("I2", r.key, r.uid, "%s raised status.succeeded by %d, and %d pods left the list of succeeded ones", w.By, grown, counted[asSucceeded])
+	}
+}
+
+// revivals is how often somebody else may have made a pod look as if it was not
+// counted.
+func (j *judge) revivals(uid types.UID) int32 {
+	if p := j.pods[uid]; p != nil {
+		return p.revivals
+	}
+	return 0
+}
+
+// claims is how often a pod counts: once, and once more each time it was counted and then
+// looked as if it was not. judgeLedger checks that it did. The pod counts once more if it has
+// the finalizer, or if one of the statuses lists it as uncounted.
+func (r *jobRecord) claims(p *podRecord, statuses ...*batchv1.JobStatus) (n int64) {
+	if e := r.entries[p.uid]; e != nil && p.revivals > 0 {
+		n = int64(e.counted)
+		listed := func(s *batchv1.JobStatus) bool { return uncounted(s)[p.uid] != "" }
+		if (!p.gone && holds(p.pod)) || slices.ContainsFunc(statuses, listed) {
+			n++
+		}
+	}
+	return max(n, 1)
+}
+
+func (j *judge) podName(uid types.UID) string {
+	if p := j.pods[uid]; p != nil {
+		return p.key.Name
+	}
+	return string(uid)
+}
