@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"jobpolicy.dev/executor/backoff"
-	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/internal/clock"
+	"jobpolicy.dev/executor/internal/controller"
 	"jobpolicy.dev/executor/internal/fakes"
-	"jobpolicy.dev/executor/limit"
+	"jobpolicy.dev/executor/internal/limit"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -29,7 +29,7 @@ import (
 // the delay.
 func TestCreationBackoffGrowsOnlyWhileNothingIsCreated(t *testing.T) {
 	var b tracker.Job
-	limits := backoff.Limits{First: time.Second, Max: time.Minute}
+	limits := clock.Limits{First: time.Second, Max: time.Minute}
 	fail := func() time.Duration { return b.StepFailed(tracker.Create, limits) }
 	for _, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
 		if got := fail(); got != want {
@@ -58,7 +58,7 @@ func TestTheDelaysOfStepsEndWhenTheSpecChanges(t *testing.T) {
 		ends       bool
 	}{{tracker.Watch, 1, false}, {tracker.Watch, 2, true}, {tracker.Response, 3, true}, {tracker.Written, 4, true}} {
 		for _, step := range []tracker.Step{tracker.Create, tracker.Delete} {
-			s.StepFailed(step, backoff.Limits{First: time.Minute, Max: time.Hour})
+			s.StepFailed(step, clock.Limits{First: time.Minute, Max: time.Hour})
 		}
 		s.Refusals.Refused(writes.CreatePod, "", time.Now(), "quota")
 		job = job.DeepCopy()

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/metrics"
+	"jobpolicy.dev/executor/internal/controller"
+	"jobpolicy.dev/executor/internal/telemetry"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/proto/answer"
@@ -106,7 +106,7 @@ func (d *decider) ask(ctx context.Context, s *tracker.Job, snap snapshot, p purp
 // decided counts and logs a decision.
 func (d *decider) decided(ctx context.Context, snap snapshot, decision *jobpolicyv1.DecideJobResponse, took time.Duration) {
 	label := dispositionLabel(decision.GetDisposition())
-	metrics.Observe(ctx, d.metrics.duration.WithLabelValues(label), took.Seconds())
+	telemetry.Observe(ctx, d.metrics.duration.WithLabelValues(label), took.Seconds())
 	d.metrics.decisions.WithLabelValues(label, cmp.Or(decision.GetVerdict().GetRule().Name(), "none")).Inc()
 	d.base.Logger.LogAttrs(ctx, slog.LevelDebug, "decided",
 		slog.String("namespace", snap.job.Namespace), slog.String("job", snap.job.Name), slog.String("uid", string(snap.job.UID)),

@@ -130,7 +130,7 @@ func cachedPod(n int, change ...func(*corev1.Pod)) *podcache.Pod {
 func hasFinalizer(pod *corev1.Pod) bool { return podcache.From(pod).HasTrackingFinalizer }
 
 func testConfig(client *server, decider Decider) Config {
-	cfg := Config{Config: fakes.Config(client, decider), SyncBatchPeriod: 5 * time.Millisecond}
+	cfg := Config{Common: fakes.Config(client, decider), SyncBatchPeriod: 5 * time.Millisecond}
 	cfg.APIBackoff, cfg.MaxAPIBackoff = 20*time.Millisecond, 100*time.Millisecond
 	return cfg
 }

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"jobpolicy.dev/executor/limit"
+	"jobpolicy.dev/executor/internal/limit"
 	"jobpolicy.dev/executor/tracker"
 )
 

@@ -10,10 +10,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/scope"
-	"jobpolicy.dev/executor/secondcontroller"
-	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/internal/controller"
+	"jobpolicy.dev/executor/internal/managedby"
+	"jobpolicy.dev/executor/internal/telemetry"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -42,18 +41,18 @@ type suspect struct {
 
 // missedReconciles finds idle Jobs for which there is something to do.
 type missedReconciles struct {
-	scope   scope.Scope
+	scope   managedby.Scope
 	jobs    *tracker.Jobs
 	queue   jobQueue
 	decider *decider
-	second  *secondcontroller.Detector
+	second  *managedby.Detector
 	// podWatch knows which pods are gone.
 	podWatch *podWatch
 	last     clocks
 }
 
 // newMissedReconciles reads the clocks, so it must be called before a reconcile is planned.
-func newMissedReconciles(scope scope.Scope, jobs *tracker.Jobs, queue jobQueue, d *decider, second *secondcontroller.Detector, pods *podWatch) *missedReconciles {
+func newMissedReconciles(scope managedby.Scope, jobs *tracker.Jobs, queue jobQueue, d *decider, second *managedby.Detector, pods *podWatch) *missedReconciles {
 	l := &missedReconciles{scope: scope, jobs: jobs, queue: queue, decider: d, second: second, podWatch: pods}
 	l.last = l.readClocks()
 	return l

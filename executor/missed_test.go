@@ -20,8 +20,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"jobpolicy.dev/executor/internal/fakes"
-	"jobpolicy.dev/executor/limit"
-	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/internal/limit"
+	"jobpolicy.dev/executor/internal/telemetry"
 	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )

@@ -5,11 +5,11 @@ import (
 	"log/slog"
 	"time"
 
-	"jobpolicy.dev/executor/api"
-	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/limit"
-	"jobpolicy.dev/executor/metrics"
-	"jobpolicy.dev/executor/scope"
+	"jobpolicy.dev/executor/internal/api"
+	"jobpolicy.dev/executor/internal/controller"
+	"jobpolicy.dev/executor/internal/limit"
+	"jobpolicy.dev/executor/internal/managedby"
+	"jobpolicy.dev/executor/internal/telemetry"
 	"jobpolicy.dev/executor/tracker"
 )
 
@@ -24,19 +24,19 @@ const (
 	maxRequeueAfter = time.Hour
 )
 
-// jobQueue holds the Jobs that are due. It takes only Jobs that scope.Scope.Reconciles.
+// jobQueue holds the Jobs that are due. It takes only Jobs that managedby.Scope.Reconciles.
 type jobQueue struct {
 	*controller.Queue[tracker.Key]
-	scope scope.Scope
+	scope managedby.Scope
 }
 
 // A reconcileFunc reconciles a Job.
 type reconcileFunc = func(ctx context.Context, key tracker.Key) (controller.Result, error)
 
-func newJobQueue(base *controller.Controller, cfg *Config, jobs *tracker.Jobs, scope scope.Scope, writes *limit.Pool, reconcile reconcileFunc) jobQueue {
+func newJobQueue(base *controller.Controller, cfg *Config, jobs *tracker.Jobs, scope managedby.Scope, writes *limit.Pool, reconcile reconcileFunc) jobQueue {
 	q := jobQueue{scope: scope}
 	q.Queue = controller.NewQueue(base, controller.Options[tracker.Key]{
-		Name: metrics.JobQueue, Reconcile: reconcile, Describe: describe(jobs), Quiet: api.NamespaceTerminating,
+		Name: telemetry.JobQueue, Reconcile: reconcile, Describe: describe(jobs), Quiet: api.NamespaceTerminating,
 		MaxInProgress: maxInProgress, Namespace: func(key tracker.Key) string { return key.Namespace },
 		MinInterval: cfg.SyncBatchPeriod, EventsWait: true, MaxRequeueAfter: maxRequeueAfter,
 		Low: controller.LowPriority{

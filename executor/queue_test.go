@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"jobpolicy.dev/executor/backoff"
-	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/internal/clock"
+	"jobpolicy.dev/executor/internal/controller"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -119,7 +119,7 @@ func TestTheDecisionSaysWhenToAskAgain(t *testing.T) {
 			s := e.jobs.With(testKey, func(s *tracker.Job) { s.Observe(testJob(), tracker.Watch) })
 			if tc.backsOff {
 				s.ObservePod(cachedPod(3), tracker.Watch)
-				s.ReleaseFailed(testUID(3), backoff.Limits{First: delay, Max: delay})
+				s.ReleaseFailed(testUID(3), clock.Limits{First: delay, Max: delay})
 			}
 			if got := e.reconciler.cfg.followUp(s, tc.decision, 0); got != tc.want {
 				t.Errorf("asks again: %+v, want %+v", got, tc.want)

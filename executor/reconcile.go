@@ -9,12 +9,11 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/executor/api"
-	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/limit"
-	"jobpolicy.dev/executor/scope"
-	"jobpolicy.dev/executor/secondcontroller"
-	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/internal/api"
+	"jobpolicy.dev/executor/internal/controller"
+	"jobpolicy.dev/executor/internal/limit"
+	"jobpolicy.dev/executor/internal/managedby"
+	"jobpolicy.dev/executor/internal/telemetry"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 )
@@ -23,7 +22,7 @@ import (
 // applied.
 type reconciler struct {
 	cfg     *Config
-	scope   scope.Scope
+	scope   managedby.Scope
 	jobs    *tracker.Jobs
 	api     *api.Client
 	calls   func(*tracker.Job) *api.Pods
@@ -31,7 +30,7 @@ type reconciler struct {
 	decider *decider
 	applier *applier
 	report  *reporter
-	second  *secondcontroller.Detector
+	second  *managedby.Detector
 	// podWatch has the pod cache, and knows whether it was filled before this process led.
 	podWatch *podWatch
 }

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"jobpolicy.dev/executor/api"
+	"jobpolicy.dev/executor/internal/api"
+	"jobpolicy.dev/executor/internal/telemetry"
 	"jobpolicy.dev/executor/podcache"
-	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 )

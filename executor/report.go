@@ -10,10 +10,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/executor/api"
-	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/metrics"
-	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/internal/api"
+	"jobpolicy.dev/executor/internal/controller"
+	"jobpolicy.dev/executor/internal/telemetry"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -67,7 +66,7 @@ func (r *reporter) reconciled(ctx context.Context, job *batchv1.Job, action stri
 	if err != nil && !errors.Is(err, api.ErrNamespaceTerminating) {
 		result = resultError
 	}
-	metrics.Observe(ctx, r.metrics.syncDuration.WithLabelValues(completionModeLabel(job), result, action), took.Seconds())
+	telemetry.Observe(ctx, r.metrics.syncDuration.WithLabelValues(completionModeLabel(job), result, action), took.Seconds())
 	r.metrics.syncs.WithLabelValues(completionModeLabel(job), result, action).Inc()
 }
 

@@ -3,8 +3,8 @@ package executor
 import (
 	"context"
 
-	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/scope"
+	"jobpolicy.dev/executor/internal/controller"
+	"jobpolicy.dev/executor/internal/managedby"
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
@@ -13,7 +13,7 @@ import (
 // A jobComparer takes the place of the reconciler in shadow mode: it makes the same snapshots
 // and asks the same questions, but cannot apply an answer.
 type jobComparer struct {
-	scope    scope.Scope
+	scope    managedby.Scope
 	jobs     *tracker.Jobs
 	decider  *decider
 	comparer *shadow.Comparer

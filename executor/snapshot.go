@@ -11,9 +11,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
-	"jobpolicy.dev/executor/api"
+	"jobpolicy.dev/executor/internal/api"
+	"jobpolicy.dev/executor/internal/clock"
 	"jobpolicy.dev/executor/tracker"
-	"jobpolicy.dev/executor/wallclock"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -81,16 +81,16 @@ func (d *decider) deferrals(s *tracker.Job, job *batchv1.Job, now time.Time) []*
 		list = append(list, &jobpolicyv1.Deferral{Step: step, Until: timestamppb.New(until)})
 	}
 	if at := d.cfg.createAfter(s); !at.IsZero() {
-		postpone(jobpolicyv1.Step_STEP_CREATE_PODS, wallclock.Of(at, now))
+		postpone(jobpolicyv1.Step_STEP_CREATE_PODS, clock.WallOf(at, now))
 	}
 	if at := s.StepWaitsUntil(tracker.Delete); !at.IsZero() {
-		postpone(jobpolicyv1.Step_STEP_DELETE_PODS, wallclock.Of(at, now))
+		postpone(jobpolicyv1.Step_STEP_DELETE_PODS, clock.WallOf(at, now))
 	}
 	switch due := s.StatusDue(); {
 	case due.IsZero() && isSuspended(job):
-		postpone(jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS, wallclock.Of(s.FirstSeen().Add(firstStatusDelay), now))
+		postpone(jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS, clock.WallOf(s.FirstSeen().Add(firstStatusDelay), now))
 	case !due.IsZero():
-		record := wallclock.Of(due, now)
+		record := clock.WallOf(due, now)
 		postpone(jobpolicyv1.Step_STEP_RECORD_PODS, record)
 		postpone(jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS, record.Add(d.cfg.StatusPeriod/2))
 	}

@@ -10,13 +10,13 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/internal/clock"
+	"jobpolicy.dev/executor/internal/telemetry"
 	"jobpolicy.dev/executor/tracker"
-	"jobpolicy.dev/executor/wallclock"
 )
 
 // If something takes the pods of a Job away from it, the Job lacks pods for ever. So a Job of which
-// Config.MaxUnseenPods pods were created and none was seen (tracker.Unseen) stands still: it creates
+// Config.MaxUnseenPods pods were created and none was seen (tracker.UnseenPods) stands still: it creates
 // no pod until tracker.UnseenPeriod after the last one, unless one of them is seen before.
 
 // DefaultMaxUnseenPods is the default of Config.MaxUnseenPods.
@@ -57,9 +57,9 @@ func (c *Config) standstillOf(s *tracker.Job) Standstill {
 		return Standstill{}
 	}
 	now := c.Now()
-	return Standstill{At: wallclock.Of(until.Add(-tracker.UnseenPeriod), now), Why: fmt.Sprintf(
+	return Standstill{At: clock.WallOf(until.Add(-tracker.UnseenPeriod), now), Why: fmt.Sprintf(
 		"%d pods were created for the Job, and none of them was seen as its own; no pod is created until %s. See who changes new pods: they lose their owner, their labels or their finalizer",
-		c.MaxUnseenPods, wallclock.Of(until, now).UTC().Format(time.RFC3339))}
+		c.MaxUnseenPods, clock.WallOf(until, now).UTC().Format(time.RFC3339))}
 }
 
 // mustSee reports whether the pods have to be listed because a Job is about to stand still. The watch

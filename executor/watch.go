@@ -7,11 +7,10 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/orphan"
+	"jobpolicy.dev/executor/internal/controller"
+	"jobpolicy.dev/executor/internal/managedby"
+	"jobpolicy.dev/executor/internal/orphan"
 	"jobpolicy.dev/executor/podcache"
-	"jobpolicy.dev/executor/scope"
-	"jobpolicy.dev/executor/secondcontroller"
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
@@ -22,7 +21,7 @@ var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
 
 // watcher records events of Jobs and pods in the state of the Jobs, and enqueues the Jobs.
 type watcher struct {
-	scope   scope.Scope
+	scope   managedby.Scope
 	jobs    *tracker.Jobs
 	queue   jobQueue
 	orphans *orphan.Releaser
@@ -31,7 +30,7 @@ type watcher struct {
 	statusPeriod time.Duration
 	// ready is nil once the caches are filled.
 	ready  func() error
-	second *secondcontroller.Detector
+	second *managedby.Detector
 	// podWatch records how far the watch of pods has come.
 	podWatch *podWatch
 	comparer *shadow.Comparer

@@ -17,11 +17,11 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/ptr"
 
-	"jobpolicy.dev/executor/api"
+	"jobpolicy.dev/executor/internal/api"
+	"jobpolicy.dev/executor/internal/clock"
+	"jobpolicy.dev/executor/internal/telemetry"
 	"jobpolicy.dev/executor/podcache"
-	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/tracker"
-	"jobpolicy.dev/executor/wallclock"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -33,6 +33,9 @@ const (
 	// maxRows is a little less than the contract's limit, as the tracker may list more.
 	maxRows = 99_000
 )
+
+// GroupAnnotation names the group that a pod was created for.
+const GroupAnnotation = api.GroupAnnotation
 
 // A Controller carries out what an engine decides about groups. It is safe for
 // concurrent use, for different groups.
@@ -108,7 +111,7 @@ func (c *Controller) validate(g *Group) error {
 	return nil
 }
 
-func (c *Controller) now() time.Time { return wallclock.New(c.Now)() }
+func (c *Controller) now() time.Time { return clock.New(c.Now)() }
 
 // calls returns what makes the calls about the pods of an owner. They have no spans.
 func (c *Controller) calls(owner *metav1.OwnerReference, pods *tracker.Job) *api.Pods {
@@ -143,7 +146,7 @@ func (c *Controller) request(g *Group, pods *tracker.Job, activePods bool) (*job
 	req.Pods, req.ActivePods, req.UnaccountedPods, req.UnlistedPods = view.Pods, view.Active, view.Unaccounted, view.Unlisted
 	req.ConfirmedReleases, req.Retry = view.Confirmed, view.Retry
 	if at, found := c.createAfter.Load(job.UID); found {
-		req.Deferrals = []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_PODS, Until: timestamppb.New(wallclock.Of(at.(time.Time), now))}}
+		req.Deferrals = []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_PODS, Until: timestamppb.New(clock.WallOf(at.(time.Time), now))}}
 	}
 	return req, nil
 }

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/backoff"
+	"jobpolicy.dev/executor/internal/clock"
 )
 
 // Step is a step of a decision that has a backoff of its own. So finished pods are counted
@@ -23,20 +23,20 @@ const (
 
 // backoffs are the backoffs of a Job's steps and of the releases of single pods.
 type backoffs struct {
-	steps    [steps]backoff.Backoff
+	steps    [steps]clock.Backoff
 	releases map[types.UID]*release
 }
 
 // A release is the backoff of the release of one pod.
 type release struct {
-	backoff.Backoff
+	clock.Backoff
 	// skipped: since the last call of UntilNextRelease, MayRelease has skipped the pod, because
 	// its delay had not ended.
 	skipped bool
 }
 
 // StepFailed starts the next delay of a step and returns it.
-func (j *Job) StepFailed(step Step, limits backoff.Limits) time.Duration {
+func (j *Job) StepFailed(step Step, limits clock.Limits) time.Duration {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.backoffs.steps[step].Failed(limits)
@@ -58,7 +58,7 @@ func (j *Job) StepWaitsUntil(step Step) time.Time {
 }
 
 // ReleaseFailed starts the next delay of a pod's release and returns it.
-func (j *Job) ReleaseFailed(pod types.UID, limits backoff.Limits) time.Duration {
+func (j *Job) ReleaseFailed(pod types.UID, limits clock.Limits) time.Duration {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	b := &j.backoffs

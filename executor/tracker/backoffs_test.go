@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"jobpolicy.dev/executor/backoff"
+	"jobpolicy.dev/executor/internal/clock"
 	"jobpolicy.dev/executor/podcache"
 )
 
@@ -28,7 +28,7 @@ func TestADelayThatEndsDuringAReconcileIsNotMissed(t *testing.T) {
 			}
 		}
 		next("nothing has failed", 0)
-		b.ReleaseFailed("a", backoff.Limits{First: time.Second, Max: time.Minute})
+		b.ReleaseFailed("a", clock.Limits{First: time.Second, Max: time.Minute})
 		next("the delay begins", time.Second)
 		time.Sleep(time.Second - 1)
 		if b.MayRelease("a") {

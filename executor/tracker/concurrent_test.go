@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/backoff"
+	"jobpolicy.dev/executor/internal/clock"
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/writes"
 )
@@ -47,9 +47,9 @@ func TestAJobIsUsedByManyGoroutines(t *testing.T) {
 			j.Idle()
 		},
 		func(int) { j.Mark(StaleJob | StalePods); j.MustRefresh(); j.Clear(StaleJob) },
-		func(int) { j.StepFailed(Create, backoff.Limits{}); j.StepWaitsUntil(Create); j.StepMayGoOn(Create) },
+		func(int) { j.StepFailed(Create, clock.Limits{}); j.StepWaitsUntil(Create); j.StepMayGoOn(Create) },
 		func(int) {
-			j.ReleaseFailed(uidOf(1), backoff.Limits{First: 1, Max: 1})
+			j.ReleaseFailed(uidOf(1), clock.Limits{First: 1, Max: 1})
 			j.MayRelease(uidOf(1))
 			j.UntilNextRelease()
 		},

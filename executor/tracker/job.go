@@ -6,8 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/events"
-	"jobpolicy.dev/executor/limit"
+	"jobpolicy.dev/executor/internal/events"
+	"jobpolicy.dev/executor/internal/limit"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/executor/writes"
 )

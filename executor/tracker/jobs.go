@@ -8,7 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/limit"
+	"jobpolicy.dev/executor/internal/limit"
 	"jobpolicy.dev/executor/podcache"
 )
 

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
-	"jobpolicy.dev/executor/backoff"
+	"jobpolicy.dev/executor/internal/clock"
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/executor/writes"
@@ -87,7 +87,7 @@ func (j *Job) Observe(job *batchv1.Job, source Source) Change {
 	c := v.changeTo(job)
 	v.seenSuspended = v.seenSuspended || ptr.Deref(job.Spec.Suspend, false)
 	if c == SpecChanged {
-		j.backoffs.steps = [steps]backoff.Backoff{} // What the API server refused may not be asked for any more.
+		j.backoffs.steps = [steps]clock.Backoff{} // What the API server refused may not be asked for any more.
 		j.Refusals.Over(writes.CreatePod, writes.DeletePod)
 	}
 	if c == First || c == SpecChanged {

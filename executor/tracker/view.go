@@ -8,8 +8,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/executor/internal/clock"
 	"jobpolicy.dev/executor/podcache"
-	"jobpolicy.dev/executor/wallclock"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/podfacts"
@@ -84,7 +84,7 @@ func (o ViewOptions) wall() podfacts.Wall {
 	if o.Now.IsZero() {
 		return nil
 	}
-	return func(seen time.Time) time.Time { return wallclock.Of(seen, o.Now) }
+	return func(seen time.Time) time.Time { return clock.WallOf(seen, o.Now) }
 }
 
 // tracked reports whether a pod has the tracking finalizer. All pods are known before the first

@@ -14,8 +14,6 @@ import (
 
 	"jobpolicy.dev/engine/zone"
 	"jobpolicy.dev/executor"
-	"jobpolicy.dev/executor/apiserver"
-	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/services/internal/probes"
 	"jobpolicy.dev/services/internal/program"
@@ -87,19 +85,21 @@ func (o *controllerOptions) enabled(name string) bool {
 type controllers struct {
 	run   []func(context.Context) error
 	ready func() error // nil once the caches of all are filled
-	pages map[string]http.Handler
+	// queues returns what the work queues have to do.
+	queues func() []executor.QueueLoad
+	pages  map[string]http.Handler
 	// second reports another controller on the same Jobs. It always passes, because neither
 	// a restart of the executor nor another replica would help.
 	second probes.Check
 	crons  views.CronJobs // nil without that controller
-	server *apiserver.Server
+	server *executor.APIServer
 	// standBy fills the pod cache before Run; nil: Run fills it.
 	standBy func(ctx context.Context, start func(func()))
 }
 
-func (o *options) newControllers(client *clients, jobs *executor.Executor, shared controller.Config, report *shadow.Report) (*controllers, error) {
+func (o *options) newControllers(client *clients, jobs *executor.Executor, shared executor.Common, report *shadow.Report) (*controllers, error) {
 	c := &controllers{
-		run: []func(context.Context) error{jobs.Run}, ready: jobs.Ready,
+		run: []func(context.Context) error{jobs.Run}, ready: jobs.Ready, queues: jobs.Queues,
 		pages: map[string]http.Handler{"GET /debug/decisions": views.Decisions(jobs)},
 		second: probes.Check{
 			Name: "second-controller", Note: jobs.SecondController, Run: func(context.Context) error { return nil },

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
-	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/services/internal/program"
 )
@@ -47,7 +47,7 @@ func (o *modeOptions) validate(all *options) error {
 
 // newReport returns nil except in shadow mode. In shadow mode every client that is made
 // from api from now on only reads.
-func (o *modeOptions) newReport(api *rest.Config, t controller.Telemetry) (*shadow.Report, error) {
+func (o *modeOptions) newReport(api *rest.Config, t executor.Telemetry) (*shadow.Report, error) {
 	if !o.shadow() {
 		return nil, nil
 	}

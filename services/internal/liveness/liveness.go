@@ -11,13 +11,11 @@ import (
 	"maps"
 	"runtime/pprof"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
+	"jobpolicy.dev/executor"
 	"jobpolicy.dev/services/internal/probes"
 )
 
@@ -28,17 +26,10 @@ const (
 	defaultEnd          = time.Minute
 )
 
-// The metrics that show whether a queue is worked on.
-const (
-	depthMetric      = "workqueue_depth"
-	unfinishedMetric = "workqueue_unfinished_work_seconds"
-	doneMetric       = "workqueue_work_duration_seconds"
-)
-
-// Config configures a Watch. Gatherer, Ready and Logger are required.
+// Config configures a Watch. Queues, Ready and Logger are required.
 type Config struct {
-	// Gatherer has the metrics of the work queues.
-	Gatherer prometheus.Gatherer
+	// Queues returns what the work queues have to do.
+	Queues func() []executor.QueueLoad
 	// Ready is nil once the queues are worked on.
 	Ready func() error
 	// Holds is nil while this replica is certain to hold its lease. Default: there is no
@@ -164,7 +155,7 @@ func (w *Watch) queues() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		is, was := now[name], before[name]
-		if is.due == 0 || was.due == 0 || is.done != was.done || is.writes != was.writes || is.pending > 0 {
+		if is.Due == 0 || was.Due == 0 || is.Done != was.Done || is.writes != was.writes || is.pending > 0 {
 			w.stalled[name] = 0
 			continue
 		}
@@ -182,32 +173,17 @@ func goroutines() string {
 	return out.String()
 }
 
-// A queue is the state of a work queue at one time: how many items are due or in progress,
-// how many were done, and the requests that were made for them.
+// A queue is the state of a work queue at one time, with the requests that were made for it.
 type queue struct {
-	due  float64
-	done uint64
+	executor.QueueLoad
 	requests
 }
 
-// sample returns the state of all queues, by name. It leaves out what cannot be gathered.
+// sample returns the state of all queues, by name.
 func (w *Watch) sample() map[string]queue {
 	queues := map[string]queue{}
-	families, _ := w.cfg.Gatherer.Gather() // besides an error it returns what it could gather
-	for _, f := range families {
-		switch f.GetName() {
-		case depthMetric, unfinishedMetric, doneMetric:
-		default:
-			continue
-		}
-		for _, m := range f.GetMetric() {
-			name := strings.Clone(m.GetLabel()[0].GetValue()) // the only label
-			q := queues[name]
-			q.due += m.GetGauge().GetValue()
-			q.done += m.GetHistogram().GetSampleCount()
-			q.requests = w.requests.of(name)
-			queues[name] = q
-		}
+	for _, load := range w.cfg.Queues() {
+		queues[load.Name] = queue{load, w.requests.of(load.Name)}
 	}
 	return queues
 }

@@ -9,20 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/client-go/kubernetes/fake"
-
-	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor"
 	"jobpolicy.dev/services/internal/testenv"
 )
 
-// A loop is a controller with one queue, whose reconciles end when a test lets them.
+// A loop is a leader with one queue, which does what a test says.
 type loop struct {
-	queue   *controller.Queue[string]
-	proceed chan struct{}
-	begun   chan struct{}
-	watch   *Watch
-	log     *testenv.Log
+	load  executor.QueueLoad
+	watch *Watch
+	log   *testenv.Log
 }
 
 // looks is how many looks make a standstill, and half as many a lost lease.
@@ -30,39 +25,31 @@ const looks = 6
 
 func start(t *testing.T, holds func() error) *loop {
 	t.Helper()
-	registry := prometheus.NewRegistry()
-	l := &loop{proceed: make(chan struct{}), begun: make(chan struct{}, 100), log: &testenv.Log{}}
-	c, err := controller.New(controller.Config{
-		Decider: struct{ controller.Decider }{}, // nothing is decided here
-		Client:  fake.NewClientset(), ManagedBy: "test", Workers: 1, Telemetry: controller.Telemetry{Registerer: registry, Logger: l.log.Logger()},
-	}, controller.Identity{Component: "test", Scope: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.queue = controller.NewQueue(c, controller.Options[string]{
-		Name: "job", Namespace: func(string) string { return "ns" },
-		Reconcile: func(context.Context, string) (controller.Result, error) {
-			l.begun <- struct{}{}
-			<-l.proceed
-			return controller.Result{}, nil
-		},
-	})
-	l.watch = New(Config{
-		Gatherer: registry, Ready: c.Ready, Holds: holds, Logger: l.log.Logger(),
-		Period: time.Second, StallTimeout: looks * time.Second, End: looks / 2 * time.Second,
-	})
+	l := &loop{load: executor.QueueLoad{Name: "job"}, log: &testenv.Log{}}
+	l.watch = l.newWatch(func() error { return nil }, holds)
 	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- l.watch.Lead(c.Run)(ctx) }()
+	leading, ended := make(chan struct{}), make(chan error, 1)
+	work := func(ctx context.Context) error {
+		close(leading)
+		<-ctx.Done()
+		return nil
+	}
+	go func() { ended <- l.watch.Lead(work)(ctx) }()
 	t.Cleanup(func() {
-		close(l.proceed)
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	})
-	testenv.Eventually(t, c.Ready)
+	<-leading
 	return l
+}
+
+func (l *loop) newWatch(ready, holds func() error) *Watch {
+	return New(Config{
+		Queues: func() []executor.QueueLoad { return []executor.QueueLoad{l.load} }, Ready: ready, Holds: holds, Logger: l.log.Logger(),
+		Period: time.Second, StallTimeout: looks * time.Second, End: looks / 2 * time.Second,
+	})
 }
 
 // after is what the check says after so many looks.
@@ -74,27 +61,12 @@ func (l *loop) after(t *testing.T, n int) error {
 	return l.watch.Check().Run(t.Context())
 }
 
-// begin enqueues a key, and waits until its reconcile has begun and the metrics show that,
-// which takes half a second.
-func (l *loop) begin(t *testing.T, key string) {
-	t.Helper()
-	l.queue.Enqueue(key, controller.CauseTimer, controller.PriorityNormal)
-	<-l.begun
-	testenv.Eventually(t, func() error {
-		if l.watch.sample()["job"].due == 0 {
-			return errors.New("the metrics do not show that work is in progress")
-		}
-		return nil
-	})
-}
-
 func TestAStalledQueueIsUnhealthyUntilItMoves(t *testing.T) {
 	l := start(t, nil)
 	if err := l.after(t, 10*looks); err != nil {
 		t.Errorf("nothing is due: %v, want nil", err)
 	}
-	l.begin(t, "a")
-	l.queue.Enqueue("b", controller.CauseTimer, controller.PriorityNormal)
+	l.load.Due = 2
 	if err := l.after(t, looks); err != nil {
 		t.Errorf("one look too early: %v, want nil", err)
 	}
@@ -102,8 +74,7 @@ func TestAStalledQueueIsUnhealthyUntilItMoves(t *testing.T) {
 	if !strings.Contains(l.log.String(), "liveness.start.func") || l.log.Count("process stalled") != 1 {
 		t.Errorf("the log does not say once where the process stands:\n%s", l.log)
 	}
-	l.proceed <- struct{}{}
-	<-l.begun
+	l.load = executor.QueueLoad{Name: "job", Due: 1, Done: 1}
 	if err := l.after(t, 1); err != nil {
 		t.Errorf("the queue moves again: %v, want nil", err)
 	}
@@ -113,7 +84,7 @@ func TestAStalledQueueIsUnhealthyUntilItMoves(t *testing.T) {
 // Jobs may be long meanwhile.
 func TestWritesAreProgress(t *testing.T) {
 	l := start(t, nil)
-	l.begin(t, "a")
+	l.load.Due = 1
 	client := http.Client{Transport: l.watch.CountRequests(answering{})}
 	for range 10 * looks {
 		if resp, err := client.Post("http://api", "", nil); err == nil {
@@ -146,13 +117,13 @@ func TestRequestsForAnotherQueueAreNoProgress(t *testing.T) {
 		ctx     context.Context
 		wantErr bool
 	}{
-		"for this queue":             {pprof.WithLabels(t.Context(), pprof.Labels(controller.QueueLabel, "job")), false},
-		"for another queue":          {pprof.WithLabels(t.Context(), pprof.Labels(controller.QueueLabel, "cronjob")), true},
+		"for this queue":             {pprof.WithLabels(t.Context(), pprof.Labels(executor.QueueLabel, "job")), false},
+		"for another queue":          {pprof.WithLabels(t.Context(), pprof.Labels(executor.QueueLabel, "cronjob")), true},
 		"for no queue in particular": {t.Context(), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := start(t, nil)
-			l.begin(t, "a")
+			l.load.Due = 1
 			client := l.watch.CountRequests(answering{})
 			for range 2 * looks {
 				req, err := http.NewRequestWithContext(tc.ctx, http.MethodPost, "http://api", nil)
@@ -176,7 +147,7 @@ func TestRequestsForAnotherQueueAreNoProgress(t *testing.T) {
 // An API server that does not answer is no reason for a restart.
 func TestWhoWaitsForTheAPIServerIsNotStalled(t *testing.T) {
 	l := start(t, nil)
-	l.begin(t, "a")
+	l.load.Due = 1
 	silent := silent{make(chan struct{}), make(chan struct{})}
 	client := http.Client{Transport: l.watch.CountRequests(silent)}
 	ended := make(chan struct{})
@@ -208,19 +179,13 @@ func (s silent) RoundTrip(*http.Request) (*http.Response, error) {
 
 // A replica that does not lead has nothing to do, and one that ends does nothing more.
 func TestOnlyALeaderMustMove(t *testing.T) {
-	ready, due := false, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: depthMetric}, []string{"name"})
-	due.WithLabelValues("job").Set(1)
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(due)
-	l := &loop{watch: New(Config{
-		Gatherer: registry, Logger: (&testenv.Log{}).Logger(), Period: time.Second, StallTimeout: looks * time.Second,
-		Ready: func() error {
-			if ready {
-				return nil
-			}
-			return controller.ErrNotReady
-		},
-	})}
+	ready, l := false, &loop{load: executor.QueueLoad{Name: "job", Due: 1}, log: &testenv.Log{}}
+	l.watch = l.newWatch(func() error {
+		if ready {
+			return nil
+		}
+		return executor.ErrNotReady
+	}, nil)
 	expect := func(when string, wantErr bool) {
 		if err := l.after(t, 2*looks); (err != nil) != wantErr {
 			t.Errorf("%s: %v, want an error: %v", when, err, wantErr)

@@ -10,13 +10,13 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"jobpolicy.dev/executor/cronjob"
+	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/wire"
 )
 
 // CronJobs is the controller of CronJobs, package executor/cronjob.
 type CronJobs interface {
-	EachCronJob(f func(cronjob.Observation))
+	EachCronJob(f func(executor.CronJobObservation))
 }
 
 type cronJobJSON struct {
@@ -81,7 +81,7 @@ func clock(at *time.Time) string {
 
 func cronJobs(crons CronJobs, query url.Values) []cronJobJSON {
 	list := []cronJobJSON{}
-	crons.EachCronJob(func(o cronjob.Observation) {
+	crons.EachCronJob(func(o executor.CronJobObservation) {
 		if matches(query, o.CronJob.Namespace, o.CronJob.Name) {
 			list = append(list, cronJobOf(o))
 		}
@@ -92,7 +92,7 @@ func cronJobs(crons CronJobs, query url.Values) []cronJobJSON {
 	return list
 }
 
-func cronJobOf(o cronjob.Observation) cronJobJSON {
+func cronJobOf(o executor.CronJobObservation) cronJobJSON {
 	zone := o.Zone
 	if o.CronJob.Spec.TimeZone != nil {
 		zone = *o.CronJob.Spec.TimeZone

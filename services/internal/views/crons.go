@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/cronjob"
+	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/internal/cronruns"
 )
@@ -55,7 +55,7 @@ func daysFrom(now time.Time) []string {
 	return days
 }
 
-func cronRow(o cronjob.Observation, now time.Time) json.RawMessage {
+func cronRow(o executor.CronJobObservation, now time.Time) json.RawMessage {
 	cron := o.CronJob
 	plan := cronruns.PlanOf(cron, o.Zone)
 	row := cronJSON{

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 
-	"jobpolicy.dev/executor/cronjob"
+	"jobpolicy.dev/executor"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -22,7 +22,7 @@ func TestCalendarOfAnInterval(t *testing.T) {
 		"@every 7h":  {"1 18:00", "4 01:00 08:00 15:00", "3 05:00 12:00 19:00", "4 02:00 09:00 16:00", "3 06:00 13:00 20:00", "3 03:00 10:00 17:00", "4 00:00 07:00 14:00"},
 	}
 	for schedule, want := range cases {
-		o := cronjob.Observation{
+		o := executor.CronJobObservation{
 			CronJob:     &batchv1.CronJob{Spec: batchv1.CronJobSpec{Schedule: schedule}},
 			Explanation: &jobpolicyv1.CronJobExplanation{NextScheduleTime: timestamppb.New(now.Add(17*time.Hour + 50*time.Minute))},
 		}

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/executor"
-	"jobpolicy.dev/executor/cronjob"
 	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/explain"
@@ -38,7 +37,7 @@ func TestTimesThatJSONCannotHold(t *testing.T) {
 	cron := &batchv1.CronJob{Spec: batchv1.CronJobSpec{Schedule: "@daily"}, Status: batchv1.CronJobStatus{LastScheduleTime: &beyond}}
 	far := &jobpolicyv1.CronJobExplanation{NextScheduleTime: timestamppb.New(beyond.Time)} // from an engine that answers nonsense
 	var c cronJSON
-	if err := json.Unmarshal(cronRow(cronjob.Observation{CronJob: cron, Explanation: far}, now), &c); err != nil || !c.Last.Equal(latest) || !c.Next.Equal(latest) {
+	if err := json.Unmarshal(cronRow(executor.CronJobObservation{CronJob: cron, Explanation: far}, now), &c); err != nil || !c.Last.Equal(latest) || !c.Next.Equal(latest) {
 		t.Errorf("CronJob: %+v, error %v", c, err)
 	}
 	wait, err := proto.Marshal(&jobpolicyv1.Explanation{Waits: []*jobpolicyv1.Wait{{Until: timestamppb.New(beyond.Time)}}})

@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor"
-	"jobpolicy.dev/executor/cronjob"
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/writes"
@@ -34,7 +33,7 @@ type cluster struct {
 	mu    sync.Mutex
 	jobs  map[types.UID]executor.Observation
 	pods  map[types.UID]tracker.Census
-	crons []cronjob.Observation
+	crons []executor.CronJobObservation
 	asked int
 	// listed counts the pods that were listed.
 	listed int
@@ -63,7 +62,7 @@ func (c *cluster) Job(uid types.UID, mostPods int) (executor.Observation, tracke
 	return o, pods, ok
 }
 
-func (c *cluster) EachCronJob(f func(cronjob.Observation)) {
+func (c *cluster) EachCronJob(f func(executor.CronJobObservation)) {
 	for _, o := range c.crons {
 		f(o)
 	}
@@ -483,7 +482,7 @@ func TestCalendar(t *testing.T) {
 	cron := func(name, schedule string) *batchv1.CronJob {
 		return &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name)}, Spec: batchv1.CronJobSpec{Schedule: schedule}}
 	}
-	c.crons = []cronjob.Observation{
+	c.crons = []executor.CronJobObservation{
 		{CronJob: cron("minutely", "* * * * *"), Zone: "Europe/Berlin"},
 		{CronJob: cron("held", "@daily"), Suspended: true},
 		{CronJob: cron("wrong", "never"), Explanation: &jobpolicyv1.CronJobExplanation{Summary: "unreadable"}},
