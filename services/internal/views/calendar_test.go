@@ -26,7 +26,7 @@ func TestCalendarOfAnInterval(t *testing.T) {
 			CronJob:     &batchv1.CronJob{Spec: batchv1.CronJobSpec{Schedule: schedule}},
 			Explanation: &jobpolicyv1.CronJobExplanation{NextScheduleTime: timestamppb.New(now.Add(17*time.Hour + 50*time.Minute))},
 		}
-		var row cronJSON
+		var row calendarRow
 		if err := json.Unmarshal(cronRow(o, now), &row); err != nil {
 			t.Fatal(err)
 		}

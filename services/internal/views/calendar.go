@@ -4,10 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"jobpolicy.dev/executor/cronjob"
-	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/internal/cronruns"
 )
 
@@ -18,19 +15,10 @@ const (
 	runsShown = 3
 )
 
-// cronJSON is one row of the calendar.
-type cronJSON struct {
-	UID       types.UID  `json:"uid"`
-	Namespace string     `json:"ns"`
-	Name      string     `json:"name"`
-	Schedule  string     `json:"schedule"`
-	Zone      string     `json:"zone"`
-	Suspended bool       `json:"suspended,omitempty"`
-	Active    int        `json:"active"`
-	Last      *time.Time `json:"last,omitempty"`
-	Next      *time.Time `json:"next,omitempty"`
-	Reason    string     `json:"reason"`
-	Days      []dayJSON  `json:"days,omitempty"`
+// calendarRow is one row of the calendar: what the table of CronJobs says, and the days.
+type calendarRow struct {
+	cronJobJSON
+	Days []dayJSON `json:"days,omitempty"`
 }
 
 // A dayJSON is a day on the clock of the CronJob.
@@ -56,21 +44,11 @@ func daysFrom(now time.Time) []string {
 }
 
 func cronRow(o cronjob.Observation, now time.Time) json.RawMessage {
-	cron := o.CronJob
-	plan := cronruns.PlanOf(cron, o.Zone)
-	row := cronJSON{
-		UID: cron.UID, Namespace: cron.Namespace, Name: cron.Name, Schedule: cron.Spec.Schedule, Zone: plan.Clock(),
-		Suspended: o.Suspended, Active: len(cron.Status.Active), Reason: o.Explanation.GetSummary(),
-	}
-	if last := cron.Status.LastScheduleTime; last != nil {
-		row.Last = new(wire.Time(last.Time))
-	}
-	reader, err := cronruns.Read(plan)
-	if err != nil || o.Suspended || cron.DeletionTimestamp != nil {
+	row := calendarRow{cronJobJSON: cronJobOf(o)}
+	reader, err := cronruns.Read(cronruns.PlanOf(o.CronJob, o.Zone))
+	if err != nil || o.Suspended || o.CronJob.DeletionTimestamp != nil {
+		row.Next = nil
 		return encoded(row) // the reason says why
-	}
-	if next := o.Explanation.GetNextScheduleTime(); next != nil {
-		row.Next = new(wire.Time(next.AsTime()))
 	}
 	if row.Next != nil {
 		reader = reader.From(before(reader, *row.Next))
