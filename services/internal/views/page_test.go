@@ -146,8 +146,8 @@ type event struct {
 	JobsGone []string
 	Crons    []struct {
 		Name, TimeZone string
-		Suspended  bool
-		Days       []struct {
+		Suspended      bool
+		Days           []struct {
 			Runs  int64
 			First []struct{ At string }
 		}

@@ -1,6 +1,4 @@
-// Package bounded bounds what strangers, and servers that are away, can cause: how many log lines,
-// and how long the texts in errors, spans and log lines.
-package bounded
+package logging
 
 import (
 	"context"
@@ -11,12 +9,12 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Log is LogEvery with 10 s.
-func Log(log *slog.Logger) *slog.Logger { return LogEvery(10*time.Second, log) }
+// Bounded is BoundedEvery with 10 s.
+func Bounded(log *slog.Logger) *slog.Logger { return BoundedEvery(10*time.Second, log) }
 
-// LogEvery returns a logger that writes the first line at once, and then at most one line in
+// BoundedEvery returns a logger that writes the first line at once, and then at most one line in
 // the period. The attribute notLogged says how many lines were left out before.
-func LogEvery(period time.Duration, log *slog.Logger) *slog.Logger {
+func BoundedEvery(period time.Duration, log *slog.Logger) *slog.Logger {
 	return slog.New(limited{log.Handler(), &limit{sometimes: rate.Sometimes{Interval: period}}})
 }
 

@@ -1,4 +1,4 @@
-package cluster
+package plugin
 
 import (
 	"encoding/json"
@@ -44,7 +44,7 @@ func TestExpiredListIsReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	jobs, err := (&Reader{batch: batch}).Jobs(t.Context(), "")
+	jobs, err := (&clusterReader{batch: batch}).Jobs(t.Context(), "")
 	if err != nil || len(jobs) != 2 || jobs[0].Name != "a" || jobs[1].Name != "b" {
 		t.Errorf("jobs %v, error %v; the API server was asked for %q", jobs, err, asked)
 	}

@@ -1,4 +1,4 @@
-package instrumented
+package decider
 
 import (
 	"context"
@@ -24,20 +24,20 @@ import (
 )
 
 type fixture struct {
-	*Engine
+	*Embedded
 	registry *prometheus.Registry
 	spans    *tracetest.SpanRecorder
 	log      *testenv.Log
 }
 
 // newFixture takes the functions that decide from the Config.
-func newFixture(t *testing.T, cfg Config) *fixture {
+func newFixture(t *testing.T, cfg EmbeddedConfig) *fixture {
 	t.Helper()
 	b := &fixture{registry: prometheus.NewRegistry(), spans: tracetest.NewSpanRecorder(), log: &testenv.Log{}}
 	cfg.TracerProvider = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(b.spans))
 	cfg.Registerer, cfg.Logger = b.registry, b.log.Logger()
 	var err error
-	if b.Engine, err = New(cfg); err != nil {
+	if b.Embedded, err = NewEmbedded(cfg); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -60,8 +60,8 @@ func (b *fixture) decision(t *testing.T, want map[string]any) sdktrace.ReadOnlyS
 	return spans[0]
 }
 
-func failing(err error) Config {
-	return Config{Decide: func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) { return nil, err }}
+func failing(err error) EmbeddedConfig {
+	return EmbeddedConfig{Decide: func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) { return nil, err }}
 }
 
 func TestEngineErrorsBecomeTheCodesOfTheContract(t *testing.T) {
@@ -107,14 +107,14 @@ func TestEngineErrorsBecomeTheCodesOfTheContract(t *testing.T) {
 }
 
 func TestPanicFailsOneRequestAndLeaksNothing(t *testing.T) {
-	b := newFixture(t, Config{Decide: func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	b := newFixture(t, EmbeddedConfig{Decide: func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		panic("secret of the house")
 	}})
 	_, err := b.DecideJob(t.Context(), testenv.Snapshot())
 	if status.Code(err) != codes.Internal || strings.Contains(err.Error(), "secret") {
 		t.Errorf("error = %v, want INTERNAL without the panic's text", err)
 	}
-	if log := b.log.String(); !strings.Contains(log, "secret of the house") || !strings.Contains(log, "engine_test.go") || !strings.Contains(log, "default/pi") {
+	if log := b.log.String(); !strings.Contains(log, "secret of the house") || !strings.Contains(log, "embedded_test.go") || !strings.Contains(log, "default/pi") {
 		t.Errorf("log lacks the panic, its stack or the job:\n%s", log)
 	}
 	if got := testutil.ToFloat64(b.metrics.panics); got != 1 {
@@ -137,7 +137,7 @@ func TestEngineIsNotAskedWhenTheCallerIsGone(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			asked := false
-			b := newFixture(t, Config{Decide: func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+			b := newFixture(t, EmbeddedConfig{Decide: func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 				asked = true
 				return &jobpolicyv1.DecideJobResponse{}, nil
 			}})
@@ -166,7 +166,7 @@ func deadlineAnswer() *jobpolicyv1.DecideJobResponse {
 }
 
 func TestDecisionIsReportedInSpanAndMetrics(t *testing.T) {
-	b := newFixture(t, Config{Decide: func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	b := newFixture(t, EmbeddedConfig{Decide: func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 		return deadlineAnswer(), nil
 	}})
 	if _, err := b.DecideJob(t.Context(), testenv.Snapshot()); err != nil {
@@ -207,17 +207,17 @@ func TestRefusalMarksTheSpan(t *testing.T) {
 }
 
 func TestMetricsAreRegisteredOnce(t *testing.T) {
-	b := newFixture(t, Config{})
-	_, err := New(Config{
+	b := newFixture(t, EmbeddedConfig{})
+	_, err := NewEmbedded(EmbeddedConfig{
 		TracerProvider: sdktrace.NewTracerProvider(), Registerer: b.registry, Logger: b.log.Logger(),
 	})
 	if err == nil {
-		t.Error("New with a registry that has the metrics already: no error")
+		t.Error("NewEmbedded with a registry that has the metrics already: no error")
 	}
 }
 
 func TestCronJobDecisionIsReportedInSpanAndMetrics(t *testing.T) {
-	b := newFixture(t, Config{})
+	b := newFixture(t, EmbeddedConfig{})
 	resp, err := b.DecideCronJob(t.Context(), testenv.CronJobSnapshot())
 	if err != nil || resp.GetCreate().GetName() != "report-29539440" {
 		t.Fatalf("DecideCronJob() = %v, %v, want the run of noon", resp, err)
@@ -236,7 +236,7 @@ func TestCronJobDecisionIsReportedInSpanAndMetrics(t *testing.T) {
 }
 
 func TestCronJobPanicFailsOneRequest(t *testing.T) {
-	b := newFixture(t, Config{DecideCron: func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+	b := newFixture(t, EmbeddedConfig{DecideCron: func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
 		panic("secret of the house")
 	}})
 	_, err := b.DecideCronJob(t.Context(), testenv.CronJobSnapshot())
@@ -250,7 +250,7 @@ func TestCronJobPanicFailsOneRequest(t *testing.T) {
 
 // A slow decision in the histogram leads to its trace.
 func TestDurationsHaveExemplars(t *testing.T) {
-	b := newFixture(t, Config{})
+	b := newFixture(t, EmbeddedConfig{})
 	if _, err := b.DecideJob(t.Context(), testenv.Snapshot()); err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
-// Package program has what the main functions share: flags, exit codes, signals.
-package program
+// Package servicemain has what the main functions of the services share: flags, exit codes, signals.
+package servicemain
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"jobpolicy.dev/services/internal/buildinfo"
+	"jobpolicy.dev/services/internal/logging"
 )
 
 // Exit codes.
@@ -61,8 +62,8 @@ func (p *Program) Main() {
 func (p *Program) Start(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := New(p.Name, p.Summary)
 	p.Options.AddFlags(flags)
-	var logging LogOptions
-	logging.AddFlags(flags.Group("Logging"))
+	var logs logging.Options
+	logs.AddFlags(flags.Group("Logging"))
 	version := addVersion(flags.Group("Other"))
 
 	err := flags.Parse(args)
@@ -75,13 +76,13 @@ func (p *Program) Start(ctx context.Context, args []string, stdout, stderr io.Wr
 		return ExitOK
 	}
 	if err == nil {
-		err = errors.Join(p.Options.Validate(), logging.Validate())
+		err = errors.Join(p.Options.Validate(), logs.Validate())
 	}
 	if err != nil {
 		p.complain(stderr, err)
 		return ExitUsage
 	}
-	log := logging.Logger(stderr)
+	log := logs.Logger(stderr)
 	if err := p.Run(ctx, log); err != nil {
 		log.Error("service failed", "error", err)
 		return ExitFailed

@@ -1,4 +1,4 @@
-package cluster
+package plugin
 
 import (
 	"context"
@@ -21,7 +21,7 @@ const deleteTimeout = 10 * time.Second
 // It creates a suspended Job, waits until a controller writes its status, and deletes the
 // Job. It returns the field managers of the status, or none if nobody wrote it within the
 // timeout. Another controller that acts, too, is seldom among them: it has nothing to write.
-func (r *Reader) ProbeJobs(ctx context.Context, timeout time.Duration) (writers []string, err error) {
+func (r *clusterReader) ProbeJobs(ctx context.Context, timeout time.Duration) (writers []string, err error) {
 	probe := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "jobpolicy-probe-"},
 		Spec: batchv1.JobSpec{
@@ -68,7 +68,7 @@ func statusWriters(job *batchv1.Job) []string {
 }
 
 // deleteJob deletes a Job, also when ctx is done.
-func (r *Reader) deleteJob(ctx context.Context, job *batchv1.Job) error {
+func (r *clusterReader) deleteJob(ctx context.Context, job *batchv1.Job) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteTimeout)
 	defer cancel()
 	opts := &metav1.DeleteOptions{

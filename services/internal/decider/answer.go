@@ -1,4 +1,4 @@
-package instrumented
+package decider
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 // Answer calls one of the engine's functions that is not a decision. Errors are those of
 // DecideJob. It starts no span, because the span of the RPC says the same.
-func Answer[Req, Resp proto.Message](ctx context.Context, e *Engine, f func(Req) (Resp, error), req Req) (none Resp, _ error) {
+func Answer[Req, Resp proto.Message](ctx context.Context, e *Embedded, f func(Req) (Resp, error), req Req) (none Resp, _ error) {
 	if err := refusal.FromContextOf(ctx); err != nil {
 		return none, err
 	}

@@ -1,4 +1,4 @@
-package bounded_test
+package logging_test
 
 import (
 	"strings"
@@ -6,14 +6,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"jobpolicy.dev/services/internal/bounded"
+	"jobpolicy.dev/services/internal/logging"
 	"jobpolicy.dev/services/internal/testenv"
 )
 
 func TestLinesThatStrangersCauseAreFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out testenv.Log
-		log := bounded.Log(out.Logger())
+		log := logging.Bounded(out.Logger())
 		for range 100 {
 			log.With("from", "x").Warn("refused")
 		}
@@ -29,7 +29,7 @@ func TestLinesThatStrangersCauseAreFew(t *testing.T) {
 func TestThePeriodMayBeLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out testenv.Log
-		log := bounded.LogEvery(time.Minute, out.Logger())
+		log := logging.BoundedEvery(time.Minute, out.Logger())
 		for range 121 {
 			log.Warn("away")
 			time.Sleep(time.Second)

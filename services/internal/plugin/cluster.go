@@ -1,11 +1,4 @@
-// Package cluster reads objects of a cluster for kubectl jobpolicy, with the user's own
-// rights. Only ProbeJobs changes the cluster: DryRun writes nothing that stays.
-//
-// The flags are those of kubectl: the ConfigFlags of cli-runtime, without --cache-dir,
-// because nothing is cached (package test/documents/kubectl compares them). The package does not
-// import client-go's clientset and cli-runtime: they have every API group and kustomize,
-// and go run would have to compile most of that.
-package cluster
+package plugin
 
 import (
 	"context"
@@ -51,15 +44,15 @@ func newScheme() *runtime.Scheme {
 	return s
 }
 
-// Flags say which cluster, as which user, and which namespace.
-type Flags struct {
+// clusterFlags say which cluster, as which user, and which namespace.
+type clusterFlags struct {
 	rules     *clientcmd.ClientConfigLoadingRules
 	overrides clientcmd.ConfigOverrides
 	userExtra []string
 }
 
 // AddFlags defines the flags. short says whether --namespace has the short form -n.
-func (f *Flags) AddFlags(fs *pflag.FlagSet, short bool) {
+func (f *clusterFlags) AddFlags(fs *pflag.FlagSet, short bool) {
 	f.rules = clientcmd.NewDefaultClientConfigLoadingRules()
 	fs.StringVar(&f.rules.ExplicitPath, "kubeconfig", "", "Path to the kubeconfig file to use.")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
@@ -75,7 +68,7 @@ func (f *Flags) AddFlags(fs *pflag.FlagSet, short bool) {
 }
 
 // Connect returns a reader. It connects at the first call.
-func (f *Flags) Connect() (*Reader, error) {
+func (f *clusterFlags) Connect() (*clusterReader, error) {
 	if err := f.validate(); err != nil {
 		return nil, err
 	}
@@ -90,7 +83,7 @@ func (f *Flags) Connect() (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{Namespace: namespace}
+	r := &clusterReader{Namespace: namespace}
 	if r.batch, err = client(cfg, "/apis", batchv1.SchemeGroupVersion); err != nil {
 		return nil, err
 	}
@@ -99,7 +92,7 @@ func (f *Flags) Connect() (*Reader, error) {
 }
 
 // validate parses the flags that clientcmd leaves as text.
-func (f *Flags) validate() error {
+func (f *clusterFlags) validate() error {
 	if _, err := clientcmd.ParseTimeout(f.overrides.Timeout); err != nil {
 		return cli.Usagef("--request-timeout: expected a duration such as 10s, or 0 for none, got %q", f.overrides.Timeout)
 	}
@@ -123,26 +116,26 @@ func client(cfg *rest.Config, path string, version schema.GroupVersion) (rest.In
 	return rest.RESTClientFor(c)
 }
 
-// A Reader reads one namespace.
-type Reader struct {
+// A clusterReader reads one namespace.
+type clusterReader struct {
 	Namespace   string
 	batch, core rest.Interface
 }
 
 // Job reads one Job.
-func (r *Reader) Job(ctx context.Context, name string) (*batchv1.Job, error) {
+func (r *clusterReader) Job(ctx context.Context, name string) (*batchv1.Job, error) {
 	job := &batchv1.Job{}
 	return job, r.get(ctx, r.batch, "jobs", name, job)
 }
 
 // CronJob reads one CronJob.
-func (r *Reader) CronJob(ctx context.Context, name string) (*batchv1.CronJob, error) {
+func (r *clusterReader) CronJob(ctx context.Context, name string) (*batchv1.CronJob, error) {
 	cron := &batchv1.CronJob{}
 	return cron, r.get(ctx, r.batch, "cronjobs", name, cron)
 }
 
 // NamespaceAnnotations reads those of the namespace.
-func (r *Reader) NamespaceAnnotations(ctx context.Context) (map[string]string, error) {
+func (r *clusterReader) NamespaceAnnotations(ctx context.Context) (map[string]string, error) {
 	ns := &corev1.Namespace{}
 	if err := r.core.Get().Resource("namespaces").Name(r.Namespace).Do(ctx).Into(ns); err != nil {
 		return nil, fmt.Errorf("read namespace %s: %w", r.Namespace, err)
@@ -150,7 +143,7 @@ func (r *Reader) NamespaceAnnotations(ctx context.Context) (map[string]string, e
 	return ns.Annotations, nil
 }
 
-func (r *Reader) get(ctx context.Context, c rest.Interface, resource, name string, into runtime.Object) error {
+func (r *clusterReader) get(ctx context.Context, c rest.Interface, resource, name string, into runtime.Object) error {
 	err := c.Get().Namespace(r.Namespace).Resource(resource).Name(name).Do(ctx).Into(into)
 	if err != nil {
 		return fmt.Errorf("read %s %s in namespace %s: %w", strings.TrimSuffix(resource, "s"), name, r.Namespace, err)
@@ -161,7 +154,7 @@ func (r *Reader) get(ctx context.Context, c rest.Interface, resource, name strin
 var errNoSelector = errors.New("the Job has no selector")
 
 // PodsOf lists the pods that a Job controls, by its UID.
-func (r *Reader) PodsOf(ctx context.Context, job *batchv1.Job) ([]corev1.Pod, error) {
+func (r *clusterReader) PodsOf(ctx context.Context, job *batchv1.Job) ([]corev1.Pod, error) {
 	if job.Spec.Selector == nil {
 		return nil, errNoSelector
 	}
@@ -177,12 +170,12 @@ func (r *Reader) PodsOf(ctx context.Context, job *batchv1.Job) ([]corev1.Pod, er
 }
 
 // Jobs lists the Jobs of a namespace; the empty one stands for all.
-func (r *Reader) Jobs(ctx context.Context, namespace string) ([]batchv1.Job, error) {
+func (r *clusterReader) Jobs(ctx context.Context, namespace string) ([]batchv1.Job, error) {
 	return list[batchv1.Job](ctx, r.batch, namespace, "jobs", metav1.ListOptions{}, &batchv1.JobList{})
 }
 
 // CronJobs lists the CronJobs of a namespace; the empty one stands for all.
-func (r *Reader) CronJobs(ctx context.Context, namespace string) ([]batchv1.CronJob, error) {
+func (r *clusterReader) CronJobs(ctx context.Context, namespace string) ([]batchv1.CronJob, error) {
 	return list[batchv1.CronJob](ctx, r.batch, namespace, "cronjobs", metav1.ListOptions{}, &batchv1.CronJobList{})
 }
 
@@ -212,7 +205,7 @@ func list[T any](ctx context.Context, c rest.Interface, namespace, resource stri
 
 // EventsOf lists the events on one object, the oldest first. The error says whether the
 // user lacks the right to read events.
-func (r *Reader) EventsOf(ctx context.Context, uid types.UID) ([]corev1.Event, error) {
+func (r *clusterReader) EventsOf(ctx context.Context, uid types.UID) ([]corev1.Event, error) {
 	opts := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("involvedObject.uid", string(uid)).String()}
 	list := &corev1.EventList{}
 	if err := r.core.Get().Namespace(r.Namespace).Resource("events").VersionedParams(&opts, params).Do(ctx).Into(list); err != nil {

@@ -1,8 +1,8 @@
-// Package play plays the Job of a manifest in virtual time. For the command kubectl jobpolicy
+// Package playground plays the Job of a manifest in virtual time. For the command kubectl jobpolicy
 // simulate and the playground it makes a scenario of the Job, and a report of the play. For the
 // page of the playground it also says when a CronJob runs. The page calls it in the browser, as
 // WebAssembly (cmd/jobpolicy-playground), and the answer depends only on the page's input.
-package play
+package playground
 
 import (
 	"cmp"

@@ -1,8 +1,4 @@
-// Package instrumented calls the engine in this process and reports each call in a
-// span, in metrics and in the log. It turns the engine's errors into the gRPC statuses
-// that the contract lists. The server and the executor's embedded engine both use it,
-// so a caller gets the same answers from both.
-package instrumented
+package decider
 
 import (
 	"context"
@@ -24,8 +20,8 @@ import (
 	"jobpolicy.dev/services/internal/telemetry"
 )
 
-// Config configures an Engine. Every field but Decide and DecideCron is required.
-type Config struct {
+// EmbeddedConfig configures an Embedded. Every field but Decide and DecideCron is required.
+type EmbeddedConfig struct {
 	TracerProvider trace.TracerProvider
 	Registerer     prometheus.Registerer
 	Logger         *slog.Logger
@@ -35,9 +31,10 @@ type Config struct {
 	DecideCron func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error)
 }
 
-// Engine is the policy engine with traces, metrics and logs. It is safe for concurrent
-// use.
-type Engine struct {
+// Embedded calls the engine in this process and reports each call in a span, in metrics and in the
+// log. It turns the engine's errors into the gRPC statuses that the contract lists. The server uses
+// it, too, so a caller gets the same answers from both. It is safe for concurrent use.
+type Embedded struct {
 	decide     func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)
 	decideCron func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error)
 	tracer     trace.Tracer
@@ -45,13 +42,13 @@ type Engine struct {
 	log        *slog.Logger
 }
 
-// New returns an Engine. It fails if its metrics are already registered.
-func New(cfg Config) (*Engine, error) {
+// NewEmbedded returns an Embedded. It fails if its metrics are already registered.
+func NewEmbedded(cfg EmbeddedConfig) (*Embedded, error) {
 	m, err := newMetrics(cfg.Registerer)
 	if err != nil {
 		return nil, fmt.Errorf("register the engine's metrics: %w", err)
 	}
-	e := &Engine{
+	e := &Embedded{
 		decide:     cfg.Decide,
 		decideCron: cfg.DecideCron,
 		tracer:     cfg.TracerProvider.Tracer(telemetry.ScopeName),
@@ -70,7 +67,7 @@ func New(cfg Config) (*Engine, error) {
 // DecideJob calls the engine. Every error has a gRPC status: INVALID_ARGUMENT with
 // google.rpc.BadRequest, UNIMPLEMENTED or INTERNAL. If ctx is done before the engine is
 // called, the status is that of ctx.
-func (e *Engine) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+func (e *Embedded) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 	return decide(ctx, e, decision[*jobpolicyv1.DecideJobRequest, *jobpolicyv1.DecideJobResponse]{
 		call: call[*jobpolicyv1.DecideJobRequest, *jobpolicyv1.DecideJobResponse]{
 			kind: "job",
@@ -83,7 +80,7 @@ func (e *Engine) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobReques
 }
 
 // DecideCronJob is DecideJob for CronJobs.
-func (e *Engine) DecideCronJob(ctx context.Context, req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+func (e *Embedded) DecideCronJob(ctx context.Context, req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
 	return decide(ctx, e, decision[*jobpolicyv1.DecideCronJobRequest, *jobpolicyv1.DecideCronJobResponse]{
 		call: call[*jobpolicyv1.DecideCronJobRequest, *jobpolicyv1.DecideCronJobResponse]{
 			kind: "cronjob",
@@ -105,7 +102,7 @@ type decision[Req, Resp any] struct {
 }
 
 // decide calls the engine and reports its decision.
-func decide[Req, Resp any](ctx context.Context, e *Engine, d decision[Req, Resp], req Req) (none Resp, _ error) {
+func decide[Req, Resp any](ctx context.Context, e *Embedded, d decision[Req, Resp], req Req) (none Resp, _ error) {
 	if err := ctx.Err(); err != nil {
 		return none, refusal.FromContext(err)
 	}
@@ -135,7 +132,7 @@ type call[Req, Resp any] struct {
 }
 
 // run calls the engine, and counts and logs an error.
-func (c call[Req, Resp]) run(ctx context.Context, e *Engine, req Req) (none Resp, _ error) {
+func (c call[Req, Resp]) run(ctx context.Context, e *Embedded, req Req) (none Resp, _ error) {
 	resp, err := c.recovered(ctx, e, req)
 	if err != nil {
 		err = refusal.FromEngine(err)
@@ -148,7 +145,7 @@ func (c call[Req, Resp]) run(ctx context.Context, e *Engine, req Req) (none Resp
 
 // recovered turns a panic of the engine into an error. The engine promises not to
 // panic. If it does, only this request fails, and the process goes on.
-func (c call[Req, Resp]) recovered(ctx context.Context, e *Engine, req Req) (_ Resp, err error) {
+func (c call[Req, Resp]) recovered(ctx context.Context, e *Embedded, req Req) (_ Resp, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			e.metrics.panics.Inc()

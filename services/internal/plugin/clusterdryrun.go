@@ -1,4 +1,4 @@
-package cluster
+package plugin
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 // nothing. body is the object as JSON. If namespace is empty, the Reader's is used. The API
 // server validates the object and calls admission webhooks as for a real creation, and
 // ignores fields that it does not know. err is an APIStatus if the API server refuses.
-func (r *Reader) DryRun(ctx context.Context, resource, namespace string, body []byte) (warnings []string, err error) {
+func (r *clusterReader) DryRun(ctx context.Context, resource, namespace string, body []byte) (warnings []string, err error) {
 	result := r.batch.Post().Namespace(cmp.Or(namespace, r.Namespace)).Resource(resource).
 		Param("dryRun", "All").Param("fieldValidation", "Ignore").
 		SetHeader("Content-Type", "application/json").Body(body).
