@@ -11,6 +11,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/jobcheck"
 	"jobpolicy.dev/services/internal/manifest"
+	"jobpolicy.dev/services/internal/timeline"
 )
 
 // A Playground remembers the last play, so that the page can ask for its moments one by
@@ -38,8 +39,8 @@ type Play struct {
 	Indexed bool `json:"indexed"`
 	// Moments are the times of the moments, in seconds. Playground.Moment returns one.
 	Moments []float64 `json:"moments"`
-	// Failures are, for each pod, the times at which a container failed that was restarted.
-	Failures [][]float64 `json:"failures"`
+	// Picture is the life of the Job, to be drawn.
+	Picture timeline.Picture `json:"picture"`
 }
 
 // Open plays a state.
@@ -123,7 +124,7 @@ func (p *Playground) play(s State, job *batchv1.Job) (*Play, *Problem) {
 
 func newPlay(report Report, r *simulate.Result, spec *jobpolicyv1.JobSpec) *Play {
 	out := &Play{
-		Report: report, Moments: []float64{}, Failures: [][]float64{},
+		Report: report, Moments: []float64{},
 		Indexed: spec.GetCompletionMode() == jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED,
 	}
 	if r.Verdict == simulate.Unfinished {
@@ -132,12 +133,7 @@ func newPlay(report Report, r *simulate.Result, spec *jobpolicyv1.JobSpec) *Play
 	for _, m := range r.Moments {
 		out.Moments = append(out.Moments, m.At.Seconds())
 	}
-	for _, pod := range r.Pods {
-		failures := []float64{}
-		for _, at := range pod.Failures {
-			failures = append(failures, at.Seconds())
-		}
-		out.Failures = append(out.Failures, failures)
-	}
+	chart := timeline.Played(report.Job, start, r)
+	out.Picture = chart.Picture()
 	return out
 }
