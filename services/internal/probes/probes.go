@@ -1,5 +1,5 @@
 // Package probes serves a service's HTTP endpoints: liveness, readiness with a list of what
-// is missing, metrics, and profiles if they are switched on.
+// is missing, metrics, and profiles if they are switched on. A Watch says whether the process lives.
 package probes
 
 import (

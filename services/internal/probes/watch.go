@@ -1,7 +1,4 @@
-// Package liveness notices a leading executor that has stalled, so that the kubelet restarts
-// it: a queue makes no progress, or the process does not end although it has lost its lease. Both would be defects. Nothing else makes a process unhealthy,
-// because a restart would not bring back an engine or an API server.
-package liveness
+package probes
 
 import (
 	"bytes"
@@ -17,11 +14,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"jobpolicy.dev/services/internal/probes"
 )
 
-// Defaults of Config.
+// Defaults of WatchConfig.
 const (
 	defaultPeriod       = 10 * time.Second
 	defaultStallTimeout = 5 * time.Minute
@@ -35,12 +30,15 @@ const (
 	doneMetric       = "workqueue_work_duration_seconds"
 )
 
-// Config configures a Watch. Gatherer, Ready and Logger are required.
-type Config struct {
+// WatchConfig configures a Watch. Gatherer, Ready, QueueLabel and Logger are required.
+type WatchConfig struct {
 	// Gatherer has the metrics of the work queues.
 	Gatherer prometheus.Gatherer
 	// Ready is nil once the queues are worked on.
 	Ready func() error
+	// QueueLabel is the label of goroutines that names the queue for which they reconcile
+	// (runtime/pprof).
+	QueueLabel string
 	// Holds is nil while this replica is certain to hold its lease. Default: there is no
 	// lease.
 	Holds  func() error
@@ -55,15 +53,20 @@ type Config struct {
 	End time.Duration
 }
 
-// A Watch checks a process once in each period. It measures time by counting checks, not
+// A Watch notices a leading executor that has stalled, so that the kubelet restarts it: a queue makes
+// no progress, or the process does not end although it has lost its lease. Both would be defects.
+// Nothing else makes a process unhealthy, because a restart would not bring back an engine or an API
+// server.
+//
+// It checks the process once in each period. It measures time by counting checks, not
 // by a clock, so the time in which the process was frozen does not count.
 type Watch struct {
-	cfg      Config
+	cfg      WatchConfig
 	requests requestCounts
 	stage    atomic.Int32 // one of the stages below
 
 	mu      sync.Mutex
-	before  map[string]queue
+	before  map[string]queueState
 	stalled map[string]int // checks in a row in which a queue made no progress, by its name
 	lost    int            // checks in a row in which the lease was lost
 	problem error
@@ -76,8 +79,8 @@ const (
 	over // it was asked to end, or has ended
 )
 
-// New returns a Watch that sees nothing wrong before Run.
-func New(cfg Config) *Watch {
+// NewWatch returns a Watch that sees nothing wrong before Run.
+func NewWatch(cfg WatchConfig) *Watch {
 	if cfg.Period == 0 {
 		cfg.Period = defaultPeriod
 	}
@@ -117,8 +120,8 @@ func (w *Watch) Run(ctx context.Context) {
 }
 
 // Check fails when the process should be restarted.
-func (w *Watch) Check() probes.Check {
-	return probes.Check{Name: "progress", Run: func(context.Context) error {
+func (w *Watch) Check() Check {
+	return Check{Name: "progress", Run: func(context.Context) error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return w.problem
@@ -182,17 +185,17 @@ func goroutines() string {
 	return out.String()
 }
 
-// A queue is the state of a work queue at one time: how many items are due or in progress,
+// A queueState is the state of a work queue at one time: how many items are due or in progress,
 // how many were done, and the requests that were made for them.
-type queue struct {
+type queueState struct {
 	due  float64
 	done uint64
 	requests
 }
 
 // sample returns the state of all queues, by name. It leaves out what cannot be gathered.
-func (w *Watch) sample() map[string]queue {
-	queues := map[string]queue{}
+func (w *Watch) sample() map[string]queueState {
+	queues := map[string]queueState{}
 	families, _ := w.cfg.Gatherer.Gather() // besides an error it returns what it could gather
 	for _, f := range families {
 		switch f.GetName() {

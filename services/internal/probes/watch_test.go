@@ -1,4 +1,4 @@
-package liveness
+package probes
 
 import (
 	"context"
@@ -47,8 +47,9 @@ func start(t *testing.T, holds func() error) *loop {
 			return controller.Result{}, nil
 		},
 	})
-	l.watch = New(Config{
-		Gatherer: registry, Ready: c.Ready, Holds: holds, Logger: l.log.Logger(),
+	l.watch = NewWatch(WatchConfig{
+		QueueLabel: controller.QueueLabel,
+		Gatherer:   registry, Ready: c.Ready, Holds: holds, Logger: l.log.Logger(),
 		Period: time.Second, StallTimeout: looks * time.Second, End: looks / 2 * time.Second,
 	})
 	ctx, stop := context.WithCancel(t.Context())
@@ -99,7 +100,7 @@ func TestAStalledQueueIsUnhealthyUntilItMoves(t *testing.T) {
 		t.Errorf("one look too early: %v, want nil", err)
 	}
 	testenv.WantError(t, l.after(t, 1), "queue job is stalled")
-	if !strings.Contains(l.log.String(), "liveness.start.func") || l.log.Count("process stalled") != 1 {
+	if !strings.Contains(l.log.String(), "probes.start.func") || l.log.Count("process stalled") != 1 {
 		t.Errorf("the log does not say once where the process stands:\n%s", l.log)
 	}
 	l.proceed <- struct{}{}
@@ -212,8 +213,9 @@ func TestOnlyALeaderMustMove(t *testing.T) {
 	due.WithLabelValues("job").Set(1)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(due)
-	l := &loop{watch: New(Config{
-		Gatherer: registry, Logger: (&testenv.Log{}).Logger(), Period: time.Second, StallTimeout: looks * time.Second,
+	l := &loop{watch: NewWatch(WatchConfig{
+		QueueLabel: controller.QueueLabel,
+		Gatherer:   registry, Logger: (&testenv.Log{}).Logger(), Period: time.Second, StallTimeout: looks * time.Second,
 		Ready: func() error {
 			if ready {
 				return nil

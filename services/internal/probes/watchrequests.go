@@ -1,11 +1,9 @@
-package liveness
+package probes
 
 import (
 	"net/http"
 	"runtime/pprof"
 	"sync"
-
-	"jobpolicy.dev/executor/controller"
 )
 
 // requests are counts of the requests that reconcile loops make.
@@ -53,7 +51,7 @@ func (c counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodGet && r.URL.Query().Has("watch") {
 		return c.next.RoundTrip(r)
 	}
-	queue, _ := pprof.Label(r.Context(), controller.QueueLabel)
+	queue, _ := pprof.Label(r.Context(), c.watch.cfg.QueueLabel)
 	c.watch.requests.add(queue, 0, 1)
 	resp, err := c.next.RoundTrip(r)
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
