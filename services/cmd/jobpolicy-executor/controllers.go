@@ -18,7 +18,7 @@ import (
 	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/services/internal/probes"
-	"jobpolicy.dev/services/internal/program"
+	"jobpolicy.dev/services/internal/servicemain"
 	"jobpolicy.dev/services/internal/views"
 )
 
@@ -50,7 +50,7 @@ func (o *controllerOptions) addFlags(fs *pflag.FlagSet) {
 }
 
 func (o *controllerOptions) validate() error {
-	var errs program.Problems
+	var errs servicemain.Problems
 	for _, name := range o.names {
 		plain := strings.TrimPrefix(name, "-")
 		errs.Require(name == everyController || slices.Contains(knownControllers, plain),
