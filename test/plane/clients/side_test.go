@@ -36,19 +36,21 @@ func startPlane(t *testing.T) *cluster.Cluster {
 	return plane
 }
 
-// takeOver gives a control plane, which startPlane has started, to a side.
+// takeOver gives a control plane, which startPlane has started, to a side. The controller manager starts anew for
+// either: its garbage collector then knows the kinds of a client at once.
 func (s side) takeOver(t *testing.T, plane *cluster.Cluster) {
 	t.Helper()
-	if s == builtin {
-		return
-	}
 	if _, err := plane.StopComponent(t.Context(), cluster.ControllerManager); err != nil {
 		t.Fatal(err)
 	}
-	if err := plane.SetExtraArgs(cluster.ControllerManager, without); err != nil {
+	start, args := []string{cluster.ControllerManager}, []string(nil)
+	if s == ours {
+		start, args = append(start, cluster.Executor), []string{without}
+	}
+	if err := plane.SetExtraArgs(cluster.ControllerManager, args...); err != nil {
 		t.Fatal(err)
 	}
-	for _, component := range []string{cluster.ControllerManager, cluster.Executor} {
+	for _, component := range start {
 		if err := plane.StartComponent(t.Context(), component); err != nil {
 			t.Fatal(err)
 		}

@@ -63,9 +63,6 @@ func (c *Comparison) Unused(played []string) []string {
 	return names
 }
 
-// Shown reports whether a difference has explained a line.
-func (c *Comparison) Shown(name string) bool { return c.shown[name] }
-
 // A change is a line that only one side has.
 type change struct {
 	line string

@@ -139,8 +139,8 @@ func trim(value any) any {
 		if len(v) == 0 {
 			return nil
 		}
-	case int64:
-		if v == 0 {
+	case int64, float64:
+		if v == int64(0) || v == float64(0) {
 			return nil
 		}
 	case bool:
