@@ -45,6 +45,7 @@ func TestMain(m *testing.M) {
 
 func TestKubectl(t *testing.T) { compare(t, kubectl) }
 func TestJobSet(t *testing.T)  { compare(t, jobset) }
+func TestHelm(t *testing.T)    { compare(t, helm) }
 
 // compare runs the scenarios of a client under both sides, and compares them.
 func compare(t *testing.T, c client) {
