@@ -60,23 +60,32 @@ func moduleDir(t *testing.T, program, module string) string {
 	return string(bytes.TrimSpace(out))
 }
 
-// startManager starts a program of a client as the administrator of a control plane, waits until readyURL
-// answers, and stops it when the test ends. If the test has failed, its log is kept.
-func startManager(t *testing.T, plane *cluster.Cluster, name, readyURL string, args ...string) {
+// A manager is the program of a client that runs beside the control plane.
+type manager struct {
+	name string
+	// command is the program and its arguments; the folder of bin/clients is in PATH.
+	command []string
+	// readyURL answers with 200 when it is ready.
+	readyURL string
+}
+
+// start starts a manager as the administrator of a control plane, waits until it is ready, and stops it when the
+// test ends. If the test has failed, its log is kept.
+func (m manager) start(t *testing.T, plane *cluster.Cluster) {
 	t.Helper()
-	logFile, err := os.CreateTemp("", "client-"+name+"-*.log")
+	logFile, err := os.CreateTemp("", "client-"+m.name+"-*.log")
 	if err != nil {
 		t.Fatal(err)
 	}
-	manager := exec.CommandContext(context.WithoutCancel(t.Context()), filepath.Join(programsDir(t), name), args...)
-	manager.Env = append(os.Environ(), "KUBECONFIG="+plane.Kubeconfig())
-	manager.Stdout, manager.Stderr = logFile, logFile
-	if err := manager.Start(); err != nil {
+	process := exec.CommandContext(context.WithoutCancel(t.Context()), "env", m.command...)
+	process.Env = append(os.Environ(), "KUBECONFIG="+plane.Kubeconfig(), "PATH="+programsDir(t)+":"+os.Getenv("PATH"))
+	process.Stdout, process.Stderr = logFile, logFile
+	if err := process.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { stopManager(t, manager, logFile) })
-	controlplane.Eventually(t, name+" is ready", func() (bool, string) {
-		response, err := http.Get(readyURL)
+	t.Cleanup(func() { m.stop(t, process, logFile) })
+	controlplane.Eventually(t, m.name+" is ready", func() (bool, string) {
+		response, err := http.Get(m.readyURL)
 		if err != nil {
 			return false, fmt.Sprintf("%v; its log is %s", err, logFile.Name())
 		}
@@ -85,14 +94,14 @@ func startManager(t *testing.T, plane *cluster.Cluster, name, readyURL string, a
 	})
 }
 
-func stopManager(t *testing.T, manager *exec.Cmd, logFile *os.File) {
-	_ = manager.Process.Signal(syscall.SIGTERM) // it may have ended
-	if err := manager.Wait(); err != nil {
-		t.Errorf("%s ended with: %v", manager.Path, err)
+func (m manager) stop(t *testing.T, process *exec.Cmd, logFile *os.File) {
+	_ = process.Process.Signal(syscall.SIGTERM) // it may have ended
+	if err := process.Wait(); err != nil {
+		t.Errorf("%s ended with: %v", m.name, err)
 	}
 	_ = logFile.Close()
 	if t.Failed() {
-		t.Logf("the log of %s is %s", manager.Path, logFile.Name())
+		t.Logf("the log of %s is %s", m.name, logFile.Name())
 		return
 	}
 	_ = os.Remove(logFile.Name())

@@ -19,7 +19,7 @@ const askedFor = "JOBPOLICY_TEST_CLIENTS"
 var (
 	onlyFlag     = flag.String("clients.only", ".", "run the scenarios whose name, client/scenario, matches this `regexp`")
 	parallelFlag = flag.String("clients.parallel", "6", "how many scenarios run at the same time; they mostly wait")
-	writeFlag    = flag.String("clients.write", "", "write what was compared into files in this `folder`, one of each side")
+	writeFlag    = flag.String("clients.write", "", "write what was compared, and when it was seen, into files in this `folder`")
 	only         *regexp.Regexp
 )
 
@@ -46,6 +46,7 @@ func TestMain(m *testing.M) {
 func TestKubectl(t *testing.T) { compare(t, kubectl) }
 func TestJobSet(t *testing.T)  { compare(t, jobset) }
 func TestHelm(t *testing.T)    { compare(t, helm) }
+func TestKueue(t *testing.T)   { compare(t, kueue) }
 
 // compare runs the scenarios of a client under both sides, and compares them.
 func compare(t *testing.T, c client) {
@@ -87,7 +88,7 @@ func (s stage) playAll(t *testing.T, c client, scenarios []string) map[string]re
 			t.Run(scenario, func(t *testing.T) {
 				t.Parallel()
 				r := s.play(t, c, scenario)
-				r.write(t, c.name+"-"+scenario+"."+string(s.side)+".txt")
+				r.write(t, c.name+"-"+scenario+"."+string(s.side))
 				mu.Lock()
 				defer mu.Unlock()
 				all[scenario] = r
@@ -102,9 +103,9 @@ func report(t *testing.T, name string, builtin, ours recording) {
 	t.Helper()
 	played = append(played, name)
 	t.Logf("took %.1f s under the built-in controllers, %.1f s under ours", builtin.took.Seconds(), ours.took.Seconds())
-	for i, figure := range builtin.figures {
+	for i, f := range builtin.figures {
 		if i < len(ours.figures) {
-			t.Logf("built-in %s; ours %s", figure, ours.figures[i])
+			t.Log(f.beside(ours.figures[i]))
 		}
 	}
 	if left := comparison.Compare(name, builtin.lines, ours.lines); len(left) > 0 {

@@ -16,6 +16,21 @@ var differences = []history.Difference{{
 	Builtin:  createdTwice,
 	Ours:     createdTwice,
 	Race:     true,
+}, {
+	Name: "a Job that never ran says late that it is suspended",
+	Reason: "The executor waits a second with the condition Suspended of a Job that has never run, so that a client which creates a suspended Job can change it at " +
+		"once without a conflict. If the Job is resumed within that second, it never says so.",
+	Builtin: regexp.MustCompile(`^(job [a-z0-9-]+: Suspended=|event about job [a-z0-9-]+: Normal (Suspended|Resumed): )`),
+	Race:    true,
+}, {
+	Name:     "Kueue finishes the Workload of a Job that is gone, or not",
+	Reason:   "Kueue says that a Workload whose Job is gone is finished if it looks before the garbage collector has deleted it.",
+	Scenario: regexp.MustCompile(`^kueue/`),
+	Builtin:  ownerGone,
+	Ours:     ownerGone,
+	Race:     true,
 }}
+
+var ownerGone = regexp.MustCompile(`^workload [a-z0-9-]+~: (Finished=True \(OwnerNotFound: |in the end )`)
 
 var createdTwice = regexp.MustCompile(`^event about jobset a: Warning JobCreationFailed: job "[a-z0-9-]+" creation failed with error: jobs.batch "[a-z0-9-]+" already exists$`)

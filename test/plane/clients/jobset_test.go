@@ -39,8 +39,8 @@ func installJobSet(t *testing.T, plane *cluster.Cluster) {
 	server, health := newWebhookServer(t), freeport.AddressFor(t)
 	define(t, plane, readManifests(t, filepath.Join(components, "crd", "bases", "*.yaml"))...)
 	config := writeFile(t, fmt.Sprintf(jobsetConfig, server.port, server.certDir, health))
-	startManager(t, plane, "jobset", "http://"+health+"/readyz", "--config="+config)
-	installWebhooks(t, plane, server, "jobset", filepath.Join(components, "webhook", "manifests.yaml"))
+	manager{"jobset", []string{"jobset", "--config=" + config}, "http://" + health + "/readyz"}.start(t, plane)
+	installWebhooks(t, plane, server, "jobset", filepath.Join(components, "webhook", "manifests.yaml"), all)
 }
 
 // writeFile writes a file that goes with the test.

@@ -45,13 +45,15 @@ func (s webhookServer) client(path string) map[string]any {
 	return map[string]any{"url": fmt.Sprintf("https://localhost:%s%s", s.port, path), "caBundle": s.ca}
 }
 
-// redirect changes a webhook configuration that calls a service into one that calls this server.
-func (s webhookServer) redirect(t *testing.T, configuration *unstructured.Unstructured) {
+// redirect changes a webhook configuration that calls a service into one that calls this server. It keeps the webhooks
+// that keep names.
+func (s webhookServer) redirect(t *testing.T, configuration *unstructured.Unstructured, keep func(name string) bool) {
 	t.Helper()
 	webhooks, _, err := unstructured.NestedSlice(configuration.Object, "webhooks")
 	if err != nil {
 		t.Fatal(err)
 	}
+	var kept []any
 	for _, webhook := range webhooks {
 		fields, _ := webhook.(map[string]any)
 		path, _, err := unstructured.NestedString(fields, "clientConfig", "service", "path")
@@ -59,8 +61,11 @@ func (s webhookServer) redirect(t *testing.T, configuration *unstructured.Unstru
 			t.Fatal(err)
 		}
 		fields["clientConfig"] = s.client(path)
+		if name, _ := fields["name"].(string); keep(name) {
+			kept = append(kept, fields)
+		}
 	}
-	configuration.Object["webhooks"] = webhooks
+	configuration.Object["webhooks"] = kept
 }
 
 // convert lets this server convert the versions of a kind.
@@ -149,11 +154,13 @@ func define(t *testing.T, plane *cluster.Cluster, objects ...*unstructured.Unstr
 	}
 }
 
+func all(string) bool { return true }
+
 // installWebhooks creates the webhook configurations of a manifest, so that they call a server.
-func installWebhooks(t *testing.T, plane *cluster.Cluster, server webhookServer, prefix, file string) {
+func installWebhooks(t *testing.T, plane *cluster.Cluster, server webhookServer, prefix, file string, keep func(name string) bool) {
 	t.Helper()
 	for _, o := range readManifests(t, file) {
-		server.redirect(t, o)
+		server.redirect(t, o, keep)
 		o.SetName(prefix + "-" + o.GetName())
 		resource := validating
 		if o.GetKind() == "MutatingWebhookConfiguration" {

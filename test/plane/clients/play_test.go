@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,11 +27,12 @@ import (
 // A recording is what a scenario came to.
 type recording struct {
 	lines   []string
-	figures []string
+	times   []string
+	figures []figure
 	took    time.Duration
 }
 
-// write writes the lines into a file in the folder of -clients.write.
+// write writes what is compared, and when it was seen, into files in the folder of -clients.write.
 func (r recording) write(t *testing.T, name string) {
 	t.Helper()
 	if *writeFlag == "" {
@@ -39,8 +41,10 @@ func (r recording) write(t *testing.T, name string) {
 	if err := os.MkdirAll(*writeFlag, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(*writeFlag, name), []byte(strings.Join(r.lines, "\n")+"\n"), 0o644); err != nil {
-		t.Fatal(err)
+	for suffix, lines := range map[string][]string{".txt": r.lines, ".times": r.times} {
+		if err := os.WriteFile(filepath.Join(*writeFlag, name+suffix), []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -73,17 +77,49 @@ func (s stage) play(t *testing.T, c client, scenario string) recording {
 	if err != nil {
 		t.Errorf("%v; the script printed\n%s\nhistory:\n%s", err, output, strings.Join(recorder.Lines(), "\n"))
 	}
-	r := recording{took: took}
+	r := recording{took: took, times: recorder.Times()}
 	for line := range strings.Lines(string(output)) {
 		line = strings.TrimRight(line, " \n")
-		if figure, ok := strings.CutPrefix(line, "figure "); ok {
-			r.figures = append(r.figures, figure)
+		if what, ok := strings.CutPrefix(line, "measure "); ok {
+			r.figures = append(r.figures, measure(recorder, what))
 			continue
 		}
 		r.lines = append(r.lines, "prints "+history.Clean(line))
 	}
 	r.lines = append(r.lines, recorder.Lines()...)
 	return r
+}
+
+// A figure is the times between lines of a history.
+type figure struct {
+	name  string
+	spans []time.Duration
+}
+
+// median is zero if there are none.
+func (f figure) median() time.Duration {
+	if len(f.spans) == 0 {
+		return 0
+	}
+	return slices.Sorted(slices.Values(f.spans))[len(f.spans)/2]
+}
+
+// beside says two figures side by side: medians, and how many they are of.
+func (f figure) beside(ours figure) string {
+	if len(f.spans) == 0 || len(ours.spans) == 0 {
+		return f.name + ": not seen on both sides"
+	}
+	a, b := f.median().Seconds(), ours.median().Seconds()
+	return fmt.Sprintf("%s: %.3f s under the built-in controllers (median of %d), %.3f s under ours (of %d): %.2f times", f.name, a, len(f.spans), b, len(ours.spans), b/a)
+}
+
+// measure reads "name|line from which|line to which". Lines are named by how they begin.
+func measure(recorder *history.Recorder, what string) figure {
+	part := strings.Split(what, "|")
+	if len(part) != 3 {
+		return figure{name: "not understood: " + what}
+	}
+	return figure{part[0], recorder.Spans(part[1], part[2])}
 }
 
 // script is the command that plays a scenario.

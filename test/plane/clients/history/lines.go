@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -25,7 +27,9 @@ func (r *Recorder) Lines() []string {
 		case "Pod":
 			pods = append(pods, l.pod(names))
 		default:
-			lives = append(lives, l.states(names[l])...)
+			for _, state := range l.states(names[l]) {
+				lives = append(lives, state.line)
+			}
 		}
 	}
 	// Stable: the lines of one life keep their order.
@@ -44,6 +48,9 @@ func subject(line string) string {
 func (r *Recorder) names() map[*life]string {
 	names, had := map[*life]string{}, map[string]int{}
 	for _, l := range r.order {
+		if kind := l.last().GetKind(); kind == "Pod" || kind == "Event" {
+			continue
+		}
 		name := strings.ToLower(l.last().GetKind()) + " " + Clean(l.last().GetName())
 		had[name]++
 		names[l] = name
@@ -56,29 +63,77 @@ func (r *Recorder) names() map[*life]string {
 
 func (l *life) last() *unstructured.Unstructured { return l.versions[len(l.versions)-1] }
 
-// states are the lines of a life: its conditions, and how it was left.
-func (l *life) states(name string) []string {
+// A state is a line about a life, and when it was seen.
+type state struct {
+	line string
+	at   time.Time
+}
+
+// byTime are the lines about lives that are no pods and no events, in the order in which they were seen.
+func (r *Recorder) byTime() []state {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var states []state
+	for l, name := range r.names() {
+		states = append(states, l.states(name)...)
+	}
+	slices.SortStableFunc(states, func(a, b state) int { return a.at.Compare(b.at) })
+	return states
+}
+
+// Spans are the times between lines that begin with from and the next line that begins with to.
+func (r *Recorder) Spans(from, to string) []time.Duration {
+	var spans []time.Duration
+	var begin time.Time
+	for _, s := range r.byTime() {
+		switch {
+		case begin.IsZero() && strings.HasPrefix(s.line, from):
+			begin = s.at
+		case !begin.IsZero() && strings.HasPrefix(s.line, to):
+			spans = append(spans, s.at.Sub(begin))
+			begin = time.Time{}
+		}
+	}
+	return spans
+}
+
+// Times says when each line about a life was seen, in seconds since the recording began.
+func (r *Recorder) Times() []string {
 	var lines []string
+	for _, s := range r.byTime() {
+		lines = append(lines, fmt.Sprintf("%7.3f %s", s.at.Sub(r.begin).Seconds(), s.line))
+	}
+	return lines
+}
+
+// states are the lines of a life: its conditions, and how it was left.
+func (l *life) states(name string) []state {
+	var states []state
 	latest, cut := map[string]string{}, false
-	for _, version := range l.versions {
+	for i, version := range l.versions {
 		for _, c := range conditions(version) {
-			if latest[c.kind] != c.text {
+			if latest[c.kind] != c.text && !passing.MatchString(c.text) {
 				latest[c.kind] = c.text
-				lines = append(lines, name+": "+c.text)
+				states = append(states, state{name + ": " + c.text, l.seen[i]})
 			}
 		}
 		cut = cut || version.GetDeletionTimestamp() != nil && !ended(latest)
 	}
+	end := func(text string) { states = append(states, state{name + ": " + text, l.seen[len(l.seen)-1]}) }
 	if status := rest(l.last()); !cut && !(l.gone && !ended(latest)) && status != "" {
-		lines = append(lines, name+": in the end "+status)
+		end("in the end " + status)
 	}
 	if l.gone {
-		lines = append(lines, name+": deleted")
+		end("deleted")
 	} else if finalizers := l.last().GetFinalizers(); len(finalizers) > 0 && l.last().GetKind() == "Job" {
-		lines = append(lines, fmt.Sprintf("%s: keeps its finalizers %v", name, finalizers))
+		end(fmt.Sprintf("keeps its finalizers %v", finalizers))
 	}
-	return lines
+	return states
 }
+
+// passing matches conditions and events of Workloads that say what one waits for at the moment. Whether somebody looks while it
+// waits is a matter of timing.
+var passing = regexp.MustCompile(`^(PodsReady=|QuotaReserved=False \((Pending|Inadmissible): |Warning Pending: )`)
 
 // A condition is what counts of one.
 type condition struct{ kind, text string }
@@ -109,10 +164,16 @@ func ended(latest map[string]string) bool {
 	return slices.ContainsFunc(endings, func(kind string) bool { return strings.HasPrefix(latest[kind], kind+"=True") })
 }
 
-// rest is a status without its conditions, in one line.
+// uncompared are fields of a status that say something else: conditions have lines of their own. The others are Kueue's: a time,
+// and what it had seen when it looked last before the end.
+var uncompared = []string{"conditions", "accumulatedPastExecutionTimeSeconds", "reclaimablePods"}
+
+// rest is a status without what is uncompared, in one line.
 func rest(o *unstructured.Unstructured) string {
 	status, _, _ := unstructured.NestedMap(o.Object, "status")
-	delete(status, "conditions")
+	for _, field := range uncompared {
+		delete(status, field)
+	}
 	trimmed := trim(status)
 	if trimmed == nil {
 		return ""
@@ -157,7 +218,7 @@ func trim(value any) any {
 	return value
 }
 
-// event says what an event says, but not how often; empty if it is about a pod: those of the node and
+// event says what an event says, but not how often; empty if it does not count, as those about a pod: the node and
 // the scheduler are the same on both sides.
 func (l *life) event() string {
 	e := l.last()
@@ -169,7 +230,11 @@ func (l *life) event() string {
 	if about["kind"] == "Pod" {
 		return ""
 	}
-	return fmt.Sprintf("event about %s %s: %s %s: %s", strings.ToLower(about["kind"]), Clean(about["name"]), field("type"), field("reason"), Clean(field("message")))
+	text := fmt.Sprintf("%s %s: %s", field("type"), field("reason"), Clean(field("message")))
+	if passing.MatchString(text) {
+		return ""
+	}
+	return fmt.Sprintf("event about %s %s: %s", strings.ToLower(about["kind"]), Clean(about["name"]), text)
 }
 
 // indexAnnotation is that of pods of Indexed Jobs.

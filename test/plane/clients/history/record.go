@@ -27,13 +27,16 @@ var Resources = []schema.GroupVersionResource{
 // A life is every version of one object.
 type life struct {
 	versions []*unstructured.Unstructured
-	gone     bool
+	// seen has the time at which each version came.
+	seen []time.Time
+	gone bool
 }
 
 // A Recorder holds every version of the objects of a namespace, in the order in which they appeared.
 type Recorder struct {
-	stop context.CancelFunc
-	done sync.WaitGroup
+	stop  context.CancelFunc
+	done  sync.WaitGroup
+	begin time.Time
 
 	mu     sync.Mutex
 	lives  map[types.UID]*life
@@ -44,7 +47,7 @@ type Recorder struct {
 // Record watches Resources and further ones in a namespace until Stop is called.
 func Record(ctx context.Context, client dynamic.Interface, namespace string, further ...schema.GroupVersionResource) (*Recorder, error) {
 	ctx, stop := context.WithCancel(ctx)
-	r := &Recorder{stop: stop, lives: map[types.UID]*life{}, latest: time.Now()}
+	r := &Recorder{stop: stop, begin: time.Now(), lives: map[types.UID]*life{}, latest: time.Now()}
 	for _, resource := range append(Resources[:len(Resources):len(Resources)], further...) {
 		if err := r.watch(ctx, client.Resource(resource).Namespace(namespace)); err != nil {
 			r.Stop()
@@ -85,9 +88,9 @@ func (r *Recorder) see(event watch.Event) {
 		r.lives[o.GetUID()] = l
 		r.order = append(r.order, l)
 	}
-	l.versions = append(l.versions, o)
-	l.gone = l.gone || event.Type == watch.Deleted
 	r.latest = time.Now()
+	l.versions, l.seen = append(l.versions, o), append(l.seen, r.latest)
+	l.gone = l.gone || event.Type == watch.Deleted
 }
 
 // Settle waits until nothing has changed for a while, but not longer than limit.

@@ -23,5 +23,6 @@ until_value() {
 	kubectl wait --for=jsonpath="$2"="$3" "$1" --timeout=120s
 }
 
-# figure NAME VALUE reports what is measured. Figures are shown side by side, and not compared.
-figure() { echo "figure $1: $2"; }
+# measure NAME FROM TO reports the time between two lines of the history, named by how they begin. It is shown side by
+# side, and not compared.
+measure() { echo "measure $1|$2|$3"; }
