@@ -16,7 +16,7 @@ import (
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/services/internal/probes"
-	"jobpolicy.dev/services/internal/program"
+	"jobpolicy.dev/services/internal/servicemain"
 	"jobpolicy.dev/services/internal/views"
 )
 
@@ -48,7 +48,7 @@ func (o *controllerOptions) addFlags(fs *pflag.FlagSet) {
 }
 
 func (o *controllerOptions) validate() error {
-	var errs program.Problems
+	var errs servicemain.Problems
 	for _, name := range o.names {
 		plain := strings.TrimPrefix(name, "-")
 		errs.Require(name == everyController || slices.Contains(knownControllers, plain),
@@ -86,7 +86,7 @@ type controllers struct {
 	run   []func(context.Context) error
 	ready func() error // nil once the caches of all are filled
 	// queues returns what the work queues have to do.
-	queues func() []executor.QueueLoad
+	queues func() []probes.QueueLoad
 	pages  map[string]http.Handler
 	// second reports another controller on the same Jobs. It always passes, because neither
 	// a restart of the executor nor another replica would help.
@@ -99,7 +99,7 @@ type controllers struct {
 
 func (o *options) newControllers(client *clients, jobs *executor.Executor, shared executor.Common, report *shadow.Report) (*controllers, error) {
 	c := &controllers{
-		run: []func(context.Context) error{jobs.Run}, ready: jobs.Ready, queues: jobs.Queues,
+		run: []func(context.Context) error{jobs.Run}, ready: jobs.Ready, queues: func() []probes.QueueLoad { return queues(jobs) },
 		pages: map[string]http.Handler{"GET /debug/decisions": views.Decisions(jobs)},
 		second: probes.Check{
 			Name: "second-controller", Note: jobs.SecondController, Run: func(context.Context) error { return nil },
@@ -123,6 +123,14 @@ func (o *options) newControllers(client *clients, jobs *executor.Executor, share
 		c.crons = jobs
 	}
 	return c, nil
+}
+
+// queues are the loads of an executor's work queues.
+func queues(jobs *executor.Executor) (loads []probes.QueueLoad) {
+	for _, load := range jobs.Queues() {
+		loads = append(loads, probes.QueueLoad(load))
+	}
+	return loads
 }
 
 // configure says which controllers to run besides that of Jobs.

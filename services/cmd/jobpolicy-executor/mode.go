@@ -9,7 +9,7 @@ import (
 
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/shadow"
-	"jobpolicy.dev/services/internal/program"
+	"jobpolicy.dev/services/internal/servicemain"
 )
 
 // Values of --mode.
@@ -33,7 +33,7 @@ func (o *modeOptions) shadow() bool { return o.mode == shadowMode }
 
 // validate checks the flags, and that the others go together with --mode=shadow.
 func (o *modeOptions) validate(all *options) error {
-	var errs program.Problems
+	var errs servicemain.Problems
 	errs.Require(o.mode == manageMode || o.mode == shadowMode, "--mode must be %s or %s, is %q", manageMode, shadowMode, o.mode)
 	errs.Require(o.rest > 0, "--shadow-rest must be above 0s, is %s", o.rest)
 	if !o.shadow() {

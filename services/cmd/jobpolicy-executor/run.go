@@ -21,7 +21,6 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/kubeclient"
-	"jobpolicy.dev/services/internal/liveness"
 	"jobpolicy.dev/services/internal/probes"
 	"jobpolicy.dev/services/internal/telemetry"
 	"jobpolicy.dev/services/internal/views"
@@ -114,14 +113,14 @@ func newRegistry() (*prometheus.Registry, error) {
 	return r, kubeclient.RegisterMetrics(r)
 }
 
-// stallTimeout is liveness.Config.StallTimeout. A test sets it; 0: the default.
+// stallTimeout is probes.WatchConfig.StallTimeout. A test sets it; 0: the default.
 var stallTimeout time.Duration
 
 // newLiveness returns the watch of the controllers that all will point to.
-func newLiveness(all **controllers, election *leaderelection.Election, log *slog.Logger) *liveness.Watch {
-	return liveness.New(liveness.Config{
-		Queues: func() []executor.QueueLoad { return (*all).queues() }, Ready: func() error { return (*all).ready() },
-		Holds: holds(election), Logger: log, StallTimeout: stallTimeout, Period: stallTimeout / 10,
+func newLiveness(all **controllers, election *leaderelection.Election, log *slog.Logger) *probes.Watch {
+	return probes.NewWatch(probes.WatchConfig{
+		Queues: func() []probes.QueueLoad { return (*all).queues() }, Ready: func() error { return (*all).ready() },
+		QueueLabel: executor.QueueLabel, Holds: holds(election), Logger: log, StallTimeout: stallTimeout, Period: stallTimeout / 10,
 	})
 }
 
@@ -153,7 +152,7 @@ type clients struct {
 	secrets kubernetes.Interface
 }
 
-func (o *options) newClients(api *rest.Config, alive *liveness.Watch, r prometheus.Registerer, log *slog.Logger) (*executor.APIServer, *clients, error) {
+func (o *options) newClients(api *rest.Config, alive *probes.Watch, r prometheus.Registerer, log *slog.Logger) (*executor.APIServer, *clients, error) {
 	server, err := executor.NewAPIServer(executor.APIServerConfig{
 		Gangs: o.jobs.gates.workloadWithJob, TypesMinor: executor.TypesMinor(), Registerer: r, Logger: log,
 	})
@@ -240,7 +239,7 @@ func loneJobWrites(qps float32) int {
 
 // lead returns the function that runs all controllers, under leader election if there is
 // one, and the check that their caches are filled.
-func lead(election *leaderelection.Election, all *controllers, alive *liveness.Watch) (func(context.Context) error, probes.Check) {
+func lead(election *leaderelection.Election, all *controllers, alive *probes.Watch) (func(context.Context) error, probes.Check) {
 	caches, run := all.caches(), alive.Lead(all.Run)
 	if election == nil {
 		return run, caches

@@ -17,7 +17,6 @@ import (
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/explain"
 	"jobpolicy.dev/services/internal/cli"
-	"jobpolicy.dev/services/internal/cluster"
 )
 
 const waitLong = `Waits until a Job is finished, and prints what changes meanwhile. The exit code is 0 if the
@@ -30,7 +29,7 @@ var waitEvery = time.Second
 
 type waitCommand struct {
 	cli.IO
-	cluster cluster.Flags
+	cluster clusterFlags
 	output  *cli.Output
 	timeout time.Duration
 	quiet   bool
@@ -82,7 +81,7 @@ func (c *waitCommand) run(ctx context.Context, args []string) error {
 }
 
 // follow reads the Job again and again until it is finished.
-func (c *waitCommand) follow(ctx context.Context, reader *cluster.Reader, job *batchv1.Job) (*batchv1.Job, error) {
+func (c *waitCommand) follow(ctx context.Context, reader *clusterReader, job *batchv1.Job) (*batchv1.Job, error) {
 	uid, told := job.UID, ""
 	for {
 		if wire.FinishedCondition(job) != nil {
@@ -116,7 +115,7 @@ func (c *waitCommand) follow(ctx context.Context, reader *cluster.Reader, job *b
 // lastSeen returns a deleted Job as it was last read, with its end if its events show it: a
 // Job with a short time to live may be gone before wait reads it again. The event may come
 // a little later.
-func (c *waitCommand) lastSeen(ctx context.Context, reader *cluster.Reader, job *batchv1.Job) (*batchv1.Job, error) {
+func (c *waitCommand) lastSeen(ctx context.Context, reader *clusterReader, job *batchv1.Job) (*batchv1.Job, error) {
 	for since := time.Now(); ; {
 		events, err := reader.EventsOf(ctx, job.UID)
 		if end := endOf(events); end != nil {

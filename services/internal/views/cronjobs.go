@@ -12,9 +12,10 @@ import (
 
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/services/internal/cronruns"
 )
 
-// CronJobs is the controller of CronJobs, package executor/cronjob.
+// CronJobs are the views of CronJobs, those of executor.Executor.
 type CronJobs interface {
 	EachCronJob(f func(executor.CronJobObservation))
 }
@@ -93,13 +94,9 @@ func cronJobs(crons CronJobs, query url.Values) []cronJobJSON {
 }
 
 func cronJobOf(o executor.CronJobObservation) cronJobJSON {
-	zone := o.Zone
-	if o.CronJob.Spec.TimeZone != nil {
-		zone = *o.CronJob.Spec.TimeZone
-	}
 	row := cronJobJSON{
 		Namespace: o.CronJob.Namespace, Name: o.CronJob.Name, UID: string(o.CronJob.UID), Schedule: o.CronJob.Spec.Schedule,
-		TimeZone: cmp.Or(zone, "UTC"), Suspended: o.Suspended, Active: len(o.CronJob.Status.Active), Reason: o.Explanation.GetSummary(), Refused: refusedOf(o.Refusals),
+		TimeZone: cronruns.PlanOf(o.CronJob, o.Zone).Clock(), Suspended: o.Suspended, Active: len(o.CronJob.Status.Active), Reason: o.Explanation.GetSummary(), Refused: refusedOf(o.Refusals),
 	}
 	if last := o.CronJob.Status.LastScheduleTime; last != nil {
 		row.Last = new(wire.Time(last.Time))

@@ -36,7 +36,7 @@ func TestTimesThatJSONCannotHold(t *testing.T) {
 	latest := time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC)
 	cron := &batchv1.CronJob{Spec: batchv1.CronJobSpec{Schedule: "@daily"}, Status: batchv1.CronJobStatus{LastScheduleTime: &beyond}}
 	far := &jobpolicyv1.CronJobExplanation{NextScheduleTime: timestamppb.New(beyond.Time)} // from an engine that answers nonsense
-	var c cronJSON
+	var c calendarRow
 	if err := json.Unmarshal(cronRow(executor.CronJobObservation{CronJob: cron, Explanation: far}, now), &c); err != nil || !c.Last.Equal(latest) || !c.Next.Equal(latest) {
 		t.Errorf("CronJob: %+v, error %v", c, err)
 	}

@@ -143,9 +143,9 @@ type event struct {
 	}
 	JobsGone []string
 	Crons    []struct {
-		Name, Zone string
-		Suspended  bool
-		Days       []struct {
+		Name, TimeZone string
+		Suspended      bool
+		Days           []struct {
 			Runs  int64
 			First []struct{ At string }
 		}
@@ -495,7 +495,7 @@ func TestCalendar(t *testing.T) {
 			switch row.Name {
 			case "minutely":
 				// The days between two changes of the clock have 1440 minutes.
-				if len(row.Days) != 7 || row.Zone != "Europe/Berlin" || row.Days[3].Runs < 1380 || len(row.Days[3].First) != 3 || row.Days[3].First[1].At != "00:01" {
+				if len(row.Days) != 7 || row.TimeZone != "Europe/Berlin" || row.Days[3].Runs < 1380 || len(row.Days[3].First) != 3 || row.Days[3].First[1].At != "00:01" {
 					t.Errorf("%+v, want a run every minute, from 00:00 on", row)
 				}
 			default:

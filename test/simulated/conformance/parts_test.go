@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 
+	"jobpolicy.dev/services/differences"
 	"jobpolicy.dev/test/simulated/conformance/virtual"
 )
 
@@ -92,24 +94,24 @@ func TestOnlyDeliberateDifferencesAreAccepted(t *testing.T) {
 	leavesFailed := append(slices.Clone(leaves), failed[1:]...)
 	checkDifferences(t, map[string]differenceCase{
 		"equal views":                         {builtin: completes, ours: completes, wantSame: true},
-		"the difference on the list":          {builtin: stuck, ours: completes, want: "a suspended Job finishes", wantSame: true},
+		"the difference on the list":          {builtin: stuck, ours: completes, want: suspendedFinishes, wantSame: true},
 		"the same the other way round":        {builtin: completes, ours: stuck},
-		"a Job that ends before it suspends":  {builtin: stuck, ours: atOnce, want: "a suspended Job finishes", wantSame: true},
+		"a Job that ends before it suspends":  {builtin: stuck, ours: atOnce, want: suspendedFinishes, wantSame: true},
 		"a Job that suspends on ours only":    {builtin: atOnce, ours: completes},
-		"a failure without a start time":      {builtin: failing, ours: failed, want: "a suspended Job finishes", wantSame: true},
+		"a failure without a start time":      {builtin: failing, ours: failed, want: suspendedFinishes, wantSame: true},
 		"a start time is all that differs":    {builtin: failing, ours: append([]string{"startTime=true completionTime=false"}, failing[1:]...)},
-		"doomed by a pod that was deleted":    {builtin: doomed, ours: idle, want: "a pod that the controller deletes fails no Job", wantSame: true},
+		"doomed by a pod that was deleted":    {builtin: doomed, ours: idle, want: "own-deletion", wantSame: true},
 		"doomed on ours only":                 {builtin: idle, ours: doomed},
 		"doomed by a pod that a user deleted": {builtin: doomed[:2], ours: idle[:1]},
-		"a pod that is no longer selected":    {builtin: strayed, ours: goes, want: "a pod that its Job no longer selects does not hold up the Job's deletion", wantSame: true},
+		"a pod that is no longer selected":    {builtin: strayed, ours: goes, want: "no-longer-selected", wantSame: true},
 		"one that holds up ours":              {builtin: goes, ours: strayed},
-		"failed because it is deleted":        {builtin: leavesFailed, ours: leaves, want: "pods that are deleted with their Job decide nothing", wantSame: true},
+		"failed because it is deleted":        {builtin: leavesFailed, ours: leaves, want: "deleted-with-its-job", wantSame: true},
 		"failed on ours only":                 {builtin: leaves, ours: leavesFailed},
 		"failed without being deleted":        {builtin: leavesFailed[1:], ours: leaves[1:]},
-		"an event of a refused status":        {builtin: told, ours: failed, want: "an event tells only of a status that is written", wantSame: true},
+		"an event of a refused status":        {builtin: told, ours: failed, want: "unwritten-suspension", wantSame: true},
 		"such an event on ours":               {builtin: failed, ours: told},
 		"an event that the status confirms":   {builtin: append([]string{idle[0]}, told...), ours: append([]string{idle[0]}, failed...)},
-		"another difference beside it":        {builtin: stuck, ours: append([]string{"failed=1"}, completes...), want: "a suspended Job finishes"},
+		"another difference beside it":        {builtin: stuck, ours: append([]string{"failed=1"}, completes...), want: suspendedFinishes},
 		"a line more on ours":                 {builtin: completes, ours: append([]string{"failed=1"}, completes...)},
 		"a line less on ours":                 {builtin: completes, ours: completes[1:]},
 		"the same lines in a different order": {builtin: []string{"a", "b"}, ours: []string{"b", "a"}},
@@ -128,7 +130,7 @@ func TestAResumedJobWhoseEndIsDecided(t *testing.T) {
 	const (
 		willFail    = `FailureTarget=True BackoffLimitExceeded "x"`
 		willSucceed = `SuccessCriteriaMet=True CompletionsReached "x"`
-		resumed     = "a Job whose end was decided while it was suspended starts when it is resumed"
+		resumed     = "resumed-while-ending"
 	)
 	checkDifferences(t, map[string]differenceCase{
 		"a resumed Job that is about to fail": {builtin: about("false", willFail), ours: about("true", willFail), want: resumed, wantSame: true},
@@ -154,6 +156,18 @@ func checkDifferences(t *testing.T, cases map[string]differenceCase) {
 				t.Errorf("alikeButFor = %q, %t; want %q, %t", got, same, tc.want, tc.wantSame)
 			}
 		})
+	}
+}
+
+// Each difference that is tolerated has its row, and each row that says that these tests show it is
+// tolerated.
+func TestToleratedDifferencesHaveRows(t *testing.T) {
+	tolerated := []string{disruptionsDoNotDelay}
+	for _, d := range Differences() {
+		tolerated = append(tolerated, d.Row)
+	}
+	if err := differences.CheckTolerated("test/simulated/conformance", tolerated); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -210,15 +224,22 @@ func TestStepsAfterDifferentOrphansAreNotCompared(t *testing.T) {
 	}
 }
 
+// deletesOwnPods is a case in which both sides delete two pods, and a rule matches the exit code of
+// pods that were told to stop. How its events are spread follows from the seed.
+func deletesOwnPods() *Case {
+	rule := onExitOf("main", onExit("FailJob", 137))
+	rule.OnExitCodes.Operator = batchv1.PodFailurePolicyOnExitCodesOpNotIn
+	return &Case{Name: "deletes-own-pods", Spec: newSpec(parallelism(4), failurePolicy(rule)), Steps: []string{"parallelism 2", "fail 1 exit=1 container=main"}, seed: 27}
+}
+
 // The built-in controller fails this Job because of a pod that it deleted itself, if
 // it sees the end of one such pod before that of the other.
 func TestAPodThatTheControllerDeletesIsFoundInItsRace(t *testing.T) {
-	c := Generated(27)
+	c := deletesOwnPods()
 	ours := player{seed: c.seed}.play(t, c)
-	c.next = nil
 	builtin := player{builtin: true, seed: c.seed, late: virtual.Latenesses{"pods": {Apart: batch}}}.play(t, c)
 	known, parted := c.compare(builtin, ours)
-	if want := []string{"a pod that the controller deletes fails no Job"}; parted != nil || !slices.Equal(known, want) {
+	if want := []string{"own-deletion"}; parted != nil || !slices.Equal(known, want) {
 		t.Errorf("compare() = %q, %+v; want %q", known, parted, want)
 	}
 }
@@ -281,9 +302,8 @@ func TestOnlyAPodOfOthersMayBeDeletedBeforeTheEnd(t *testing.T) {
 }
 
 func TestARaceIsWhatTheBuiltinSideShowsIfItSeesThingsLater(t *testing.T) {
-	c := Generated(27)
+	c := deletesOwnPods()
 	late := player{builtin: true, seed: c.seed, late: virtual.Latenesses{"pods": {Apart: batch}}}.play(t, c)
-	c.next = nil
 	shown := late.moments[1].view.lines
 	if known, explained := c.explainedByRace(t, &parting{at: 1, ours: shown}, late); !explained || known != nil {
 		t.Error("what the built-in side shows if it sees pods one by one is no race")
@@ -296,7 +316,12 @@ func TestARaceIsWhatTheBuiltinSideShowsIfItSeesThingsLater(t *testing.T) {
 
 // Here ours creates a pod between two steps of one line, and deletes it before the node has started it.
 func TestAPodThatTheNodeHasNotStartedIsPartOfARace(t *testing.T) {
-	c := Generated(18537)
+	c := &Case{
+		Name:  "deadline-in-the-midst",
+		Spec:  newSpec(indexed(4), parallelism(2), backoffLimit(2), failurePolicy(onExit("FailJob", 137)), replaceFailed),
+		Steps: []string{"succeed #0 & activeDeadlineSeconds 1"}, seed: 18537, generated: true,
+	}
+	c.Spec.Template.Spec.Containers = c.Spec.Template.Spec.Containers[:1]
 	if r := run(t, c); r.problem != "" || r.race == "" {
 		t.Errorf("problem %q, race %q; want no problem and a race", r.problem, r.race)
 	}
@@ -345,8 +370,8 @@ func TestEditsArePatches(t *testing.T) {
 func TestShrunkCasesCanBeReplayed(t *testing.T) {
 	c := &Case{Name: "x", Spec: newSpec(indexed(2), perIndex(0), maxFailed(1), withSidecar), Steps: []string{"suspend", "resume"}}
 	simpler := c.simpler()
-	if len(simpler) != 5 {
-		t.Fatalf("%d simpler cases, want one without each of 2 steps, 2 fields and the init containers", len(simpler))
+	if len(simpler) != 9 {
+		t.Fatalf("%d simpler cases, want one without each of 2 steps, 2 fields and 3 containers, and 2 with smaller numbers", len(simpler))
 	}
 	for _, shrunk := range simpler {
 		spec, err := json.Marshal(shrunk.Spec)
@@ -420,7 +445,7 @@ func TestGeneratedCasesReachEveryFeature(t *testing.T) {
 		}
 	}
 	// Only the written cases cover these.
-	for _, name := range []string{"mode: NonIndexed, neither", "template: schedulingGates", "restarts of the controller", "several steps at once"} {
+	for _, name := range []string{"many pods", "schedulingGates", "restarts of the controller", "several steps at once"} {
 		delete(reached, name)
 	}
 	for name, has := range reached {
