@@ -4,6 +4,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"jobpolicy.dev/test/simulated/jobspec"
 )
 
 // A Difference is one way in which this project deliberately differs from the built-in
@@ -116,7 +120,7 @@ var (
 	startTime = regexp.MustCompile(`^startTime=true completionTime=.*`)
 	// verdicts are the conditions and events of a verdict. statusOfDeleted is what it, and a
 	// success that counts, change beside them.
-	verdicts        = regexp.MustCompile(`^(condition \d: (SuccessCriteriaMet|FailureTarget|Complete|Failed)=True|event: (Normal Completed|Warning (BackoffLimitExceeded|PodFailurePolicy|FailedIndexes|MaxFailedIndexesExceeded)) )`)
+	verdicts        = regexp.MustCompile(`^(condition \d: (SuccessCriteriaMet|FailureTarget|Complete|Failed)=True|event: (Normal Completed|Warning (` + reasonsBut(batchv1.JobReasonDeadlineExceeded) + `)) )`)
 	statusOfDeleted = regexp.MustCompile(`^(active=|completedIndexes=|startTime=|uncounted: )`)
 )
 
@@ -158,6 +162,9 @@ func suspendedFirst(builtin, ours []string) []string {
 	ours[at] = second + strings.TrimPrefix(ours[at], first)
 	return slices.Insert(ours, at, builtin[written])
 }
+
+// reasonsBut is an expression for the reasons of Jobs that fail, except one.
+func reasonsBut(except string) string { return strings.Join(jobspec.Reasons(except), "|") }
 
 func withPrefix(lines []string, prefix string) bool {
 	return slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, prefix) })

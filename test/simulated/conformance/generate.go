@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
+
+	"jobpolicy.dev/test/simulated/jobspec"
 )
 
 // maxFailures limits the pods that fail in one generated case: the built-in controller
@@ -156,7 +158,7 @@ func (g *generator) choices(f facts) []func() string {
 		g.failures++
 		return "remove " + g.some(f.active, 1)
 	})
-	add(2, len(f.active) > 0 && len(g.spec.Template.Spec.InitContainers) > 0, func() string { return "halfway " + g.some(f.active, 2) })
+	add(2, len(f.active) > 0 && slices.Contains(g.containers, jobspec.Side), func() string { return "halfway " + g.some(f.active, 2) })
 	add(9, len(f.pending) > 0 && g.manual, func() string { return "run " + g.some(f.pending, len(f.pending)) })
 	add(5, len(f.ending) > 0, func() string { return g.end(f) })
 	add(2, settled, func() string { return fmt.Sprintf("parallelism %d", g.between(0, 5)) })
@@ -182,7 +184,7 @@ func (g *generator) succeed(f facts) string {
 		most = 1
 	}
 	line := "succeed " + g.some(f.active, most)
-	if slices.Contains(g.containers, "side") && g.chance(30) {
+	if slices.Contains(g.containers, jobspec.Side) && g.chance(30) {
 		line += " container=side exit=137"
 	}
 	return line
@@ -210,7 +212,12 @@ func (g *generator) edit() string {
 	lines := []string{
 		"label a=b", "edit ttlSecondsAfterFinished 5000", fmt.Sprintf("edit backoffLimit %d", g.between(0, 6)),
 		"try edit completionMode " + pick(g, "Indexed", "NonIndexed"), "try image other", "try edit completions 3",
-		"try edit podReplacementPolicy " + pick(g, "Failed", "TerminatingOrFailed"), "try edit maxFailedIndexes " + fmt.Sprint(g.between(0, 2)),
+		"try edit podReplacementPolicy " + pick(g, "Failed", "TerminatingOrFailed"),
+	}
+	for _, f := range jobspec.Fields {
+		if f.Edit != nil {
+			lines = append(lines, "try edit "+f.Name+" "+f.Edit(jobspec.Source{Rand: g.Rand}))
+		}
 	}
 	if !g.expire {
 		lines = append(lines, "edit activeDeadlineSeconds "+pick(g, "null", "90000"))
@@ -239,8 +246,7 @@ func (g *generator) pod(owners ...string) string {
 // can decide how the Job ends, and no pod is replaced because of them.
 func (g *generator) safe(f facts) bool {
 	return len(f.active) > 1 && f.remaining > 1 && int(f.remaining) <= len(f.active) && g.failures == 0 && !g.foreign && !g.strays &&
-		g.spec.BackoffLimit == nil && g.spec.MaxFailedIndexes == nil && g.spec.SuccessPolicy == nil && g.spec.PodFailurePolicy == nil &&
-		g.spec.CompletionMode != nil
+		!jobspec.CanEnd(g.spec) && g.spec.CompletionMode != nil
 }
 
 // burst does several things at once. The first pods succeed; one is kept for the other
@@ -251,7 +257,7 @@ func (g *generator) burst(f facts) string {
 	switch g.IntN(5) {
 	case 0:
 		g.failures++
-		return line + fmt.Sprintf(" & fail %s exit=%d", g.some(last, 1), pick(g, exits...))
+		return line + fmt.Sprintf(" & fail %s exit=%d", g.some(last, 1), pick(g, jobspec.Exits...))
 	case 1:
 		g.failures++
 		return line + " & remove " + g.some(last, 1)
@@ -272,7 +278,7 @@ func (g *generator) end(f facts) string {
 // a controller may act on the first of several events before the next.
 func (g *generator) fail(f facts) string {
 	g.failures++
-	line := fmt.Sprintf("fail %s exit=%d", g.some(f.active, 1), pick(g, exits...)) + g.container()
+	line := fmt.Sprintf("fail %s exit=%d", g.some(f.active, 1), pick(g, jobspec.Exits...)) + g.container()
 	if g.chance(25) {
 		line += " condition=DisruptionTarget"
 	}

@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/test/simulated/jobspec"
 )
 
 // nodeName is the node that pods are bound to. There is no Node object: nothing on
@@ -86,7 +88,7 @@ func (k kubelet) run(ctx context.Context, pod *corev1.Pod) error {
 	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at}}
 	for _, c := range pod.Spec.InitContainers {
 		state := terminated(0)
-		if sidecar(c) {
+		if jobspec.Sidecar(c) {
 			state = running
 		}
 		status.InitContainerStatuses = append(status.InitContainerStatuses, corev1.ContainerStatus{Name: c.Name, Ready: true, State: state})
@@ -95,11 +97,6 @@ func (k kubelet) run(ctx context.Context, pod *corev1.Pod) error {
 		status.ContainerStatuses = append(status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, Ready: true, State: running})
 	}
 	return k.patch(ctx, pod, status)
-}
-
-// sidecar reports whether an init container runs beside the main ones.
-func sidecar(c corev1.Container) bool {
-	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
 
 func terminated(exit int32) corev1.ContainerState {
@@ -157,7 +154,7 @@ func ended(pod *corev1.Pod, phase corev1.PodPhase, how outcome) corev1.PodStatus
 	for _, c := range pod.Spec.InitContainers {
 		exit := int32(0)
 		if how.container == c.Name {
-			exit, failedFirst = how.exit, !sidecar(c) && how.exit != 0
+			exit, failedFirst = how.exit, !jobspec.Sidecar(c) && how.exit != 0
 		}
 		status.InitContainerStatuses = append(status.InitContainerStatuses, corev1.ContainerStatus{Name: c.Name, State: terminated(exit)})
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 
 	"jobpolicy.dev/services/differences"
 	"jobpolicy.dev/test/simulated/conformance/virtual"
@@ -223,12 +224,19 @@ func TestStepsAfterDifferentOrphansAreNotCompared(t *testing.T) {
 	}
 }
 
+// deletesOwnPods is a case in which both sides delete two pods, and a rule matches the exit code of
+// pods that were told to stop. How its events are spread follows from the seed.
+func deletesOwnPods() *Case {
+	rule := onExitOf("main", onExit("FailJob", 137))
+	rule.OnExitCodes.Operator = batchv1.PodFailurePolicyOnExitCodesOpNotIn
+	return &Case{Name: "deletes-own-pods", Spec: newSpec(parallelism(4), failurePolicy(rule)), Steps: []string{"parallelism 2", "fail 1 exit=1 container=main"}, seed: 27}
+}
+
 // The built-in controller fails this Job because of a pod that it deleted itself, if
 // it sees the end of one such pod before that of the other.
 func TestAPodThatTheControllerDeletesIsFoundInItsRace(t *testing.T) {
-	c := Generated(27)
+	c := deletesOwnPods()
 	ours := player{seed: c.seed}.play(t, c)
-	c.next = nil
 	builtin := player{builtin: true, seed: c.seed, late: virtual.Latenesses{"pods": {Apart: batch}}}.play(t, c)
 	known, parted := c.compare(builtin, ours)
 	if want := []string{"own-deletion"}; parted != nil || !slices.Equal(known, want) {
@@ -294,9 +302,8 @@ func TestOnlyAPodOfOthersMayBeDeletedBeforeTheEnd(t *testing.T) {
 }
 
 func TestARaceIsWhatTheBuiltinSideShowsIfItSeesThingsLater(t *testing.T) {
-	c := Generated(27)
+	c := deletesOwnPods()
 	late := player{builtin: true, seed: c.seed, late: virtual.Latenesses{"pods": {Apart: batch}}}.play(t, c)
-	c.next = nil
 	shown := late.moments[1].view.lines
 	if known, explained := c.explainedByRace(t, &parting{at: 1, ours: shown}, late); !explained || known != nil {
 		t.Error("what the built-in side shows if it sees pods one by one is no race")
@@ -309,7 +316,12 @@ func TestARaceIsWhatTheBuiltinSideShowsIfItSeesThingsLater(t *testing.T) {
 
 // Here ours creates a pod between two steps of one line, and deletes it before the node has started it.
 func TestAPodThatTheNodeHasNotStartedIsPartOfARace(t *testing.T) {
-	c := Generated(18537)
+	c := &Case{
+		Name:  "deadline-in-the-midst",
+		Spec:  newSpec(indexed(4), parallelism(2), backoffLimit(2), failurePolicy(onExit("FailJob", 137)), replaceFailed),
+		Steps: []string{"succeed #0 & activeDeadlineSeconds 1"}, seed: 18537, generated: true,
+	}
+	c.Spec.Template.Spec.Containers = c.Spec.Template.Spec.Containers[:1]
 	if r := run(t, c); r.problem != "" || r.race == "" {
 		t.Errorf("problem %q, race %q; want no problem and a race", r.problem, r.race)
 	}
@@ -358,8 +370,8 @@ func TestEditsArePatches(t *testing.T) {
 func TestShrunkCasesCanBeReplayed(t *testing.T) {
 	c := &Case{Name: "x", Spec: newSpec(indexed(2), perIndex(0), maxFailed(1), withSidecar), Steps: []string{"suspend", "resume"}}
 	simpler := c.simpler()
-	if len(simpler) != 5 {
-		t.Fatalf("%d simpler cases, want one without each of 2 steps, 2 fields and the init containers", len(simpler))
+	if len(simpler) != 9 {
+		t.Fatalf("%d simpler cases, want one without each of 2 steps, 2 fields and 3 containers, and 2 with smaller numbers", len(simpler))
 	}
 	for _, shrunk := range simpler {
 		spec, err := json.Marshal(shrunk.Spec)
@@ -433,7 +445,7 @@ func TestGeneratedCasesReachEveryFeature(t *testing.T) {
 		}
 	}
 	// Only the written cases cover these.
-	for _, name := range []string{"mode: NonIndexed, neither", "template: schedulingGates", "restarts of the controller", "several steps at once"} {
+	for _, name := range []string{"many pods", "schedulingGates", "restarts of the controller", "several steps at once"} {
 		delete(reached, name)
 	}
 	for name, has := range reached {

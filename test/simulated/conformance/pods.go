@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/test/simulated/jobspec"
 )
 
 // added is the prefix of the names of added pods.
@@ -130,7 +132,7 @@ func (k kubelet) halfway(ctx context.Context, pod *corev1.Pod, how outcome) erro
 	status := ended(pod, corev1.PodRunning, how)
 	running := pod.Status.DeepCopy()
 	for i, c := range pod.Spec.InitContainers {
-		if sidecar(c) {
+		if jobspec.Sidecar(c) {
 			status.InitContainerStatuses[i] = running.InitContainerStatuses[i]
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -81,7 +82,7 @@ var (
 	failures = regexp.MustCompile(`^(active=.* failed=).*|^(completedIndexes=.* failedIndexes=).*`)
 	// stopsPods matches the verdicts by which a Job fails while its pods may run. A Job with reason
 	// FailedIndexes has none that run.
-	stopsPods = regexp.MustCompile(`: FailureTarget=True (BackoffLimitExceeded|DeadlineExceeded|MaxFailedIndexesExceeded|PodFailurePolicy) `)
+	stopsPods = regexp.MustCompile(`: FailureTarget=True (` + reasonsBut(batchv1.JobReasonFailedIndexes) + `) `)
 )
 
 // withoutFailures hides what depends on the moment in which a controller is killed: how many

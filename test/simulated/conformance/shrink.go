@@ -4,8 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
+	"jobpolicy.dev/test/simulated/jobspec"
 )
 
 // maxShrunk limits how many failing cases are shrunk. If more fail, the cause is easy
@@ -49,35 +48,9 @@ func (c *Case) simpler() []*Case {
 		v := variant()
 		v.Steps = slices.Delete(v.Steps, i, i+1)
 	}
-	for _, drop := range dropped(&c.Spec) {
+	for _, spec := range jobspec.Simpler(&c.Spec) {
 		v := variant()
-		drop(&v.Spec)
-		v.specChanged = true
+		v.Spec, v.specChanged = spec, true
 	}
 	return cases
-}
-
-// dropped are the specs with one field less.
-func dropped(s *batchv1.JobSpec) []change {
-	var drops []change
-	drop := func(has bool, c change) {
-		if has {
-			drops = append(drops, c)
-		}
-	}
-	drop(s.ManagedBy != nil, func(s *batchv1.JobSpec) { s.ManagedBy = nil })
-	drop(s.Suspend != nil, func(s *batchv1.JobSpec) { s.Suspend = nil })
-	drop(s.BackoffLimit != nil, func(s *batchv1.JobSpec) { s.BackoffLimit = nil })
-	drop(s.ActiveDeadlineSeconds != nil, func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = nil })
-	drop(s.TTLSecondsAfterFinished != nil, func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = nil })
-	drop(s.MaxFailedIndexes != nil, func(s *batchv1.JobSpec) { s.MaxFailedIndexes = nil })
-	drop(s.BackoffLimitPerIndex != nil, func(s *batchv1.JobSpec) { s.BackoffLimitPerIndex, s.MaxFailedIndexes = nil, nil })
-	drop(s.PodReplacementPolicy != nil, func(s *batchv1.JobSpec) { s.PodReplacementPolicy = nil })
-	drop(s.PodFailurePolicy != nil, func(s *batchv1.JobSpec) { s.PodFailurePolicy = nil })
-	drop(s.SuccessPolicy != nil, func(s *batchv1.JobSpec) { s.SuccessPolicy = nil })
-	drop(len(s.Template.Spec.InitContainers) > 0, func(s *batchv1.JobSpec) { s.Template.Spec.InitContainers = nil })
-	drop(s.Template.Spec.RestartPolicy != corev1.RestartPolicyNever, func(s *batchv1.JobSpec) {
-		s.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
-	})
-	return drops
 }

@@ -6,6 +6,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/test/simulated/jobspec"
 )
 
 // A change is one field of a Job's spec.
@@ -51,10 +53,8 @@ func successPolicy(rules ...batchv1.SuccessPolicyRule) change {
 }
 
 func newSpec(changes ...change) batchv1.JobSpec {
-	spec := batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-		RestartPolicy: corev1.RestartPolicyNever,
-		Containers:    []corev1.Container{{Name: "main", Image: "none"}, {Name: "second", Image: "none"}},
-	}}}
+	spec := jobspec.New()
+	spec.Template.Spec.Containers = append(spec.Template.Spec.Containers, corev1.Container{Name: jobspec.Second, Image: "none"})
 	for _, c := range changes {
 		c(&spec)
 	}

@@ -8,6 +8,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/test/simulated/jobspec"
 )
 
 // outcome says what became of a Job, from its last known version.
@@ -79,24 +81,10 @@ func (p *plan) has(name string) bool {
 		slices.ContainsFunc(p.steps, func(s *step) bool { return s.verb == name })
 }
 
-func specFeatures(s *batchv1.JobSpec, set func(string, bool)) {
-	set("Indexed", indexed(s))
-	set("completions", !indexed(s) && s.Completions != nil)
-	set("work queue", s.Completions == nil)
-	set("backoffLimitPerIndex", s.BackoffLimitPerIndex != nil)
-	set("maxFailedIndexes", s.MaxFailedIndexes != nil)
-	set("podFailurePolicy", s.PodFailurePolicy != nil)
-	set("successPolicy", s.SuccessPolicy != nil)
-	set("podReplacementPolicy Failed", valueOr(s.PodReplacementPolicy, "") == batchv1.Failed)
-	set("activeDeadlineSeconds", s.ActiveDeadlineSeconds != nil)
-	set("ttlSecondsAfterFinished", s.TTLSecondsAfterFinished != nil)
-	set("created suspended", valueOr(s.Suspend, false))
-	set("own selector", s.ManualSelector != nil)
-	set("many pods", valueOr(s.Parallelism, 1) > 7)
-	set("OnFailure", s.Template.Spec.RestartPolicy == corev1.RestartPolicyOnFailure)
-	set("managedBy", s.ManagedBy != nil)
-	for _, c := range s.Template.Spec.InitContainers {
-		set(c.Name+" container", true)
+// specFeatures calls set for each field of a spec.
+func specFeatures(s *batchv1.JobSpec, set func(name string, has bool)) {
+	for _, f := range jobspec.Fields {
+		set(f.Name, f.Has(s))
 	}
 }
 

@@ -55,7 +55,7 @@ func kindNames(kinds ...faultKind) (names []string) {
 var crossedFeatures = func() []string {
 	var names []string
 	specFeatures(&batchv1.JobSpec{}, func(name string, _ bool) { names = append(names, name) })
-	return append(names, "sidecar container", "of CronJob, Allow", "of CronJob, Forbid", "of CronJob, Replace", "of CronJob, over weeks")
+	return append(names, "of CronJob, Allow", "of CronJob, Forbid", "of CronJob, Replace", "of CronJob, over weeks")
 }()
 
 // crossed are a Job's features; none if the Job is not in the plan.

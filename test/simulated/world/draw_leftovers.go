@@ -4,6 +4,8 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+
+	"jobpolicy.dev/test/simulated/jobspec"
 )
 
 // In the situations of this file, pods or Jobs are left over for a while: an executor does not see
@@ -56,7 +58,7 @@ func (d *drawer) suspendedWithUnreleased() {
 	for i := range 5 * n {
 		f := fate{
 			start: d.within(time.Millisecond, time.Second), ready: d.within(time.Millisecond, time.Second), run: d.within(time.Second, 8*time.Second),
-			end: endsBadly, exit: pick(d, exits...), linger: d.within(time.Millisecond, 5*time.Second),
+			end: endsBadly, exit: pick(d, jobspec.Exits...), linger: d.within(time.Millisecond, 5*time.Second),
 		}
 		if i >= n && d.chance(60) { // Most of those that replace a failed one run when the Job is suspended.
 			f.run = d.within(20*time.Second, 3*time.Minute)

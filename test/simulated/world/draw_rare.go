@@ -94,7 +94,7 @@ func (d *drawer) situated(name string) { d.p.situations = append(d.p.situations,
 func (d *drawer) large() {
 	j, e := d.p.jobs[0], &d.p.executor
 	n := int32(d.among(20, 60))
-	d.widen(&j.spec, n)
+	d.source().Widen(&j.spec, n)
 	trouble := pick(d, 5, 20, 50)
 	for range n * 3 / 2 {
 		f := d.fate(trouble)
@@ -119,23 +119,6 @@ func (d *drawer) large() {
 	f := &fault{kind: pick(d, engineNarrow, engineBusy), percent: pick(d, 10, 50, 100)}
 	f.from, f.to = d.window()
 	d.p.faults = append(d.p.faults, f)
-}
-
-// widen lets a Job have many pods.
-func (d *drawer) widen(spec *batchv1.JobSpec, n int32) {
-	spec.Parallelism = new(int32(d.among(8, int(n))))
-	if spec.Completions != nil {
-		spec.Completions = &n
-	}
-	if spec.BackoffLimit != nil && d.chance(50) {
-		spec.BackoffLimit = new(n)
-	}
-	if spec.MaxFailedIndexes != nil && d.chance(50) {
-		spec.MaxFailedIndexes = new(d.Int32N(n))
-	}
-	if spec.SuccessPolicy != nil && d.chance(50) {
-		spec.SuccessPolicy.Rules = []batchv1.SuccessPolicyRule{d.successRule(int(n))}
-	}
 }
 
 // rivals freezes the executor that holds the lease, lets the API server hang for it

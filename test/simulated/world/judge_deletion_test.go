@@ -30,7 +30,7 @@ func TestDeletionOfEndedPods(t *testing.T) {
 		releasesBoth(tp)
 		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
 			s.Failed, s.UncountedTerminatedPods = 2, &batchv1.UncountedTerminatedPods{}
-			setCondition(s, batchv1.JobFailed, reasonBackoffLimit, tp.now)
+			setCondition(s, batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded, tp.now)
 		})
 		tp.wait(wait)
 	}

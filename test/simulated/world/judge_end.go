@@ -195,8 +195,8 @@ func (j *judge) undecided(r *jobRecord) string {
 		return sprint("%d pods failed of %d that may", failures, limit)
 	case r.restarting() >= max(limit, 1):
 		return sprint("the containers of running pods restarted %d times of %d that they may", r.restarting(), limit)
-	case r.job.Spec.MaxFailedIndexes != nil && r.failed.Len() > int64(*r.job.Spec.MaxFailedIndexes):
-		return sprint("%d indexes failed of %d that may", r.failed.Len(), *r.job.Spec.MaxFailedIndexes)
+	case tooManyMissing(r.job, r.failed) == "":
+		return sprint("%d indexes failed, and that is more than may", r.failed.Len())
 	case perIndex(r.job) && failedIndexesMissing(r.job) == "":
 		return "all indexes are done, and some failed"
 	case r.job.Spec.SuccessPolicy != nil && successPolicyMissing(r, r.job) == "":

@@ -95,8 +95,8 @@ func TestEndOfAJobThatKeepsItsCount(t *testing.T) {
 			fails(tp, "a-0")
 			announcesFailure(tp)
 			counts(tp)
-			announces(tp, batchv1.JobFailed, reasonBackoffLimit)
-			tp.event(executorA, "job-a", reasonBackoffLimit, 1)
+			announces(tp, batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded)
+			tp.event(executorA, "job-a", batchv1.JobReasonBackoffLimitExceeded, 1)
 			tp.wait(time.Second)
 			for _, change := range changes {
 				tp.spec(change)

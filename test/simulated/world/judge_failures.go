@@ -5,9 +5,32 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/engine/indexset"
+	"jobpolicy.dev/test/simulated/world/apiserver"
 )
 
 func sprint(format string, args ...any) string { return fmt.Sprintf(format, args...) }
+
+// noRule: a verdict has a reason that no rule has.
+const noRule = "no rule has that name"
+
+// failureMissing says what a Job lacks to fail for a reason; empty if nothing.
+func (j *judge) failureMissing(w apiserver.Write, r *jobRecord, next *batchv1.Job, reason string) string {
+	switch reason {
+	case batchv1.JobReasonPodFailurePolicy:
+		return j.failJobMissing(r)
+	case batchv1.JobReasonBackoffLimitExceeded:
+		return j.failuresMissing(r, w.By, next)
+	case batchv1.JobReasonDeadlineExceeded:
+		return j.deadlineMissing(r)
+	case batchv1.JobReasonMaxFailedIndexesExceeded:
+		return tooManyMissing(next, failedIndexes(&next.Status))
+	case batchv1.JobReasonFailedIndexes:
+		return failedIndexesMissing(next)
+	}
+	return noRule
+}
 
 // failJobMissing: some pod must have failed, with its finalizer on, in a way that
 // a FailJob rule matches.
@@ -115,10 +138,10 @@ func (j *judge) deadlineMissing(r *jobRecord) string {
 	return ""
 }
 
-func tooManyMissing(next *batchv1.Job) string {
-	failed := failedIndexes(&next.Status).Len()
-	if most := next.Spec.MaxFailedIndexes; most == nil || failed <= int64(*most) {
-		return sprint("%d indexes have failed of %d that may", failed, valueOr(most, valueOr(next.Spec.Completions, 0)))
+// tooManyMissing: more of these indexes must have failed than may.
+func tooManyMissing(job *batchv1.Job, failed indexset.Set) string {
+	if most := job.Spec.MaxFailedIndexes; most == nil || failed.Len() <= int64(*most) {
+		return sprint("%d indexes have failed of %d that may", failed.Len(), valueOr(most, valueOr(job.Spec.Completions, 0)))
 	}
 	return ""
 }

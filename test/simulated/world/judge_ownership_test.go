@@ -131,7 +131,7 @@ func TestWrites(t *testing.T) {
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.StartTime = new(metav1.NewTime(tp.now)) })
 			tp.judge.faultsEnded(tp.now)
 			tp.wait(time.Hour)
-			announces(tp, batchv1.JobFailureTarget, reasonDeadline)
+			announces(tp, batchv1.JobFailureTarget, batchv1.JobReasonDeadlineExceeded)
 		}},
 	})
 }

@@ -25,7 +25,7 @@ func countsSuccess(tp *tape) {
 func recordsWithVerdict(tp *tape) {
 	tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
 		failedList(s, "a-0")
-		setCondition(s, batchv1.JobFailureTarget, reasonBackoffLimit, tp.now)
+		setCondition(s, batchv1.JobFailureTarget, batchv1.JobReasonBackoffLimitExceeded, tp.now)
 	})
 }
 
@@ -41,10 +41,14 @@ func TestLetGo(t *testing.T) {
 		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { list(s, "a-0"); setCondition(s, kind, reason, tp.now) })
 	}
 	failure := func(wait time.Duration) func(*tape) {
-		return func(tp *tape) { verdict(tp, 1, wait, batchv1.JobFailureTarget, reasonBackoffLimit, failedList) }
+		return func(tp *tape) {
+			verdict(tp, 1, wait, batchv1.JobFailureTarget, batchv1.JobReasonBackoffLimitExceeded, failedList)
+		}
 	}
 	success := func(wait time.Duration) func(*tape) {
-		return func(tp *tape) { verdict(tp, 0, wait, batchv1.JobSuccessCriteriaMet, reasonCompletions, succeededList) }
+		return func(tp *tape) {
+			verdict(tp, 0, wait, batchv1.JobSuccessCriteriaMet, batchv1.JobReasonCompletionsReached, succeededList)
+		}
 	}
 	broken := []string{"I2", "verdict"}
 	runStreams(t, map[string]streamCase{
@@ -77,7 +81,7 @@ func TestRevivals(t *testing.T) {
 		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
 			s.Active = 0
 			succeededList(s, "a-0", "a-1")
-			setCondition(s, batchv1.JobSuccessCriteriaMet, reasonCompletions, tp.now)
+			setCondition(s, batchv1.JobSuccessCriteriaMet, batchv1.JobReasonCompletionsReached, tp.now)
 		})
 		releasesBoth(tp)
 		counts(tp)
@@ -141,7 +145,7 @@ func TestVerdictsAfterARevival(t *testing.T) {
 			tp.release(executorA, "a-0")
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
 				s.Succeeded, s.Active, s.UncountedTerminatedPods = 2, 0, &batchv1.UncountedTerminatedPods{}
-				setCondition(s, batchv1.JobSuccessCriteriaMet, reasonCompletions, tp.now)
+				setCondition(s, batchv1.JobSuccessCriteriaMet, batchv1.JobReasonCompletionsReached, tp.now)
 			})
 		})},
 		"a failure that counts once fails no Job": {want: []string{"I2", "verdict"}, play: func(tp *tape) { fail(tp, func() {}) }},

@@ -27,12 +27,12 @@ func failed(more func(*tape)) func(*tape) {
 		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
 			s.Active = 0
 			failedList(s, "a-0")
-			setCondition(s, batchv1.JobFailureTarget, reasonBackoffLimit, tp.now)
+			setCondition(s, batchv1.JobFailureTarget, batchv1.JobReasonBackoffLimitExceeded, tp.now)
 		})
 		tp.release(executorA, "a-0")
 		tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
 			s.Failed, s.UncountedTerminatedPods = 1, &batchv1.UncountedTerminatedPods{}
-			setCondition(s, batchv1.JobFailed, reasonBackoffLimit, tp.now)
+			setCondition(s, batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded, tp.now)
 		})
 		more(tp)
 	})
@@ -40,12 +40,12 @@ func failed(more func(*tape)) func(*tape) {
 
 // There is one event about the end of a Job.
 func TestTheEndIsTold(t *testing.T) {
-	tell := func(tp *tape) { tp.event(executorA, "job-a", reasonBackoffLimit, 1) }
+	tell := func(tp *tape) { tp.event(executorA, "job-a", batchv1.JobReasonBackoffLimitExceeded, 1) }
 	runStreams(t, map[string]streamCase{
 		"once":                                   {play: failed(tell)},
 		"never":                                  {want: []string{"event"}, play: failed(func(*tape) {})},
 		"twice":                                  {want: []string{"event"}, play: failed(func(tp *tape) { tell(tp); tell(tp) })},
-		"twice in one event":                     {want: []string{"event"}, play: failed(func(tp *tape) { tp.event(executorA, "job-a", reasonBackoffLimit, 2) })},
+		"twice in one event":                     {want: []string{"event"}, play: failed(func(tp *tape) { tp.event(executorA, "job-a", batchv1.JobReasonBackoffLimitExceeded, 2) })},
 		"by another reason":                      {want: []string{"event"}, play: failed(func(tp *tape) { tp.event(executorA, "job-a", "Completed", 1) })},
 		"never, because the executor died":       {play: failed(func(tp *tape) { tp.judge.died(executorA) })},
 		"never, because another executor died":   {want: []string{"event"}, play: failed(func(tp *tape) { tp.judge.died(executorB) })},
@@ -60,7 +60,7 @@ func TestTheEndIsTold(t *testing.T) {
 func TestWhoTellsTheEnd(t *testing.T) {
 	tells := func(tp *tape, by ...string) {
 		for _, executor := range by {
-			tp.event(executor, "job-a", reasonBackoffLimit, 1)
+			tp.event(executor, "job-a", batchv1.JobReasonBackoffLimitExceeded, 1)
 		}
 	}
 	noAnswer := func(tp *tape, by string, ago time.Duration) {

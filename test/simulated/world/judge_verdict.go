@@ -132,38 +132,19 @@ func (j *judge) shownOf(r *jobRecord, p *podRecord, by string) bool {
 	return j.shown(p, by) && r.selects(p.pod) && j.old(p.strayAt)
 }
 
-// Reasons of verdicts, as upstream has them.
-const (
-	reasonCompletions    = batchv1.JobReasonCompletionsReached
-	reasonSuccessPolicy  = batchv1.JobReasonSuccessPolicy
-	reasonFailurePolicy  = batchv1.JobReasonPodFailurePolicy
-	reasonBackoffLimit   = batchv1.JobReasonBackoffLimitExceeded
-	reasonDeadline       = batchv1.JobReasonDeadlineExceeded
-	reasonFailedIndexes  = batchv1.JobReasonFailedIndexes
-	reasonTooManyIndexes = batchv1.JobReasonMaxFailedIndexesExceeded
-)
-
 // judgeCause checks that a new verdict has a cause.
 func (j *judge) judgeCause(w apiserver.Write, r *jobRecord, next *batchv1.Job, c *batchv1.JobCondition) {
 	var missing string
 	succeeds := c.Type == batchv1.JobSuccessCriteriaMet
 	switch {
-	case succeeds && c.Reason == reasonCompletions:
+	case !succeeds:
+		missing = j.failureMissing(w, r, next, c.Reason)
+	case c.Reason == batchv1.JobReasonCompletionsReached:
 		missing = j.completionsMissing(w, r, next)
-	case succeeds && c.Reason == reasonSuccessPolicy:
+	case c.Reason == batchv1.JobReasonSuccessPolicy:
 		missing = successPolicyMissing(r, next)
-	case !succeeds && c.Reason == reasonFailurePolicy:
-		missing = j.failJobMissing(r)
-	case !succeeds && c.Reason == reasonBackoffLimit:
-		missing = j.failuresMissing(r, w.By, next)
-	case !succeeds && c.Reason == reasonDeadline:
-		missing = j.deadlineMissing(r)
-	case !succeeds && c.Reason == reasonTooManyIndexes:
-		missing = tooManyMissing(next)
-	case !succeeds && c.Reason == reasonFailedIndexes:
-		missing = failedIndexesMissing(next)
 	default:
-		missing = "no rule has that name"
+		missing = noRule
 	}
 	if missing != "" {
 		j.breach("verdict", r.key, r.uid, "%s declared %s (%s), and %s", w.By, c.Type, c.Reason, missing)

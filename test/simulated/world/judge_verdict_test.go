@@ -14,9 +14,13 @@ func announces(tp *tape, kind batchv1.JobConditionType, reason string) {
 	tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { setCondition(s, kind, reason, tp.now) })
 }
 
-func announcesSuccess(tp *tape) { announces(tp, batchv1.JobSuccessCriteriaMet, reasonCompletions) }
+func announcesSuccess(tp *tape) {
+	announces(tp, batchv1.JobSuccessCriteriaMet, batchv1.JobReasonCompletionsReached)
+}
 
-func announcesFailure(tp *tape) { announces(tp, batchv1.JobFailureTarget, reasonBackoffLimit) }
+func announcesFailure(tp *tape) {
+	announces(tp, batchv1.JobFailureTarget, batchv1.JobReasonBackoffLimitExceeded)
+}
 
 // finish writes a terminal condition with the final counts of a Job of two pods.
 func finish(tp *tape, kind batchv1.JobConditionType) {
@@ -161,38 +165,38 @@ func TestVerdicts(t *testing.T) {
 	queue := func(job *batchv1.Job) { job.Spec.Completions = nil }
 	broken := []string{"verdict"}
 	runStreams(t, map[string]streamCase{
-		"completions reached":                          {play: declare(success, reasonCompletions, end(0, 0))},
-		"completions not reached":                      {want: broken, play: declare(success, reasonCompletions, end(0, 0), completions(3))},
-		"a completion was given away a moment ago":     {play: declare(success, reasonCompletions, givenAway(0))},
-		"a completion was given away long ago":         {want: broken, play: declare(success, reasonCompletions, givenAway(time.Hour))},
-		"completions reached, a pod runs":              {want: broken, play: declare(success, reasonCompletions, end(0), completions(1))},
-		"a work queue, one succeeded and one runs":     {want: broken, play: declare(success, reasonCompletions, end(0), queue)},
-		"a work queue, one succeeded and one failed":   {play: declare(success, reasonCompletions, end(0, 1), queue)},
-		"a work queue, all failed":                     {want: broken, play: declare(success, reasonCompletions, end(1, 1), queue)},
-		"success although a failure came before":       {want: broken, play: declare(success, reasonCompletions, end(42, 0), completions(1), failJob)},
-		"the same, a moment after a new list":          {play: declare(success, reasonCompletions, func(tp *tape) { end(42, 0)(tp); tp.judge.lists(executorA, tp.now) }, completions(1), failJob)},
-		"the same, long after a new list":              {want: broken, play: declare(success, reasonCompletions, listed, completions(1), failJob)},
-		"success, and a failure after it":              {play: declare(success, reasonCompletions, end(0, 42), completions(1), failJob)},
-		"success although too many failed before":      {want: broken, play: declare(success, reasonCompletions, end(1, 0), completions(1), noRetries)},
-		"a FailJob exit code":                          {play: declare(failure, reasonFailurePolicy, end(42), failJob)},
-		"another exit code":                            {want: broken, play: declare(failure, reasonFailurePolicy, end(41), failJob)},
-		"more failures than allowed":                   {play: declare(failure, reasonBackoffLimit, end(1), noRetries)},
-		"as many failures as allowed":                  {want: broken, play: declare(failure, reasonBackoffLimit, end(1))},
-		"a failure that it let go as surplus":          {want: broken, play: declare(failure, reasonBackoffLimit, surplus, noRetries)},
-		"the same, and the answer may be lost":         {play: declare(failure, reasonBackoffLimit, func(tp *tape) { tp.judge.disturbed(tp.now); surplus(tp) }, noRetries)},
-		"restarts enough":                              {play: declare(failure, reasonBackoffLimit, restart(3), onFailure)},
-		"restarts too few":                             {want: broken, play: declare(failure, reasonBackoffLimit, restart(2), onFailure)},
-		"the deadline passed":                          {play: declare(failure, reasonDeadline, passes(time.Minute), deadline(60))},
-		"the deadline is yet to pass":                  {want: broken, play: declare(failure, reasonDeadline, passes(59*time.Second), deadline(60))},
-		"a deadline of thousands of years":             {want: broken, play: declare(failure, reasonDeadline, passes(time.Minute), deadline(999_999_999_999))},
-		"no deadline":                                  {want: broken, play: declare(failure, reasonDeadline, passes(time.Minute))},
+		"completions reached":                          {play: declare(success, batchv1.JobReasonCompletionsReached, end(0, 0))},
+		"completions not reached":                      {want: broken, play: declare(success, batchv1.JobReasonCompletionsReached, end(0, 0), completions(3))},
+		"a completion was given away a moment ago":     {play: declare(success, batchv1.JobReasonCompletionsReached, givenAway(0))},
+		"a completion was given away long ago":         {want: broken, play: declare(success, batchv1.JobReasonCompletionsReached, givenAway(time.Hour))},
+		"completions reached, a pod runs":              {want: broken, play: declare(success, batchv1.JobReasonCompletionsReached, end(0), completions(1))},
+		"a work queue, one succeeded and one runs":     {want: broken, play: declare(success, batchv1.JobReasonCompletionsReached, end(0), queue)},
+		"a work queue, one succeeded and one failed":   {play: declare(success, batchv1.JobReasonCompletionsReached, end(0, 1), queue)},
+		"a work queue, all failed":                     {want: broken, play: declare(success, batchv1.JobReasonCompletionsReached, end(1, 1), queue)},
+		"success although a failure came before":       {want: broken, play: declare(success, batchv1.JobReasonCompletionsReached, end(42, 0), completions(1), failJob)},
+		"the same, a moment after a new list":          {play: declare(success, batchv1.JobReasonCompletionsReached, func(tp *tape) { end(42, 0)(tp); tp.judge.lists(executorA, tp.now) }, completions(1), failJob)},
+		"the same, long after a new list":              {want: broken, play: declare(success, batchv1.JobReasonCompletionsReached, listed, completions(1), failJob)},
+		"success, and a failure after it":              {play: declare(success, batchv1.JobReasonCompletionsReached, end(0, 42), completions(1), failJob)},
+		"success although too many failed before":      {want: broken, play: declare(success, batchv1.JobReasonCompletionsReached, end(1, 0), completions(1), noRetries)},
+		"a FailJob exit code":                          {play: declare(failure, batchv1.JobReasonPodFailurePolicy, end(42), failJob)},
+		"another exit code":                            {want: broken, play: declare(failure, batchv1.JobReasonPodFailurePolicy, end(41), failJob)},
+		"more failures than allowed":                   {play: declare(failure, batchv1.JobReasonBackoffLimitExceeded, end(1), noRetries)},
+		"as many failures as allowed":                  {want: broken, play: declare(failure, batchv1.JobReasonBackoffLimitExceeded, end(1))},
+		"a failure that it let go as surplus":          {want: broken, play: declare(failure, batchv1.JobReasonBackoffLimitExceeded, surplus, noRetries)},
+		"the same, and the answer may be lost":         {play: declare(failure, batchv1.JobReasonBackoffLimitExceeded, func(tp *tape) { tp.judge.disturbed(tp.now); surplus(tp) }, noRetries)},
+		"restarts enough":                              {play: declare(failure, batchv1.JobReasonBackoffLimitExceeded, restart(3), onFailure)},
+		"restarts too few":                             {want: broken, play: declare(failure, batchv1.JobReasonBackoffLimitExceeded, restart(2), onFailure)},
+		"the deadline passed":                          {play: declare(failure, batchv1.JobReasonDeadlineExceeded, passes(time.Minute), deadline(60))},
+		"the deadline is yet to pass":                  {want: broken, play: declare(failure, batchv1.JobReasonDeadlineExceeded, passes(59*time.Second), deadline(60))},
+		"a deadline of thousands of years":             {want: broken, play: declare(failure, batchv1.JobReasonDeadlineExceeded, passes(time.Minute), deadline(999_999_999_999))},
+		"no deadline":                                  {want: broken, play: declare(failure, batchv1.JobReasonDeadlineExceeded, passes(time.Minute))},
 		"no rule of that name":                         {want: broken, play: declare(failure, "Mood", end(1))},
-		"failed indexes, none of them":                 {want: broken, play: declare(failure, reasonFailedIndexes, end(1), indexedJob(2))},
-		"more failed indexes than allowed, no limit":   {want: broken, play: declare(failure, reasonTooManyIndexes, end(1), indexedJob(2))},
-		"the success policy is not met":                {want: broken, play: declare(success, reasonSuccessPolicy, end(), indexedJob(2), succeedFirst)},
-		"success by a pod that was being deleted":      {play: declare(success, reasonSuccessPolicy, deletedFirst, indexedJob(2), succeedFirst, failJob)},
-		"a Job without success policy":                 {want: broken, play: declare(success, reasonSuccessPolicy, end(0))},
-		"a deleting pod decides nothing that succeeds": {play: declare(success, reasonCompletions, func(tp *tape) { end(0, 0)(tp); tp.deletes(user, "a-0") })},
+		"failed indexes, none of them":                 {want: broken, play: declare(failure, batchv1.JobReasonFailedIndexes, end(1), indexedJob(2))},
+		"more failed indexes than allowed, no limit":   {want: broken, play: declare(failure, batchv1.JobReasonMaxFailedIndexesExceeded, end(1), indexedJob(2))},
+		"the success policy is not met":                {want: broken, play: declare(success, batchv1.JobReasonSuccessPolicy, end(), indexedJob(2), succeedFirst)},
+		"success by a pod that was being deleted":      {play: declare(success, batchv1.JobReasonSuccessPolicy, deletedFirst, indexedJob(2), succeedFirst, failJob)},
+		"a Job without success policy":                 {want: broken, play: declare(success, batchv1.JobReasonSuccessPolicy, end(0))},
+		"a deleting pod decides nothing that succeeds": {play: declare(success, batchv1.JobReasonCompletionsReached, func(tp *tape) { end(0, 0)(tp); tp.deletes(user, "a-0") })},
 	})
 }
 

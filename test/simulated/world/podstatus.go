@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/test/simulated/jobspec"
 )
 
 // setPodCondition sets a condition of a pod, and when it changed.
@@ -39,7 +41,7 @@ func setRunning(pod *corev1.Pod, ready bool) {
 			s.State = running
 		}
 		s.Ready = ready
-		if first && !sidecar(c) {
+		if first && !jobspec.Sidecar(c) {
 			s.State, s.Ready = terminated(0, now), true
 		}
 	})
@@ -76,7 +78,7 @@ func setEnded(pod *corev1.Pod, phase corev1.PodPhase, f fate) {
 		}
 		if n == which || which < 0 && n == 0 {
 			s.State = terminated(f.exit, now)
-			early = first && !sidecar(c) && f.exit != 0
+			early = first && !jobspec.Sidecar(c) && f.exit != 0
 		}
 		n++
 	})
@@ -101,11 +103,6 @@ func eachContainer(pod *corev1.Pod, do func(c corev1.Container, s *corev1.Contai
 	}
 	through(pod.Spec.InitContainers, &pod.Status.InitContainerStatuses, true)
 	through(pod.Spec.Containers, &pod.Status.ContainerStatuses, false)
-}
-
-// sidecar reports whether an init container runs beside the main ones.
-func sidecar(c corev1.Container) bool {
-	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
 
 // disrupt sets the condition that says that something outside of the pod ends it.

@@ -4,8 +4,7 @@ import (
 	"slices"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
+	"jobpolicy.dev/test/simulated/jobspec"
 )
 
 // clone copies the parts of a plan that shrinking changes.
@@ -92,28 +91,15 @@ func (p *plan) simplerJob(i int, with func(func(*plan))) {
 			})
 		}
 	}
-	spec := func(has bool, change func(*batchv1.JobSpec)) { edit(has, func(j *jobPlan) { change(&j.spec) }) }
-	s := &job.spec
 	edit(len(job.fates) > 1, func(j *jobPlan) { j.fates = j.fates[:len(j.fates)/2] })
 	edit(len(job.fates) > 0, func(j *jobPlan) { j.fates = j.fates[:len(j.fates)-1] })
 	for k, f := range job.fates {
 		edit(f.end != endsWell, func(j *jobPlan) { j.fates[k].end = endsWell })
 		edit(f.restarts > 0, func(j *jobPlan) { j.fates[k].restarts = 0 })
 	}
-	spec(s.Suspend != nil, func(s *batchv1.JobSpec) { s.Suspend = nil })
-	spec(s.ActiveDeadlineSeconds != nil, func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = nil })
-	spec(s.TTLSecondsAfterFinished != nil, func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = nil })
-	spec(s.MaxFailedIndexes != nil, func(s *batchv1.JobSpec) { s.MaxFailedIndexes = nil })
-	spec(s.BackoffLimitPerIndex != nil, func(s *batchv1.JobSpec) { s.BackoffLimitPerIndex, s.MaxFailedIndexes = nil, nil })
-	spec(s.PodFailurePolicy != nil, func(s *batchv1.JobSpec) { s.PodFailurePolicy = nil })
-	spec(s.SuccessPolicy != nil, func(s *batchv1.JobSpec) { s.SuccessPolicy = nil })
-	spec(s.PodReplacementPolicy != nil && s.PodFailurePolicy == nil, func(s *batchv1.JobSpec) { s.PodReplacementPolicy = nil })
-	spec(s.ManualSelector != nil, func(s *batchv1.JobSpec) { s.ManualSelector, s.Selector = nil, nil })
-	spec(len(s.Template.Spec.InitContainers) > 0, func(s *batchv1.JobSpec) { s.Template.Spec.InitContainers = nil })
-	spec(len(s.Template.Spec.Containers) > 1, func(s *batchv1.JobSpec) { s.Template.Spec.Containers = s.Template.Spec.Containers[:1] })
-	spec(s.Template.Spec.RestartPolicy != corev1.RestartPolicyNever, func(s *batchv1.JobSpec) { s.Template.Spec.RestartPolicy = corev1.RestartPolicyNever })
-	spec(valueOr(s.Parallelism, 1) > 1, func(s *batchv1.JobSpec) { s.Parallelism = new(int32(1)) })
-	spec(valueOr(s.Completions, 1) > 1, func(s *batchv1.JobSpec) { s.Completions = new(int32(1)) })
+	for _, spec := range jobspec.Simpler(&job.spec) {
+		edit(true, func(j *jobPlan) { j.spec = spec })
+	}
 	edit(len(job.finalizers) > 0, func(j *jobPlan) { j.finalizers = nil })
 }
 
