@@ -1,14 +1,14 @@
 package tracker
 
 import (
+	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/internal/clock"
 	"jobpolicy.dev/executor/podcache"
@@ -18,20 +18,35 @@ import (
 // A worker reconciles a Job while the watches show it and its pods, and views read what is known.
 // Nobody waits for ever; the race detector says whether the lock protects all of it.
 func TestAJobIsUsedByManyGoroutines(t *testing.T) {
-	jobs, key := NewJobs(nil), Key{Namespace: "ns", UID: "job"}
-	version := func(n int) *batchv1.Job {
-		return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
-			Namespace: key.Namespace, UID: key.UID, ResourceVersion: string(rune('1' + n)), Generation: int64(n),
-		}}
+	jobs := NewJobs(nil)
+	j := jobs.With(sharedKey, func(j *Job) { j.Observe(sharedJob(0), Watch) })
+	var all sync.WaitGroup
+	for _, use := range slices.Concat(usesOfPods(jobs, j), usesOfJob(jobs, j)) {
+		all.Go(func() {
+			for n := range 8 {
+				use(n)
+			}
+		})
 	}
-	j := jobs.With(key, func(j *Job) { j.Observe(version(0), Watch) })
-	uses := []func(n int){
-		func(n int) { jobs.With(key, func(j *Job) { j.Observe(version(n), Watch) }) },
-		func(n int) { jobs.With(key, func(j *Job) { j.ObservePod(podOf(1, n+1, tracked), Watch) }) },
-		func(int) { jobs.Existing(key.UID); jobs.DropUnused(key) },
+	all.Wait()
+	if j.Gone(nil, true); j.Lifecycle() != Gone || j.LastDecision() != nil {
+		t.Errorf("in the end the lifecycle is %v, and the last decision %v; want gone and none", j.Lifecycle(), j.LastDecision())
+	}
+}
+
+var sharedKey = Key{Namespace: "ns", UID: "job"}
+
+// sharedJob is a version of the Job, with a generation of its own.
+func sharedJob(n int) *batchv1.Job {
+	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+		Namespace: sharedKey.Namespace, UID: sharedKey.UID, ResourceVersion: strconv.Itoa(n + 1), Generation: int64(n),
+	}}
+}
+
+func usesOfPods(jobs *Jobs, j *Job) []func(n int) {
+	return []func(n int){
+		func(n int) { jobs.With(sharedKey, func(j *Job) { j.ObservePod(podOf(1, n+1, tracked), Watch) }) },
 		func(n int) { jobs.Selecting(podOf(n, 1)) },
-		func(int) { j.Refusals.Refused(writes.ReleasePod, string(uidOf(1)), time.Now(), "no") },
-		func(int) { j.PruneRefusals() },
 		func(int) { j.SweepPods(1, func(*podcache.Pod) *podcache.Pod { return nil }) },
 		func(int) { end := j.BeginCall(); j.PodDeleted(uidOf(1)); end() },
 		func(n int) { j.BeginCreate(NoIndex).Created(podOf(n+2, 1)) },
@@ -46,6 +61,16 @@ func TestAJobIsUsedByManyGoroutines(t *testing.T) {
 			j.UnseenPods()
 			j.Idle()
 		},
+		func(n int) { j.PodGone(uidOf(n), Response); j.PodLeft(podOf(1, n), Response) },
+	}
+}
+
+func usesOfJob(jobs *Jobs, j *Job) []func(n int) {
+	return []func(n int){
+		func(n int) { jobs.With(sharedKey, func(j *Job) { j.Observe(sharedJob(n), Watch) }) },
+		func(int) { jobs.Existing(sharedKey.UID); jobs.DropUnused(sharedKey) },
+		func(int) { j.Refusals.Refused(writes.ReleasePod, string(uidOf(1)), time.Now(), "no") },
+		func(int) { j.PruneRefusals() },
 		func(int) { j.Mark(StaleJob | StalePods); j.MustRefresh(); j.Clear(StaleJob) },
 		func(int) { j.StepFailed(Create, clock.Limits{}); j.StepWaitsUntil(Create); j.StepMayGoOn(Create) },
 		func(int) {
@@ -63,10 +88,10 @@ func TestAJobIsUsedByManyGoroutines(t *testing.T) {
 			j.NextRequest()
 		},
 		func(n int) {
-			w := &StatusWrite{Job: version(n), Status: batchv1.JobStatus{Failed: 1}}
+			w := &StatusWrite{Job: sharedJob(n), Status: batchv1.JobStatus{Failed: 1}}
 			j.Expect(&w.Status)
 			j.Unanswered(w)
-			j.Resolve(version(n))
+			j.Resolve(sharedJob(n))
 			j.Answered(w)
 			j.Expect(nil)
 		},
@@ -78,18 +103,5 @@ func TestAJobIsUsedByManyGoroutines(t *testing.T) {
 			j.SeenSuspended()
 			j.Matches(podOf(1, 1))
 		},
-		func(n int) { j.PodGone(types.UID(corev1.PodFailed), Response); j.PodLeft(podOf(1, n), Response) },
-	}
-	var all sync.WaitGroup
-	for _, use := range uses {
-		all.Go(func() {
-			for n := range 8 {
-				use(n)
-			}
-		})
-	}
-	all.Wait()
-	if j.Gone(nil, true); j.Lifecycle() != Gone || j.LastDecision() != nil {
-		t.Errorf("in the end the lifecycle is %v, and the last decision %v; want gone and none", j.Lifecycle(), j.LastDecision())
 	}
 }
