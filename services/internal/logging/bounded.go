@@ -1,3 +1,5 @@
+// Package logging bounds what strangers, and servers that are away, can cause: how many log lines,
+// and how long the texts in errors, spans and log lines.
 package logging
 
 import (

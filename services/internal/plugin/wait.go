@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"jobpolicy.dev/engine"
 	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/explain"
@@ -141,12 +143,11 @@ func endOf(events []corev1.Event) *batchv1.JobCondition {
 		end := &batchv1.JobCondition{
 			Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: e.Reason, Message: e.Message, LastTransitionTime: metav1.NewTime(explain.Seen(e)),
 		}
-		switch e.Reason {
-		case "Completed":
+		if e.Reason == "Completed" {
 			end.Type = batchv1.JobComplete
 			return end
-		case batchv1.JobReasonBackoffLimitExceeded, batchv1.JobReasonDeadlineExceeded, batchv1.JobReasonPodFailurePolicy,
-			batchv1.JobReasonFailedIndexes, batchv1.JobReasonMaxFailedIndexesExceeded:
+		}
+		if slices.Contains(engine.FailureReasons(), e.Reason) {
 			return end
 		}
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"jobpolicy.dev/services/internal/buildinfo"
-	"jobpolicy.dev/services/internal/logging"
 )
 
 // Exit codes.
@@ -62,7 +61,7 @@ func (p *Program) Main() {
 func (p *Program) Start(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := New(p.Name, p.Summary)
 	p.Options.AddFlags(flags)
-	var logs logging.Options
+	var logs LogOptions
 	logs.AddFlags(flags.Group("Logging"))
 	version := addVersion(flags.Group("Other"))
 

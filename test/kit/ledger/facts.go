@@ -3,6 +3,7 @@ package ledger
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -13,9 +14,20 @@ import (
 )
 
 // OwnedBy reports whether a Job controls a pod.
-func OwnedBy(pod *corev1.Pod, uid types.UID) bool {
-	owner := metav1.GetControllerOf(pod)
-	return owner != nil && owner.UID == uid
+func OwnedBy(pod *corev1.Pod, uid types.UID) bool { return controllerOf(pod) == uid }
+
+// controllerOf is the UID of a pod's controller; empty if it has none.
+func controllerOf(pod *corev1.Pod) types.UID {
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		return owner.UID
+	}
+	return ""
+}
+
+// controls reports whether a Job controls a pod. An owner reference means an object of its own
+// namespace (I8).
+func controls(job *batchv1.Job, pod *corev1.Pod) bool {
+	return OwnedBy(pod, job.UID) && pod.Namespace == job.Namespace
 }
 
 // Held reports whether a pod has the tracking finalizer.
@@ -61,3 +73,8 @@ func isIndexed(job *batchv1.Job) bool {
 }
 
 func indexOf(pod *corev1.Pod) string { return pod.Annotations[batchv1.JobCompletionIndexAnnotation] }
+
+func parseIndex(text string) (int32, error) {
+	n, err := strconv.ParseInt(text, 10, 32)
+	return int32(n), err
+}

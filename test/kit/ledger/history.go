@@ -2,12 +2,14 @@
 // invariants of ARCHITECTURE.md: each pod counts once, whoever controls the Job and whatever
 // happened to the controllers meanwhile.
 //
-// It reads every version of every object from watches of its own. The benchmark does not use
-// it: it cannot keep each version of 100,000 pods, so it compares counts with what its simulated
-// kubelet did.
+// A Book holds each write to them when it is told of it: the simulated world does so. A History reads
+// every version of every object from watches of its own, and holds them to the invariants in the end,
+// in the order in which they were stored. The benchmark cannot keep each version of 100,000 pods: it
+// enters only the Jobs, and compares counts with what its simulated kubelet did.
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -34,7 +36,7 @@ type History struct {
 	mu   sync.Mutex
 	jobs map[types.UID]*jobLife
 	pods map[types.UID]*podLife
-	// namespaceGone: see podLife.
+	// namespaceGone is when the deletion of the namespace was requested; zero: it was not.
 	namespaceGone time.Time
 }
 
@@ -46,11 +48,7 @@ type life[T metav1.Object] struct {
 
 type jobLife = life[*batchv1.Job]
 
-type podLife struct {
-	life[*corev1.Pod]
-	// namespaceGone is when the deletion of the namespace was requested; zero: it was not.
-	namespaceGone time.Time
-}
+type podLife struct{ life[*corev1.Pod] }
 
 // Watch watches a new namespace until Stop is called.
 func Watch(client kubernetes.Interface, namespace string) (*History, error) {
@@ -161,19 +159,6 @@ func (h *History) podsOf(job types.UID) []*podLife {
 	return lives
 }
 
-// before is the object right before a version; nil if it did not exist.
-func (l *life[T]) before(rv uint64) (last T) {
-	if l.gone != 0 && l.gone < rv {
-		return last
-	}
-	for _, o := range l.versions {
-		if version(o) < rv {
-			last = o
-		}
-	}
-	return last
-}
-
 // release is the version with which a pod lost the finalizer, and the pod at that time;
 // 0 if it still has it, or never had it. If a deleted pod waits only for its finalizer,
 // its deletion is that version.
@@ -222,4 +207,47 @@ func version(o metav1.Object) uint64 {
 		panic(fmt.Sprintf("resource version %q: %v", o.GetResourceVersion(), err))
 	}
 	return n
+}
+
+// Problems says where a history breaks an invariant: it enters all versions into a Book, in the
+// order in which they were stored.
+func (h *History) Problems() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	book := NewBook()
+	if !h.namespaceGone.IsZero() {
+		book.NamespaceGoes(h.namespaceGone)
+	}
+	var entries []entry
+	for uid, life := range h.jobs {
+		entries = append(entries, life.entries(book.Job, func() []Problem { book.JobGone(uid); return nil })...)
+	}
+	for uid, life := range h.pods {
+		entries = append(entries, life.entries(book.Pod, func() []Problem { return book.PodGone(uid) })...)
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.version, b.version) })
+	var found []string
+	for _, e := range entries {
+		for _, problem := range e.enter() {
+			found = append(found, fmt.Sprintf("Job %s: %s", problem.Job.Name, problem))
+		}
+	}
+	return found
+}
+
+// An entry is what a Book is told of one version.
+type entry struct {
+	version uint64
+	enter   func() []Problem
+}
+
+func (l *life[T]) entries(enter func(T) []Problem, gone func() []Problem) []entry {
+	var all []entry
+	for _, o := range l.versions {
+		all = append(all, entry{version(o), func() []Problem { return enter(o) }})
+	}
+	if l.gone != 0 {
+		all = append(all, entry{l.gone, gone})
+	}
+	return all
 }

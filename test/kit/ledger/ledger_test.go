@@ -45,6 +45,13 @@ func declared(types ...batchv1.JobConditionType) func(*batchv1.Job) {
 	}
 }
 
+func ofIndexes(completed, failed string) func(*batchv1.Job) {
+	return func(j *batchv1.Job) {
+		j.Spec.CompletionMode = new(batchv1.IndexedCompletion)
+		j.Status.CompletedIndexes, j.Status.FailedIndexes = completed, &failed
+	}
+}
+
 func succeededOne(j *batchv1.Job) { j.Status.Succeeded = 1 }
 
 // The checks of histories must find what they are made for.
@@ -59,30 +66,39 @@ func TestBrokenHistoriesAreNoticed(t *testing.T) {
 		jobs []*batchv1.Job
 		pod  []*corev1.Pod
 		gone uint64
-		want string
+		want Kind
 	}{
-		"a counter falls":               {jobs: []*batchv1.Job{jobAt(2, success), jobAt(10, succeededOne), jobAt(11)}, want: "succeeded fell"},
-		"more ready than active":        {jobs: []*batchv1.Job{jobAt(1, moreReady)}, want: "ready than active"},
-		"counted without record":        {jobs: []*batchv1.Job{jobAt(1), jobAt(2, succeededOne)}, want: "grew by 1, and 0"},
-		"recorded in both lists":        {jobs: []*batchv1.Job{jobAt(1, both)}, want: "recorded twice"},
-		"changes its list":              {jobs: []*batchv1.Job{jobAt(1, success), jobAt(2, failure)}, want: "recorded twice"},
-		"recorded after it was counted": {jobs: []*batchv1.Job{jobAt(1, success), jobAt(2, succeededOne), jobAt(3, succeededOne, success)}, want: "recorded again"},
-		"counted with its finalizer":    {jobs: []*batchv1.Job{jobAt(6, success), jobAt(7, succeededOne)}, pod: []*corev1.Pod{holding}, want: "counted and holds"},
-		"released without record":       {jobs: []*batchv1.Job{jobAt(1)}, pod: []*corev1.Pod{holding, podAtVersion(6, corev1.PodSucceeded)}, want: "released before"},
-		"gone without record":           {jobs: []*batchv1.Job{jobAt(1)}, pod: []*corev1.Pod{holding}, gone: 6, want: "released before"},
-		"a condition goes away":         {jobs: []*batchv1.Job{jobAt(1, declared(batchv1.JobFailureTarget)), jobAt(2)}, want: "went away"},
-		"no interim condition":          {jobs: []*batchv1.Job{jobAt(1), jobAt(2, declared(batchv1.JobFailed, batchv1.JobFailureTarget))}, want: "without FailureTarget"},
-		"finished with a holder":        {jobs: []*batchv1.Job{jobAt(6, declared(batchv1.JobComplete))}, pod: []*corev1.Pod{holding}, want: "finished while"},
-		"finished with a runner":        {jobs: []*batchv1.Job{jobAt(6, declared(batchv1.JobComplete))}, pod: []*corev1.Pod{podAtVersion(5, corev1.PodRunning)}, want: "finished while"},
+		"a counter falls":               {jobs: []*batchv1.Job{jobAt(2, success), jobAt(10, succeededOne), jobAt(11)}, want: WrongSucceeded},
+		"failed grows by nothing":       {jobs: []*batchv1.Job{jobAt(1), jobAt(2, func(j *batchv1.Job) { j.Status.Failed = 1 })}, want: WrongFailed},
+		"more ready than active":        {jobs: []*batchv1.Job{jobAt(1, moreReady)}, want: MoreReady},
+		"counted without record":        {jobs: []*batchv1.Job{jobAt(1), jobAt(2, succeededOne)}, want: WrongSucceeded},
+		"recorded in both lists":        {jobs: []*batchv1.Job{jobAt(1, both)}, want: RecordedTwice},
+		"changes its list":              {jobs: []*batchv1.Job{jobAt(1, success), jobAt(2, failure)}, want: RecordedTwice},
+		"recorded after it was counted": {jobs: []*batchv1.Job{jobAt(1, success), jobAt(2, succeededOne), jobAt(3, succeededOne, success)}, want: RecordedAgain},
+		"counted with its finalizer":    {jobs: []*batchv1.Job{jobAt(6, success), jobAt(7, succeededOne)}, pod: []*corev1.Pod{holding}, want: CountedHolder},
+		"released without record":       {jobs: []*batchv1.Job{jobAt(1)}, pod: []*corev1.Pod{holding, podAtVersion(6, corev1.PodSucceeded)}, want: ReleasedTooSoon},
+		"gone without record":           {jobs: []*batchv1.Job{jobAt(1)}, pod: []*corev1.Pod{holding}, gone: 6, want: ReleasedTooSoon},
+		"a condition goes away":         {jobs: []*batchv1.Job{jobAt(1, declared(batchv1.JobFailureTarget)), jobAt(2)}, want: ConditionGone},
+		"no interim condition":          {jobs: []*batchv1.Job{jobAt(1), jobAt(2, declared(batchv1.JobFailed, batchv1.JobFailureTarget))}, want: NoInterim},
+		"finished with a holder":        {jobs: []*batchv1.Job{jobAt(6, declared(batchv1.JobComplete))}, pod: []*corev1.Pod{holding}, want: EndBeforePod},
+		"finished with a runner":        {jobs: []*batchv1.Job{jobAt(6, declared(batchv1.JobComplete))}, pod: []*corev1.Pod{podAtVersion(5, corev1.PodRunning)}, want: EndBeforePod},
+		"leaves its list uncounted":     {jobs: []*batchv1.Job{jobAt(1, failure), jobAt(2)}, want: WrongFailed},
+		"finished with an active pod":   {jobs: []*batchv1.Job{jobAt(1, func(j *batchv1.Job) { j.Status.Active = 1 }, declared(batchv1.JobComplete))}, want: EndWithPods},
+		"fails after it had succeeded":  {jobs: []*batchv1.Job{jobAt(1, declared(batchv1.JobSuccessCriteriaMet)), jobAt(2, declared(batchv1.JobSuccessCriteriaMet, batchv1.JobFailed))}, want: BothEnds},
+		"both ends":                     {jobs: []*batchv1.Job{jobAt(1, declared(batchv1.JobFailureTarget)), jobAt(2, declared(batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet))}, want: BothEnds},
+		"finished with a recorded pod":  {jobs: []*batchv1.Job{jobAt(1, success), jobAt(2, success, declared(batchv1.JobComplete))}, want: EndWithPods},
+		"twice in one list":             {jobs: []*batchv1.Job{jobAt(1, recorded(batchv1.UncountedTerminatedPods{Failed: []types.UID{"p", "p"}}))}, want: RecordedTwice},
+		"more than its indexes":         {jobs: []*batchv1.Job{jobAt(1, ofIndexes("0-1", ""), succeededOne)}, want: WrongIndexes},
+		"an index in both sets":         {jobs: []*batchv1.Job{jobAt(1, ofIndexes("0", "0,2"), succeededOne)}, want: IndexTwice},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var pods []*podLife
+			h := &History{jobs: map[types.UID]*jobLife{"j": {versions: tc.jobs}}, pods: map[types.UID]*podLife{}}
 			if tc.pod != nil {
-				pods = []*podLife{{life: life[*corev1.Pod]{versions: tc.pod, gone: tc.gone}}}
+				h.pods["p"] = &podLife{life[*corev1.Pod]{versions: tc.pod, gone: tc.gone}}
 			}
-			found := brokenInJob(&jobLife{versions: tc.jobs}, pods)
-			if !slices.ContainsFunc(found, func(problem string) bool { return strings.Contains(problem, tc.want) }) {
+			found := h.Problems()
+			if !slices.ContainsFunc(found, func(problem string) bool { return strings.Contains(problem, string(tc.want)) }) {
 				t.Errorf("want a problem that says %q; found %q", tc.want, found)
 			}
 		})

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -11,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"jobpolicy.dev/test/kit/ledger"
 )
 
 // An observer records what a watch shows of Jobs, and when.
@@ -19,6 +22,9 @@ type observer struct {
 
 	mu   sync.Mutex
 	jobs map[string]map[string]*seenJob // by namespace and name
+	// book holds each status to the invariants. It knows no pods: they are too many.
+	book   *ledger.Book
+	broken []ledger.Problem
 }
 
 // A seenJob is the newest version of a Job.
@@ -30,7 +36,7 @@ type seenJob struct {
 }
 
 func newObserver(client kubernetes.Interface) *observer {
-	return &observer{client: client, jobs: map[string]map[string]*seenJob{}}
+	return &observer{client: client, jobs: map[string]map[string]*seenJob{}, book: ledger.NewBook()}
 }
 
 func (o *observer) run(ctx context.Context) {
@@ -50,6 +56,11 @@ func (o *observer) announce(namespace, name string) {
 func (o *observer) forget(namespace string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	for _, known := range o.jobs[namespace] {
+		if known.Job != nil {
+			o.book.JobGone(known.UID)
+		}
+	}
 	delete(o.jobs, namespace)
 }
 
@@ -61,6 +72,7 @@ func (o *observer) see(job *batchv1.Job, gone bool) {
 		return
 	}
 	known.Job = job
+	o.broken = append(o.broken, o.book.Job(job)...)
 	if known.over.IsZero() && terminal(job) != "" {
 		known.over = time.Now()
 	}
@@ -76,6 +88,18 @@ func (o *observer) all(namespace string) []seenJob {
 		list = append(list, *o.jobs[namespace][name])
 	}
 	return list
+}
+
+// problems are the invariants that statuses of a namespace have broken.
+func (o *observer) problems(namespace string) (found []string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, p := range o.broken {
+		if p.Job.Namespace == namespace {
+			found = append(found, fmt.Sprintf("job %s: %s", p.Job.Name, p))
+		}
+	}
+	return found
 }
 
 // over is how many Jobs of a namespace have ended.

@@ -23,16 +23,16 @@ import (
 
 func TestAnyWrongCountIsFound(t *testing.T) {
 	cases := map[string]struct {
-		pods   func(*ledger)
+		pods   func(*podCounts)
 		status func(*batchv1.JobStatus)
 		want   string
 	}{
 		"nothing wrong":                   {},
-		"a pod too many":                  {pods: func(l *ledger) { l.seen++ }, want: "pods created: 4, want 3"},
-		"a pod that still runs":           {pods: func(l *ledger) { l.succeeded--; l.running++ }, want: "pods ended: 2, want 3"},
-		"a finalizer left":                {pods: func(l *ledger) { l.finalizers++ }, want: "finalizers left: 1, want 0"},
-		"an index without a pod":          {pods: func(l *ledger) { l.indexes-- }, want: "indexes that had a pod: 2, want 3"},
-		"an index with two pods":          {pods: func(l *ledger) { l.repeated++ }, want: "indexes that had several pods: 1, want 0"},
+		"a pod too many":                  {pods: func(l *podCounts) { l.seen++ }, want: "pods created: 4, want 3"},
+		"a pod that still runs":           {pods: func(l *podCounts) { l.succeeded--; l.running++ }, want: "pods ended: 2, want 3"},
+		"a finalizer left":                {pods: func(l *podCounts) { l.finalizers++ }, want: "finalizers left: 1, want 0"},
+		"an index without a pod":          {pods: func(l *podCounts) { l.indexes-- }, want: "indexes that had a pod: 2, want 3"},
+		"an index with two pods":          {pods: func(l *podCounts) { l.repeated++ }, want: "indexes that had several pods: 1, want 0"},
 		"one success too many":            {status: func(s *batchv1.JobStatus) { s.Succeeded++ }, want: "succeeded: 3, want 2"},
 		"a failure that is not counted":   {status: func(s *batchv1.JobStatus) { s.Failed-- }, want: "failed: 0, want 1"},
 		"an active pod":                   {status: func(s *batchv1.JobStatus) { s.Active++ }, want: "active: 1, want 0"},
@@ -68,14 +68,14 @@ func TestAnyWrongCountIsFound(t *testing.T) {
 
 // endedJob is a Job of three indexes, with the kubelet's record of it. Two indexes succeeded
 // and one failed. Lists of indexes here always begin with 0, the list of failed ones, too.
-func endedJob() (*batchv1.Job, ledger) {
+func endedJob() (*batchv1.Job, podCounts) {
 	job := &batchv1.Job{Spec: jobSpec(batchv1.IndexedCompletion, 3, 3)}
 	job.Spec.BackoffLimitPerIndex = new(int32(0))
 	job.Status = batchv1.JobStatus{
 		Succeeded: 2, Failed: 1, CompletedIndexes: "0,1", FailedIndexes: new("0"),
 		Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}},
 	}
-	return job, ledger{total: total{seen: 3, succeeded: 2, failed: 1}, indexes: 3}
+	return job, podCounts{total: total{seen: 3, succeeded: 2, failed: 1}, indexes: 3}
 }
 
 func TestCallsAreCountedByUserOnce(t *testing.T) {
@@ -386,4 +386,23 @@ func recorded(t *testing.T, dir string) Measurement {
 		t.Fatalf("%s holds no results", dataFile)
 	}
 	return m
+}
+
+// A status that breaks an invariant on the way is found, although the last one is right.
+func TestAStatusOnTheWayIsHeldToTheInvariants(t *testing.T) {
+	o := newObserver(nil)
+	o.announce("ns", "a")
+	job := &batchv1.Job{}
+	job.Namespace, job.Name, job.UID = "ns", "a", "job-a"
+	for _, failed := range []int32{0, 1, 0} {
+		job = job.DeepCopy()
+		job.Status.Failed = failed
+		o.see(job, false)
+	}
+	if found := o.problems("ns"); len(found) != 2 {
+		t.Errorf("found %q, want two problems", found)
+	}
+	if found := o.problems("other"); len(found) > 0 {
+		t.Errorf("found %q in another namespace, want nothing", found)
+	}
 }

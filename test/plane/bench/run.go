@@ -217,7 +217,7 @@ func (r *run) latencies(names func(string) bool) (end, first []time.Duration) {
 		if job.Job == nil || !names(job.Name) {
 			continue
 		}
-		l := r.kubelet.ledger(r.namespace, job.UID)
+		l := r.kubelet.counts(r.namespace, job.UID)
 		first = append(first, l.firstSeen.Sub(job.created))
 		end = append(end, r.over(job, l).Sub(l.lastEnd))
 	}
@@ -228,7 +228,7 @@ func (r *run) latencies(names func(string) bool) (end, first []time.Duration) {
 
 // over is when Complete or Failed was seen. Under the floor no Job ends; there it is
 // when the removal of the last finalizer was seen.
-func (r *run) over(job seenJob, l ledger) time.Time {
+func (r *run) over(job seenJob, l podCounts) time.Time {
 	if r.contender.writesStatus {
 		return job.over
 	}
@@ -246,7 +246,7 @@ func (r *run) makespan() time.Duration {
 		if begin.IsZero() || job.created.Before(begin) {
 			begin = job.created
 		}
-		if over := r.over(job, r.kubelet.ledger(r.namespace, job.UID)); over.After(end) {
+		if over := r.over(job, r.kubelet.counts(r.namespace, job.UID)); over.After(end) {
 			end = over
 		}
 	}

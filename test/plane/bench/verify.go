@@ -27,7 +27,7 @@ func (r *run) verify(ctx context.Context) error {
 			errs = append(errs, errors.New("a job was never seen"))
 			continue
 		}
-		l := r.kubelet.ledger(r.namespace, job.UID)
+		l := r.kubelet.counts(r.namespace, job.UID)
 		if problems := verifyPods(job.Job, l); len(problems) > 0 {
 			errs = append(errs, fmt.Errorf("job %s: %q", job.Name, problems))
 		}
@@ -43,6 +43,9 @@ func (r *run) verify(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("job %s: %q", job.Name, problems))
 		}
 	}
+	if problems := r.observer.problems(r.namespace); len(problems) > 0 {
+		errs = append(errs, fmt.Errorf("statuses on the way: %q", problems))
+	}
 	t, _, err := r.kubelet.totals(r.namespace)
 	if t.seen != r.scenario.Pods {
 		errs = append(errs, fmt.Errorf("there were %d pods, want %d", t.seen, r.scenario.Pods))
@@ -51,7 +54,7 @@ func (r *run) verify(ctx context.Context) error {
 }
 
 // verifyPods checks that there were exactly the pods that the Job needs.
-func verifyPods(job *batchv1.Job, l ledger) (problems []string) {
+func verifyPods(job *batchv1.Job, l podCounts) (problems []string) {
 	want := int(*job.Spec.Completions)
 	expect := func(what string, got, want int) {
 		if got != want {
@@ -73,7 +76,7 @@ func indexed(job *batchv1.Job) bool {
 }
 
 // verifyStatus checks every count of a status of a Job that has ended.
-func verifyStatus(job *batchv1.Job, l ledger, ends batchv1.JobConditionType) (problems []string) {
+func verifyStatus(job *batchv1.Job, l podCounts, ends batchv1.JobConditionType) (problems []string) {
 	s := &job.Status
 	expect := func(what string, got, want any) {
 		if got != want {

@@ -48,11 +48,14 @@ func TestJobSet(t *testing.T)  { compare(t, jobset) }
 func TestHelm(t *testing.T)    { compare(t, helm) }
 func TestKueue(t *testing.T)   { compare(t, kueue) }
 
+// all are the clients that there are.
+var all = []client{kubectl, jobset, helm, kueue}
+
 // compare runs the scenarios of a client under both sides, and compares them.
 func compare(t *testing.T, c client) {
 	t.Helper()
-	if os.Getenv(askedFor) == "" {
-		t.Skip(askedFor + " is not set; make test-clients sets it")
+	if os.Getenv(askedFor) == "" || *clusterFlag != "" {
+		t.Skip("not asked for; make test-clients does")
 	}
 	scenarios := c.scenarios(t)
 	if len(scenarios) == 0 {
@@ -88,7 +91,7 @@ func (s stage) playAll(t *testing.T, c client, scenarios []string) map[string]re
 			t.Run(scenario, func(t *testing.T) {
 				t.Parallel()
 				r := s.play(t, c, scenario)
-				r.write(t, c.name+"-"+scenario+"."+string(s.side))
+				r.write(t, fileName(c, scenario, s.side))
 				mu.Lock()
 				defer mu.Unlock()
 				all[scenario] = r

@@ -6,8 +6,8 @@ import (
 	"jobpolicy.dev/test/plane/clients/history"
 )
 
-// differences are those that histories may show. A row of the product is also in docs/differences.md; the others say
-// why the client itself behaves in two ways.
+// differences are those that histories may show. A row of the product is also in docs/differences.md or ARCHITECTURE.md; the
+// others say why the client itself behaves in two ways.
 var differences = []history.Difference{{
 	Name: "JobSet creates a Job twice",
 	Reason: "When JobSet restarts, it may look for its Jobs before its cache shows those that it has just created. It then tries to create them again, " +
@@ -17,8 +17,16 @@ var differences = []history.Difference{{
 	Ours:     createdTwice,
 	Race:     true,
 }, {
+	Name: "pods that are deleted with their Job decide nothing",
+	Reason: "The pods of a Job that is deleted in the foreground are deleted milliseconds after it. In the built-in controller they count as failed if it is late, and the " +
+		"Job fails on its way out. JobSet then fails, too, instead of creating the Job again.",
+	Scenario: regexp.MustCompile(`^jobset/children-deleted$`),
+	Builtin:  regexp.MustCompile(`^(prints created again: |(job|jobset|pod of job|event about job|event about jobset) c[0-9]+)`),
+	Ours:     regexp.MustCompile(`^(prints created again: 20 of 20|(job|jobset|pod of job|event about job|event about jobset) c[0-9]+)`),
+	Race:     true,
+}, {
 	Name: "a Job that never ran says late that it is suspended",
-	Reason: "The executor waits a second with the condition Suspended of a Job that has never run, so that a client which creates a suspended Job can change it at " +
+	Reason: "Routine statuses may wait (ARCHITECTURE.md): the executor waits a second with the condition Suspended of a Job that has never run, so that a client which creates a suspended Job can change it at " +
 		"once without a conflict. If the Job is resumed within that second, it never says so.",
 	Builtin: regexp.MustCompile(`^(job [a-z0-9-]+: Suspended=|event about job [a-z0-9-]+: Normal (Suspended|Resumed): )`),
 	Race:    true,

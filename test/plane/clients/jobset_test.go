@@ -40,7 +40,7 @@ func installJobSet(t *testing.T, plane *cluster.Cluster) {
 	define(t, plane, readManifests(t, filepath.Join(components, "crd", "bases", "*.yaml"))...)
 	config := writeFile(t, fmt.Sprintf(jobsetConfig, server.port, server.certDir, health))
 	manager{"jobset", []string{"jobset", "--config=" + config}, "http://" + health + "/readyz"}.start(t, plane)
-	installWebhooks(t, plane, server, "jobset", filepath.Join(components, "webhook", "manifests.yaml"), all)
+	installWebhooks(t, plane, server, "jobset", filepath.Join(components, "webhook", "manifests.yaml"), every)
 }
 
 // writeFile writes a file that goes with the test.

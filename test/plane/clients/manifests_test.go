@@ -154,7 +154,7 @@ func define(t *testing.T, plane *cluster.Cluster, objects ...*unstructured.Unstr
 	}
 }
 
-func all(string) bool { return true }
+func every(string) bool { return true }
 
 // installWebhooks creates the webhook configurations of a manifest, so that they call a server.
 func installWebhooks(t *testing.T, plane *cluster.Cluster, server webhookServer, prefix, file string, keep func(name string) bool) {

@@ -48,6 +48,11 @@ func (r recording) write(t *testing.T, name string) {
 	}
 }
 
+// fileName is the name of the files of a recording, without its end.
+func fileName(c client, scenario string, s side) string {
+	return c.name + "-" + scenario + "." + string(s)
+}
+
 // A stage is a cluster on which scenarios run.
 type stage struct {
 	kubeconfig string

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -10,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/test/simulated/jobspec"
+	"jobpolicy.dev/test/simulated/podstatus"
 )
 
 // nodeName is the node that pods are bound to. There is no Node object: nothing on
@@ -82,26 +83,9 @@ func (k kubelet) run(ctx context.Context, pod *corev1.Pod) error {
 			return fmt.Errorf("bind: %w", err)
 		}
 	}
-	at := metav1.NewTime(readySince.Add(time.Duration(indexOf(pod)+1) * time.Minute))
-	status := corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &at}
-	status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: at}}
-	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at}}
-	for _, c := range pod.Spec.InitContainers {
-		state := terminated(0)
-		if jobspec.Sidecar(c) {
-			state = running
-		}
-		status.InitContainerStatuses = append(status.InitContainerStatuses, corev1.ContainerStatus{Name: c.Name, Ready: true, State: state})
-	}
-	for _, c := range pod.Spec.Containers {
-		status.ContainerStatuses = append(status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, Ready: true, State: running})
-	}
-	return k.patch(ctx, pod, status)
-}
-
-func terminated(exit int32) corev1.ContainerState {
-	now := metav1.Now()
-	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: exit, StartedAt: now, FinishedAt: now}}
+	running := pod.DeepCopy()
+	podstatus.SetRunning(running, true, readySince.Add(time.Duration(indexOf(pod)+1)*time.Minute))
+	return k.patch(ctx, pod, running.Status)
 }
 
 // An outcome is how a pod ends: with the exit code of one container (the first main
@@ -141,36 +125,14 @@ func (k kubelet) finalize(ctx context.Context, pod *corev1.Pod, phase corev1.Pod
 	return err
 }
 
+// ended is the status of a pod that ends.
 func ended(pod *corev1.Pod, phase corev1.PodPhase, how outcome) corev1.PodStatus {
-	now := metav1.Now()
-	status := corev1.PodStatus{Phase: phase, StartTime: pod.Status.StartTime}
-	status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: now}}
+	over := pod.DeepCopy()
+	podstatus.SetEnded(over, phase, cmp.Or(how.container, pod.Spec.Containers[0].Name), how.exit, time.Now())
 	if how.condition != "" {
-		status.Conditions = append(status.Conditions, corev1.PodCondition{
-			Type: corev1.PodConditionType(how.condition), Status: corev1.ConditionTrue, LastTransitionTime: now,
-		})
+		podstatus.SetCondition(over, corev1.PodConditionType(how.condition), true, "", time.Now())
 	}
-	failedFirst := false
-	for _, c := range pod.Spec.InitContainers {
-		exit := int32(0)
-		if how.container == c.Name {
-			exit, failedFirst = how.exit, !jobspec.Sidecar(c) && how.exit != 0
-		}
-		status.InitContainerStatuses = append(status.InitContainerStatuses, corev1.ContainerStatus{Name: c.Name, State: terminated(exit)})
-	}
-	for i, c := range pod.Spec.Containers {
-		exit := int32(0)
-		if how.container == c.Name || how.container == "" && i == 0 {
-			exit = how.exit
-		}
-		state := terminated(exit)
-		if failedFirst {
-			// The main containers were never started.
-			state = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}}
-		}
-		status.ContainerStatuses = append(status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, State: state})
-	}
-	return status
+	return over.Status
 }
 
 // patch writes a status to a pod. A pod that is gone is not an error.

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/test/kit/ledger"
 	"jobpolicy.dev/test/simulated/world/apiserver"
 )
 
@@ -86,6 +87,7 @@ type judge struct {
 
 	jobs       map[types.UID]*jobRecord
 	pods       map[types.UID]*podRecord
+	book       *ledger.Book // What package ledger says of the writes.
 	crons      map[types.UID]*cronRecord
 	quotas     map[types.UID]*corev1.ResourceQuota
 	namespaces map[string]*corev1.Namespace
@@ -155,6 +157,7 @@ func newJudge(options judgeOptions) *judge {
 	return &judge{
 		judgeOptions: options,
 		said:         map[said]bool{},
+		book:         ledger.NewBook(),
 		jobs:         map[types.UID]*jobRecord{},
 		pods:         map[types.UID]*podRecord{},
 		crons:        map[types.UID]*cronRecord{},
@@ -293,13 +296,21 @@ func (j *judge) breaches() []breach {
 	return j.found
 }
 
+// breachOf reports what package ledger found in a write, once for each kind.
+func (j *judge) breachOf(problem ledger.Problem, r *jobRecord, by string) {
+	j.report(said{problem.Rule(), string(problem.Kind), r.uid}, r.key, by+" wrote a status: "+problem.String())
+}
+
 func (j *judge) breach(rule string, key types.NamespacedName, uid types.UID, format string, args ...any) {
-	once := said{rule, format, uid}
-	if j.said[once] || j.podjob && (rule == "event" || rule == "late") {
+	j.report(said{rule, format, uid}, key, fmt.Sprintf(format, args...))
+}
+
+func (j *judge) report(once said, key types.NamespacedName, text string) {
+	if j.said[once] || j.podjob && (once.rule == "event" || once.rule == "late") {
 		return
 	}
 	j.said[once] = true
-	j.found = append(j.found, breach{at: j.now, rule: rule, key: key, uid: uid, text: fmt.Sprintf(format, args...)})
+	j.found = append(j.found, breach{at: j.now, rule: once.rule, key: key, uid: once.uid, text: text})
 }
 
 // old reports whether every view includes this time: it was long ago, or a while ago

@@ -1,13 +1,11 @@
 package world
 
 import (
-	"strconv"
-	"strings"
-
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/engine/indexset"
+	"jobpolicy.dev/test/kit/ledger"
 )
 
 // What a Job says about itself.
@@ -74,26 +72,8 @@ func firstTrue(job *batchv1.Job, kinds ...batchv1.JobConditionType) batchv1.JobC
 	return ""
 }
 
-func completedIndexes(s *batchv1.JobStatus) indexset.Set { return readIndexes(s.CompletedIndexes) }
+func completedIndexes(s *batchv1.JobStatus) indexset.Set { return ledger.Indexes(s.CompletedIndexes) }
 
 func failedIndexes(s *batchv1.JobStatus) indexset.Set {
-	return readIndexes(valueOr(s.FailedIndexes, ""))
-}
-
-// readIndexes reads Kubernetes' notation of index sets, such as "1,3-5".
-func readIndexes(text string) indexset.Set {
-	var ranges []indexset.Range
-	for part := range strings.SplitSeq(text, ",") {
-		from, to, isRange := strings.Cut(part, "-")
-		if !isRange {
-			to = from
-		}
-		first, err1 := strconv.ParseInt(from, 10, 32)
-		last, err2 := strconv.ParseInt(to, 10, 32)
-		if err1 == nil && err2 == nil {
-			ranges = append(ranges, indexset.Range{First: int32(first), Last: int32(last)})
-		}
-	}
-	set, _ := indexset.FromRanges(ranges)
-	return set
+	return ledger.Indexes(valueOr(s.FailedIndexes, ""))
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/engine/indexset"
+	"jobpolicy.dev/test/kit/ledger"
 	"jobpolicy.dev/test/simulated/world/apiserver"
 )
 
@@ -102,6 +103,7 @@ type earlierSpec struct {
 func (j *judge) jobWritten(w apiserver.Write, ours bool) {
 	r, known := j.jobs[w.UID]
 	next, _ := w.New.(*batchv1.Job)
+	problems := j.entered(w.UID, next)
 	if !known {
 		if next == nil {
 			return
@@ -113,7 +115,7 @@ func (j *judge) jobWritten(w apiserver.Write, ours bool) {
 		return
 	}
 	if ours {
-		j.judgeJobWrite(w, r, next)
+		j.judgeJobWrite(w, r, next, problems)
 	}
 	if next == nil {
 		r.gone, r.goneAt = true, w.Time
@@ -139,6 +141,15 @@ func (j *judge) jobWritten(w apiserver.Write, ours bool) {
 		r.observeAgain(w)
 	}
 	j.countJobWrite(w, ours, r, specChanged)
+}
+
+// entered enters a version of a Job, or that it is gone, into the book.
+func (j *judge) entered(uid types.UID, next *batchv1.Job) []ledger.Problem {
+	if next == nil {
+		j.book.JobGone(uid)
+		return nil
+	}
+	return j.book.Job(next)
 }
 
 func newJobRecord(w apiserver.Write, job *batchv1.Job) *jobRecord {

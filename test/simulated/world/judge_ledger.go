@@ -7,73 +7,52 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/test/kit/ledger"
 	"jobpolicy.dev/test/simulated/world/apiserver"
 )
 
-// judgeLedger checks an executor's status against I2 and I3: each pod is recorded once,
-// with one verdict, and counted once, when its finalizer is gone.
-func (j *judge) judgeLedger(w apiserver.Write, r *jobRecord, next *batchv1.Job) {
-	old := &r.job.Status
-	j.judgeLists(w, r, next)
-	before, after := uncounted(old), uncounted(&next.Status)
-	counted := map[outcome]int32{}
-	for _, uid := range sortedUIDs(before) {
-		as := before[uid]
-		switch after[uid] {
-		case "":
-			counted[as]++
-			j.judgeCounted(w, r, uid)
-		case as:
-		default:
-			j.breach("I3", r.key, r.uid, "%s moved pod %s from the list of those that %s to the other one, and the first verdict must stay", w.By, j.podName(uid), as)
+// judgeLedger checks an executor's status against what package ledger says of it (I2, I3, I4), and
+// what it records against what happened to the pods.
+func (j *judge) judgeLedger(w apiserver.Write, r *jobRecord, next *batchv1.Job, problems []ledger.Problem) {
+	for _, problem := range problems {
+		if !j.mayNotKnow(w.By, r, problem) {
+			j.breachOf(problem, r, w.By)
 		}
 	}
+	before, after := uncounted(&r.job.Status), uncounted(&next.Status)
 	for _, uid := range sortedUIDs(after) {
 		if before[uid] == "" {
 			j.judgeRecorded(w, r, next, uid, after[uid])
 		}
 	}
-	j.judgeCounters(w, r, next, counted)
 	if isIndexed(next) {
 		j.judgeIndexes(w, r, next)
 	}
 }
 
-// judgeLists holds I3: no UID stands in both lists, or twice in one.
-func (j *judge) judgeLists(w apiserver.Write, r *jobRecord, next *batchv1.Job) {
-	if next.Status.UncountedTerminatedPods == nil {
-		return
+// mayNotKnow reports whether the writer of a status need not have known that something is wrong with it:
+// somebody put a finalizer back, or gave the Job a pod, a moment ago.
+func (j *judge) mayNotKnow(by string, r *jobRecord, problem ledger.Problem) bool {
+	p := j.pods[problem.Pod]
+	if p == nil {
+		return false
 	}
-	lists := next.Status.UncountedTerminatedPods
-	seen := map[types.UID]bool{}
-	for _, list := range [][]types.UID{lists.Succeeded, lists.Failed} {
-		for _, uid := range list {
-			if seen[uid] {
-				j.breach("I3", r.key, r.uid, "%s wrote pod %s into the lists of uncounted pods twice, and it may stand there once", w.By, j.podName(uid))
-			}
-			seen[uid] = true
-		}
+	revived := holds(p.pod) && !j.knows(by, p.revivedAt)
+	switch problem.Kind {
+	case ledger.RecordedAgain:
+		e := r.entries[p.uid]
+		return e != nil && e.counted <= p.revivals
+	case ledger.CountedHolder:
+		return revived
+	case ledger.EndBeforePod:
+		return revived || !j.shownOf(r, p, by)
 	}
-}
-
-// judgeCounted checks I2 when a UID leaves the lists and a counter grows.
-func (j *judge) judgeCounted(w apiserver.Write, r *jobRecord, uid types.UID) {
-	p, e := j.pods[uid], r.entries[uid]
-	if p != nil && !p.gone && holds(p.pod) && p.job == r && j.knows(w.By, p.revivedAt) {
-		j.breach("I2", r.key, r.uid, "%s counted pod %s while it held the finalizer, and a pod is counted only when that is gone", w.By, p.key.Name)
-	}
-	if e != nil && e.counted > j.revivals(uid) {
-		j.breach("I2", r.key, r.uid, "%s counted pod %s a second time, and each pod counts once", w.By, j.podName(uid))
-	}
+	return false
 }
 
 // judgeRecorded compares a new entry with what happened to the pod.
 func (j *judge) judgeRecorded(w apiserver.Write, r *jobRecord, next *batchv1.Job, uid types.UID, as outcome) {
-	if e := r.entries[uid]; e != nil {
-		if e.counted <= j.revivals(uid) {
-			return
-		}
-		j.breach("I2", r.key, r.uid, "%s recorded pod %s again after it was counted, and each pod counts once", w.By, j.podName(uid))
+	if r.entries[uid] != nil {
 		return
 	}
 	p := j.pods[uid]
@@ -138,29 +117,6 @@ func (j *judge) ranOn(w apiserver.Write, r *jobRecord, next *batchv1.Job, p *pod
 		return p.endedAt.IsZero() || p.endedAt.After(r.decidedOn)
 	}
 	return isTrue(next, batchv1.JobFailureTarget) && !j.knows(w.By, p.endedAt)
-}
-
-// judgeCounters checks I2: a counter grows only by the pods that left the lists.
-func (j *judge) judgeCounters(w apiserver.Write, r *jobRecord, next *batchv1.Job, counted map[outcome]int32) {
-	old := &r.job.Status
-	if grown := next.Status.Failed - old.Failed; grown != counted[asFailed] {
-		j.breach("I2", r.key, r.uid, "%s raised status.failed by %d, and %d pods left the list of failed ones", w.By, grown, counted[asFailed])
-	}
-	if isIndexed(next) {
-		return
-	}
-	if grown := next.Status.Succeeded - old.Succeeded; grown != counted[asSucceeded] {
-		j.breach("I2", r.key, r.uid, "%s raised status.succeeded by %d, and %d pods left the list of succeeded ones", w.By, grown, counted[asSucceeded])
-	}
-}
-
-// revivals is how often somebody else may have made a pod look as if it was not
-// counted.
-func (j *judge) revivals(uid types.UID) int32 {
-	if p := j.pods[uid]; p != nil {
-		return p.revivals
-	}
-	return 0
 }
 
 // claims is how often a pod counts: once, and once more each time it was counted and then

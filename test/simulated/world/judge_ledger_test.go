@@ -151,22 +151,6 @@ func TestLedger(t *testing.T) {
 			counts(tp)
 			records(tp, "a-0")
 		})},
-		"a counter that grows by nothing": {want: []string{"I2", "I2"}, play: running(func(tp *tape) {
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Failed = 1 })
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Succeeded = 1 })
-		})},
-		"a pod that leaves a list and no counter grows": {want: []string{"I2"}, play: running(func(tp *tape) {
-			fails(tp, "a-0")
-			records(tp)
-		})},
-		"in both lists": {want: []string{"I3"}, play: running(func(tp *tape) {
-			fails(tp, "a-0")
-			records(tp, "a-0", "a-0")
-		})},
-		"from one list to the other": {want: []string{"I3"}, play: running(func(tp *tape) {
-			fails(tp, "a-0")
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { failedList(s); succeededList(s, "a-0") })
-		})},
 	})
 }
 
@@ -236,12 +220,6 @@ func TestIndexes(t *testing.T) {
 			tp.pod(executorA, "job-a", "a-0", 0)
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.CompletedIndexes, s.Succeeded = "0", 1 })
 		}},
-		"succeeded is not the size of the set": {want: []string{"I2"}, play: func(tp *tape) {
-			tp.job("a", indexedJob(2))
-			tp.pod(executorA, "job-a", "a-0", 0)
-			tp.ends("a-0", 0)
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.CompletedIndexes, s.Succeeded = "0", 2 })
-		}},
 		"an index that goes": {want: []string{"I2"}, play: func(tp *tape) {
 			completesIndex0(tp)
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.CompletedIndexes, s.Succeeded = "", 0 })
@@ -282,14 +260,6 @@ func TestIndexes(t *testing.T) {
 			tp.job("a", indexedJob(2), limited, policyOn(1, batchv1.PodFailurePolicyActionFailIndex))
 			failIndex(tp, "a-0", "0")
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.FailedIndexes = new("0"); failedList(s, "a-0") })
-		}},
-		"both": {want: []string{"I3", "verdict"}, play: func(tp *tape) {
-			tp.job("a", indexedJob(2), limited)
-			tp.pod(executorA, "job-a", "a-0", 0)
-			tp.ends("a-0", 0)
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
-				s.CompletedIndexes, s.Succeeded, s.FailedIndexes = "0", 1, new("0")
-			})
 		}},
 	})
 }

@@ -77,7 +77,7 @@ func completesIndex0(tp *tape) {
 func fails(tp *tape, pod types.UID) {
 	tp.ends(pod, 1)
 	tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
-		s.Active--
+		s.Active = max(0, s.Active-1)
 		s.Failed += int32(len(s.UncountedTerminatedPods.Failed))
 		failedList(s, pod)
 	})

@@ -84,7 +84,7 @@ func TestWrites(t *testing.T) {
 	breathe := func(tp *tape, times int, every time.Duration) {
 		for i := range times {
 			tp.wait(every)
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Ready = new(int32(i % 2)) })
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Active = int32(i % 2) })
 		}
 	}
 	runStreams(t, map[string]streamCase{

@@ -81,6 +81,11 @@ func (j *judge) podWritten(w apiserver.Write, ours bool) {
 		j.altered(w, pod)
 		return
 	}
+	if next != nil {
+		j.book.Pod(next)
+	} else {
+		j.book.PodGone(w.UID)
+	}
 	if ours {
 		j.judgeOwnership(w, old, next)
 		j.judgePodWrite(w, old, next)

@@ -6,11 +6,12 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"jobpolicy.dev/test/kit/ledger"
 	"jobpolicy.dev/test/simulated/world/apiserver"
 )
 
 // judgeJobWrite checks an executor's write of a Job.
-func (j *judge) judgeJobWrite(w apiserver.Write, r *jobRecord, next *batchv1.Job) {
+func (j *judge) judgeJobWrite(w apiserver.Write, r *jobRecord, next *batchv1.Job, problems []ledger.Problem) {
 	if w.Verb == "delete" || w.Verb == "deletecollection" {
 		j.judgeJobDeletion(w, r)
 		return
@@ -36,8 +37,8 @@ func (j *judge) judgeJobWrite(w apiserver.Write, r *jobRecord, next *batchv1.Job
 		return
 	}
 	j.judgeFirstStatus(w, r, next)
-	j.judgeLedger(w, r, next)
-	j.judgeConditions(w, r, next)
+	j.judgeLedger(w, r, next, problems)
+	j.judgeVerdicts(w, r, next)
 	if decided(next) == "" {
 		j.judgeRestarts(w, r)
 	}
@@ -64,58 +65,11 @@ func (j *judge) judgeRestarts(w apiserver.Write, r *jobRecord) {
 	}
 }
 
-// judgeConditions checks I4: the interim condition comes first, the terminal one last,
-// and neither is removed or replaced by its opposite.
-func (j *judge) judgeConditions(w apiserver.Write, r *jobRecord, next *batchv1.Job) {
-	sides := map[batchv1.JobConditionType]batchv1.JobConditionType{
-		batchv1.JobSuccessCriteriaMet: batchv1.JobFailureTarget, batchv1.JobFailureTarget: batchv1.JobSuccessCriteriaMet,
-	}
+// judgeVerdicts checks that each new verdict has a cause.
+func (j *judge) judgeVerdicts(w apiserver.Write, r *jobRecord, next *batchv1.Job) {
 	for _, kind := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget} {
-		was, is := isTrue(r.job, kind), isTrue(next, kind)
-		switch {
-		case was && !is:
-			j.breach("I4", r.key, r.uid, "%s took the condition %s back, and a verdict stays", w.By, kind)
-		case is && isTrue(next, sides[kind]):
-			j.breach("I4", r.key, r.uid, "%s wrote SuccessCriteriaMet beside FailureTarget, and they exclude each other", w.By)
-		case is && !was:
+		if isTrue(next, kind) && !isTrue(r.job, kind) {
 			j.judgeCause(w, r, next, condition(next, kind))
-		}
-	}
-	if isTrue(next, batchv1.JobComplete) && isTrue(next, batchv1.JobFailed) {
-		j.breach("I4", r.key, r.uid, "%s wrote Complete and Failed, and they exclude each other", w.By)
-	}
-	if finished(next) != "" {
-		j.judgeTerminal(w, r, next)
-	}
-}
-
-// judgeTerminal checks I4 when a Job finishes: an earlier status announced it, no pod
-// runs or has the finalizer, and nothing is left to count.
-func (j *judge) judgeTerminal(w apiserver.Write, r *jobRecord, next *batchv1.Job) {
-	interim := batchv1.JobFailureTarget
-	if isTrue(next, batchv1.JobComplete) {
-		interim = batchv1.JobSuccessCriteriaMet
-	}
-	if !isTrue(r.job, interim) {
-		j.breach("I4", r.key, r.uid, "%s wrote %s before any stored status said %s, and that comes first", w.By, finished(next), interim)
-	}
-	if len(uncounted(&next.Status)) > 0 {
-		j.breach("I4", r.key, r.uid, "%s wrote %s with uncounted pods, and all are counted first", w.By, finished(next))
-	}
-	s := &next.Status
-	if s.Active != 0 || valueOr(s.Ready, 0) != 0 || valueOr(s.Terminating, 0) != 0 {
-		j.breach("I4", r.key, r.uid, "%s wrote %s with %d active, %d ready and %d terminating pods, and none may be left",
-			w.By, finished(next), s.Active, valueOr(s.Ready, 0), valueOr(s.Terminating, 0))
-	}
-	for _, uid := range sortedUIDs(r.live) {
-		p := r.live[uid]
-		switch {
-		case !j.shownOf(r, p, w.By):
-		case holds(p.pod) && !j.knows(w.By, p.revivedAt): // Somebody put the finalizer back a moment ago.
-		case holds(p.pod):
-			j.breach("I4", r.key, r.uid, "%s wrote %s while pod %s held the finalizer, and all are released first", w.By, finished(next), p.key.Name)
-		case p.active() || p.terminating():
-			j.breach("I4", r.key, r.uid, "%s wrote %s while pod %s had not ended, and the pods go first", w.By, finished(next), p.key.Name)
 		}
 	}
 }
@@ -238,7 +192,7 @@ func successPolicyMissing(r *jobRecord, next *batchv1.Job) string {
 		if rule.SucceededIndexes == nil {
 			return completed.Len() >= int64(valueOr(rule.SucceededCount, 0))
 		}
-		wanted := readIndexes(*rule.SucceededIndexes).Below(valueOr(next.Spec.Completions, 0))
+		wanted := ledger.Indexes(*rule.SucceededIndexes).Below(valueOr(next.Spec.Completions, 0))
 		have := wanted.Intersect(completed).Len()
 		return have > 0 && (have == wanted.Len() || (rule.SucceededCount != nil && have >= int64(*rule.SucceededCount)))
 	})

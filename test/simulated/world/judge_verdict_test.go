@@ -41,52 +41,16 @@ func succeed(tp *tape) {
 // The terminal condition comes last, and a verdict stays (I4).
 func TestConditions(t *testing.T) {
 	runStreams(t, map[string]streamCase{
-		"Complete before SuccessCriteriaMet": {want: []string{"I4"}, play: func(tp *tape) {
-			succeed(tp)
-			releasesBoth(tp)
-			finish(tp, batchv1.JobComplete)
-		}},
 		"Complete with a pod that holds the finalizer": {want: []string{"I2", "I4"}, play: func(tp *tape) {
 			succeed(tp)
 			announcesSuccess(tp)
 			tp.release(executorA, "a-0")
 			finish(tp, batchv1.JobComplete)
 		}},
-		"Complete with uncounted pods": {want: []string{"I4"}, play: func(tp *tape) {
-			succeed(tp)
-			announcesSuccess(tp)
-			releasesBoth(tp)
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Active = 0; setCondition(s, batchv1.JobComplete, "", tp.now) })
-		}},
-		"Complete as active pods are told": {want: []string{"I4"}, play: func(tp *tape) {
-			succeed(tp)
-			announcesSuccess(tp)
-			releasesBoth(tp)
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
-				s.Succeeded, s.UncountedTerminatedPods = 2, &batchv1.UncountedTerminatedPods{}
-				setCondition(s, batchv1.JobComplete, "", tp.now)
-			})
-		}},
-		"Failed after SuccessCriteriaMet": {want: []string{"I4"}, play: func(tp *tape) {
-			succeed(tp)
-			announcesSuccess(tp)
-			releasesBoth(tp)
-			finish(tp, batchv1.JobFailed)
-		}},
 		"a status after the end": {want: []string{"I4"}, play: running(func(tp *tape) {
 			completes(tp)
 			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Ready = new(int32(0)) })
 		})},
-		"a verdict taken back": {want: []string{"I4"}, play: func(tp *tape) {
-			succeed(tp)
-			announcesSuccess(tp)
-			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Conditions = nil })
-		}},
-		"both verdicts": {want: []string{"I4"}, play: func(tp *tape) {
-			succeed(tp)
-			announcesSuccess(tp)
-			announcesFailure(tp)
-		}},
 		"Complete while a pod runs that is no longer the Job's": {play: running(func(tp *tape) {
 			tp.pod(user, "job-a", "a-2", noIndex, func(pod *corev1.Pod) { pod.Labels = nil })
 			tp.wait(time.Hour)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/test/simulated/podstatus"
 	"jobpolicy.dev/test/simulated/world/apiserver"
 )
 
@@ -177,7 +178,7 @@ func (k *kubelets) end(pod *corev1.Pod, f fate) {
 func (k *kubelets) giveUp(pod *corev1.Pod, away time.Duration) {
 	k.statusBy("node-lifecycle", pod, func(p *corev1.Pod) {
 		p.Status.Phase, p.Status.Reason = corev1.PodFailed, "NodeLost"
-		setPodCondition(p, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse})
+		podstatus.SetCondition(p, corev1.PodReady, false, "", time.Now())
 	})
 	k.after(away, pod, func(p *corev1.Pod) {
 		if p.DeletionTimestamp == nil {

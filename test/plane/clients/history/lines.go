@@ -69,13 +69,15 @@ type state struct {
 	at   time.Time
 }
 
-// byTime are the lines about lives that are no pods and no events, in the order in which they were seen.
+// byTime are the lines about lives that are no pods and no events, and every version of Jobs, in the order in which they
+// were seen.
 func (r *Recorder) byTime() []state {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var states []state
 	for l, name := range r.names() {
 		states = append(states, l.states(name)...)
+		states = append(states, l.counts(name)...)
 	}
 	slices.SortStableFunc(states, func(a, b state) int { return a.at.Compare(b.at) })
 	return states
@@ -134,6 +136,19 @@ func (l *life) states(name string) []state {
 // passing matches conditions and events of Workloads that say what one waits for at the moment. Whether somebody looks while it
 // waits is a matter of timing.
 var passing = regexp.MustCompile(`^(PodsReady=|QuotaReserved=False \((Pending|Inadmissible): |Warning Pending: )`)
+
+// counts are the versions of a Job: whether it is suspended, and its status without conditions.
+func (l *life) counts(name string) []state {
+	if l.last().GetKind() != "Job" {
+		return nil
+	}
+	var states []state
+	for i, version := range l.versions {
+		suspend, _, _ := unstructured.NestedBool(version.Object, "spec", "suspend")
+		states = append(states, state{fmt.Sprintf("%s: version with suspend=%t %s", name, suspend, rest(version)), l.seen[i]})
+	}
+	return states
+}
 
 // A condition is what counts of one.
 type condition struct{ kind, text string }
@@ -230,7 +245,7 @@ func (l *life) event() string {
 	if about["kind"] == "Pod" {
 		return ""
 	}
-	text := fmt.Sprintf("%s %s: %s", field("type"), field("reason"), Clean(field("message")))
+	text := fmt.Sprintf("%s %s: %s", field("type"), field("reason"), Clean(strings.TrimPrefix(field("message"), "(combined from similar events): ")))
 	if passing.MatchString(text) {
 		return ""
 	}

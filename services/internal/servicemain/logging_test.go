@@ -1,4 +1,4 @@
-package logging
+package servicemain
 
 import (
 	"encoding/json"
@@ -29,7 +29,7 @@ func TestLinesLoggedWithAContextCarryItsIDs(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
-			o := &Options{Format: "json", Level: "info"}
+			o := &LogOptions{Format: "json", Level: "info"}
 			tc.log(o.Logger(&out))
 			line := map[string]any{}
 			if err := json.Unmarshal([]byte(out.String()), &line); err != nil {
@@ -45,15 +45,15 @@ func TestLinesLoggedWithAContextCarryItsIDs(t *testing.T) {
 	}
 }
 
-func TestOptionsAreCheckedByFlag(t *testing.T) {
+func TestLogOptionsAreCheckedByFlag(t *testing.T) {
 	cases := map[string]struct {
-		options Options
+		options LogOptions
 		want    string // empty: valid
 	}{
-		"text, info":     {Options{Format: "text", Level: "info"}, ""},
-		"json, debug":    {Options{Format: "json", Level: "debug"}, ""},
-		"another format": {Options{Format: "xml", Level: "info"}, "--log-format"},
-		"another level":  {Options{Format: "text", Level: "loud"}, "--log-level"},
+		"text, info":     {LogOptions{Format: "text", Level: "info"}, ""},
+		"json, debug":    {LogOptions{Format: "json", Level: "debug"}, ""},
+		"another format": {LogOptions{Format: "xml", Level: "info"}, "--log-format"},
+		"another level":  {LogOptions{Format: "text", Level: "loud"}, "--log-level"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestOptionsAreCheckedByFlag(t *testing.T) {
 
 func TestLevelDropsLinesBelowIt(t *testing.T) {
 	var out strings.Builder
-	log := (&Options{Format: "text", Level: "warn"}).Logger(&out)
+	log := (&LogOptions{Format: "text", Level: "warn"}).Logger(&out)
 	log.Info("quiet")
 	log.Warn("loud")
 	if got := out.String(); strings.Contains(got, "quiet") || !strings.Contains(got, "loud") {

@@ -1,11 +1,8 @@
-// Package logging makes the loggers of the services. It bounds what strangers, and servers that are
-// away, can cause: how many log lines, and how long the texts in errors, spans and log lines.
-package logging
+package servicemain
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 
@@ -19,8 +16,8 @@ const (
 	formatJSON = "json"
 )
 
-// Options says how to log.
-type Options struct {
+// LogOptions says how to log.
+type LogOptions struct {
 	// Format is text or json.
 	Format string
 	// Level is debug, info, warn or error.
@@ -28,7 +25,7 @@ type Options struct {
 }
 
 // AddFlags defines the flags, with their defaults.
-func (o *Options) AddFlags(fs *pflag.FlagSet) {
+func (o *LogOptions) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Format, "log-format", formatText, "Format of log lines on standard error: text or json.")
 	fs.StringVar(&o.Level, "log-level", "info", "Least level that is logged: debug, info, warn or error.")
 }
@@ -38,20 +35,17 @@ var levels = map[string]slog.Level{
 }
 
 // Validate checks the values. Errors name flags.
-func (o *Options) Validate() error {
-	var format, level error
-	if o.Format != formatText && o.Format != formatJSON {
-		format = fmt.Errorf("--log-format must be text or json, is %q", o.Format)
-	}
-	if _, ok := levels[o.Level]; !ok {
-		level = fmt.Errorf("--log-level must be debug, info, warn or error, is %q", o.Level)
-	}
-	return errors.Join(format, level)
+func (o *LogOptions) Validate() error {
+	var errs Problems
+	errs.Require(o.Format == formatText || o.Format == formatJSON, "--log-format must be text or json, is %q", o.Format)
+	_, ok := levels[o.Level]
+	errs.Require(ok, "--log-level must be debug, info, warn or error, is %q", o.Level)
+	return errors.Join(errs...)
 }
 
 // Logger returns a logger that writes to w. Lines logged with a context carry
 // the ids of its trace and span. The options must be valid.
-func (o *Options) Logger(w io.Writer) *slog.Logger {
+func (o *LogOptions) Logger(w io.Writer) *slog.Logger {
 	opts := &slog.HandlerOptions{Level: levels[o.Level]}
 	if o.Format == formatJSON {
 		return slog.New(traced{slog.NewJSONHandler(w, opts)})

@@ -19,8 +19,8 @@ func (k *kubelet) totals(namespace string) (total, time.Time, error) {
 	return st.total, st.changed, k.err
 }
 
-// A ledger counts the pods of one Job and how they ended.
-type ledger struct {
+// podCounts count the pods of one Job and how they ended.
+type podCounts struct {
 	total
 	// firstSeen is when the Job's first pod was seen; lastEnd is when the write of the
 	// last end was sent; lastRelease is when the last finalizer was seen to be gone.
@@ -30,15 +30,15 @@ type ledger struct {
 	indexes, repeated int
 }
 
-// ledger returns the ledger of a Job, which is empty if no pod of it was seen.
-func (k *kubelet) ledger(namespace string, job types.UID) ledger {
+// counts returns the counts of a Job, which is empty if no pod of it was seen.
+func (k *kubelet) counts(namespace string, job types.UID) podCounts {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	c := k.namespaces[namespace].jobs[job]
 	if c == nil {
-		return ledger{}
+		return podCounts{}
 	}
-	l := ledger{
+	l := podCounts{
 		total: c.total, firstSeen: c.firstSeen, lastEnd: c.lastEnd, lastRelease: c.lastRelease, indexes: len(c.indexes),
 	}
 	for _, n := range c.indexes {
