@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -89,11 +90,18 @@ func (s stage) play(t *testing.T, c client, scenario string) recording {
 			r.figures = append(r.figures, measure(recorder, what))
 			continue
 		}
+		if infoLog.MatchString(line) {
+			continue
+		}
 		r.lines = append(r.lines, "prints "+history.Clean(line))
 	}
 	r.lines = append(r.lines, recorder.Lines()...)
 	return r
 }
+
+// infoLog matches what client-go logs at level info inside of a client: for example that a watch was closed and began again.
+// That depends on timing, and is not what the client says.
+var infoLog = regexp.MustCompile(`^I\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [a-z_]+\.go:\d+\] `)
 
 // A figure is the times between lines of a history.
 type figure struct {
