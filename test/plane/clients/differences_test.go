@@ -41,4 +41,5 @@ var differences = []history.Difference{{
 
 var ownerGone = regexp.MustCompile(`^workload [a-z0-9-]+~: (Finished=True \(OwnerNotFound: |in the end )`)
 
-var createdTwice = regexp.MustCompile(`^event about jobset a: Warning JobCreationFailed: job "[a-z0-9-]+" creation failed with error: jobs.batch "[a-z0-9-]+" already exists$`)
+// createdTwice names one Job or several, each in a line of its own.
+var createdTwice = regexp.MustCompile(`^event about jobset a: Warning JobCreationFailed: (job "[a-z0-9-]+" creation failed with error: jobs.batch "[a-z0-9-]+" already exists\s*)+$`)
