@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/test/simulated/jobspec"
 )
 
 var (
@@ -116,7 +118,7 @@ func (w *world) meddle(s *step, pod *corev1.Pod) error {
 func (w *world) createPod(s *step) error {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "made-", Labels: map[string]string{"app": "shared"}},
-		Spec:       corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "none"}}},
+		Spec:       jobspec.New().Template.Spec,
 	}
 	key := types.NamespacedName{Namespace: namespace}
 	if s.on != "" {

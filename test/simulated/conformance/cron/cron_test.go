@@ -13,6 +13,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"jobpolicy.dev/test/simulated/conformance/virtual"
+	"jobpolicy.dev/test/simulated/jobspec"
 )
 
 var (
@@ -56,7 +57,7 @@ func TestCronJobsAndTTLs(t *testing.T) {
 // those that it missed, and the next.
 func TestTheScheduleGoesOnAfterANameThatIsTaken(t *testing.T) {
 	l := newLife(1, true)
-	l.spec = &batchv1.CronJobSpec{Schedule: "* * * * *", JobTemplate: batchv1.JobTemplateSpec{Spec: jobSpec()}}
+	l.spec = &batchv1.CronJobSpec{Schedule: "* * * * *", JobTemplate: batchv1.JobTemplateSpec{Spec: jobspec.New()}}
 	p := &planner{life: l}
 	created, taken := p.begin(), takeName(time.Minute)
 	created.jump = aside
