@@ -108,6 +108,16 @@ test: ## run every test: unit, scenarios, properties, fuzz seeds, end to end
 test-cluster: build build-node build-specs build-telemetry test-images helm ## run the tests on a cluster with real containers (root; needs cluster-packages; ALL=1: slow ones, too)
 	JOBPOLICY_TEST_CLUSTER=$(if $(ALL),all,1) go -C test test -count=1 -p 1 -v -timeout $(if $(ALL),90m,30m) ./node/cluster/...
 
+# Programs of others that create Jobs (docs/clients.md), unmodified, under the built-in controllers and under ours. CLIENTS chooses
+# some; ONLY is a regular expression for scenarios, client/scenario. WRITE=folder keeps what was compared. CLUSTER=kubeconfig
+# runs the scenarios once, on a cluster of one's own; AGAINST=folder compares them with an earlier such run.
+CLIENTS ?= kubectl jobset helm kueue
+space := $(subst ,, )
+.PHONY: test-clients
+test-clients: build ## run clients of others under the built-in controllers and ours, and compare (CLIENTS="kubectl jobset" ONLY=regexp WRITE=folder; the first time compiles each: minutes)
+	@test/plane/clients/build.sh $(CLIENTS)
+	JOBPOLICY_TEST_CLIENTS=1 go -C test test -count=1 -timeout 60m -v ./plane/clients -args -clients.only='$(or $(ONLY),^($(subst $(space),|,$(strip $(CLIENTS))))/)' $(if $(WRITE),-clients.write=$(abspath $(WRITE))) $(if $(CLUSTER),-clients.cluster=$(abspath $(CLUSTER))) $(if $(AGAINST),-clients.against=$(abspath $(AGAINST)))
+
 # Real control planes of other minor versions of Kubernetes. MINORS chooses some; the newest is that of jobpolicy-local. On each:
 # the example Jobs, CronJobs, times to live, managedBy, a killed executor, and the rules of statuses; where the next minor is the
 # newest, also an upgrade and a downgrade under the executor.
@@ -295,7 +305,7 @@ verify: tools ## run all checks except the tests; each check is also a target, v
 .PHONY: verify-tidy
 verify-tidy: ## each go.mod and go.sum lists exactly what the code needs
 	@$(call each_module,GOWORK=off go -C $$m mod tidy -diff)
-	@for m in deploy/local/programs/*/ deploy/local/versions/*/; do GOWORK=off go -C $$m mod tidy -diff || { echo "^ in $$m"; exit 1; }; done
+	@for m in deploy/local/programs/*/ deploy/local/versions/*/ test/plane/clients/programs/*/; do GOWORK=off go -C $$m mod tidy -diff || { echo "^ in $$m"; exit 1; }; done
 
 .PHONY: verify-gofumpt
 verify-gofumpt: tools ## Go code is formatted

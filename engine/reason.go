@@ -39,3 +39,9 @@ const (
 	// Event: one of our annotations cannot be read.
 	eventInvalidAnnotation = "InvalidAnnotation"
 )
+
+// FailureReasons are the reasons with which a rule fails a Job: those of its condition Failed, and of
+// the Warning event about its end.
+func FailureReasons() []string {
+	return []string{reasonBackoffLimitExceeded, reasonDeadlineExceeded, reasonPodFailurePolicy, reasonMaxFailedIndexesExceeded, reasonFailedIndexes}
+}

@@ -81,6 +81,19 @@ func (s *scene) indexesFailed(ix ...int32) {
 // TestEverySetOfRules makes every possible set of rules hold at once, and expects the
 // first of them to decide, or none if none holds. The list of rules is the
 // specification, and this test checks all of it. The names are part of the contract.
+// Each rule that fails a Job has its reason on the list, and no other one has.
+func TestFailureReasons(t *testing.T) {
+	for i, rule := range holdings() {
+		s := newScene()
+		s.mustTell(t, undecidedJob)
+		rule.make(t, s)
+		fails := is(decide(t, s.req).GetStatus(), failureTarget)
+		if declared := i < 2; !declared && slices.Contains(engine.FailureReasons(), rule.reason) != fails {
+			t.Errorf("%s fails the Job: %t; its reason %s is on the list: %t", rule.rule, fails, rule.reason, !fails)
+		}
+	}
+}
+
 func TestEverySetOfRules(t *testing.T) {
 	for set := range 1 << len(holdings()) {
 		rules := holdings()

@@ -9,11 +9,11 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
-	"jobpolicy.dev/executor/api"
-	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/gang"
-	"jobpolicy.dev/executor/state"
-	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/internal/api"
+	"jobpolicy.dev/executor/internal/controller"
+	"jobpolicy.dev/executor/internal/gang"
+	"jobpolicy.dev/executor/internal/telemetry"
+	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -53,14 +53,14 @@ type applier struct {
 }
 
 // apply does what a decision says, and says when to reconcile the Job again.
-func (a *applier) apply(ctx context.Context, s *state.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) (controller.Result, error) {
+func (a *applier) apply(ctx context.Context, s *tracker.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) (controller.Result, error) {
 	requeue := a.cfg.requeueAfter(snap, d)
 	if d.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_SETTLED {
 		if !snap.deferred() {
 			s.Refusals.Over(writes.CreatePod, writes.DeletePod, writes.UpdateStatus)
 		}
 		if _, err := a.group(ctx, s, snap, d); err != nil {
-			err = a.backOff(ctx, s, state.Create, snap.job, noGang, err)
+			err = a.backOff(ctx, s, tracker.Create, snap.job, noGang, err)
 			return sooner(controller.Result{RequeueAfter: requeue}, untilCreate(s)), err
 		}
 		return sooner(controller.Result{RequeueAfter: requeue}, a.cfg.regrowth(s, snap)), nil
@@ -81,14 +81,14 @@ func (a *applier) apply(ctx context.Context, s *state.Job, calls *api.Pods, snap
 }
 
 // untilCreate is how long the creation of pods backs off, at least 1 ns.
-func untilCreate(s *state.Job) time.Duration {
-	return max(1, time.Until(s.Backoffs.Until(state.Create)))
+func untilCreate(s *tracker.Job) time.Duration {
+	return max(1, time.Until(s.StepWaitsUntil(tracker.Create)))
 }
 
 // carryOut carries out a decision in the contract's order: gang, create or delete, status,
 // release, events. It stops at the first step that does not succeed in full. The next
 // snapshot contains what succeeded.
-func (a *applier) carryOut(ctx context.Context, s *state.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) error {
+func (a *applier) carryOut(ctx context.Context, s *tracker.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) error {
 	podGroup, gangErr := a.group(ctx, s, snap, d)
 	if gangErr != nil && d.GetGang().GetMayCreate() && d.GetGang().TemplateName == nil && !errors.Is(gangErr, gang.ErrWait) {
 		// A status would say that the Job has begun. After that, its group could not be
@@ -96,16 +96,16 @@ func (a *applier) carryOut(ctx context.Context, s *state.Job, calls *api.Pods, s
 		return fmt.Errorf("gang: %w", gangErr)
 	}
 	if gangErr != nil && d.GetCreate() != nil {
-		return a.backOff(ctx, s, state.Create, snap.job, notCreated, gangErr)
+		return a.backOff(ctx, s, tracker.Create, snap.job, notCreated, gangErr)
 	}
 	switch err := a.createPods(ctx, s, calls, snap, d, podGroup); {
 	case errors.Is(err, errUnseen):
 		return err // The next reconcile lists the pods.
 	case err != nil:
-		return a.backOff(ctx, s, state.Create, snap.job, notCreated, err)
+		return a.backOff(ctx, s, tracker.Create, snap.job, notCreated, err)
 	}
 	if err := a.deletePods(ctx, s, calls, snap.job, d.GetDelete()); err != nil {
-		return a.backOff(ctx, s, state.Delete, snap.job, notDeleted, err)
+		return a.backOff(ctx, s, tracker.Delete, snap.job, notDeleted, err)
 	}
 	write, err := a.writeStatus(ctx, s, calls, snap, d)
 	if err != nil {
@@ -115,7 +115,7 @@ func (a *applier) carryOut(ctx context.Context, s *state.Job, calls *api.Pods, s
 	began := time.Now()
 	err = a.releasePods(ctx, s, calls, d.GetRelease())
 	if d.GetStatus() != nil && len(d.GetRelease()) > a.cfg.Writes.PerJob {
-		s.Statuses.Postpone(time.Since(began))
+		s.PostponeStatus(time.Since(began))
 	}
 	// The events go out even after an error: the status is written, so no later decision has
 	// them again.
@@ -124,16 +124,16 @@ func (a *applier) carryOut(ctx context.Context, s *state.Job, calls *api.Pods, s
 		return fmt.Errorf("releasing finalizers: %w", err)
 	}
 	if gangErr != nil {
-		return a.backOff(ctx, s, state.Create, snap.job, noGang, gangErr)
+		return a.backOff(ctx, s, tracker.Create, snap.job, noGang, gangErr)
 	}
 	return nil
 }
 
 // group makes the group of the Job's pods as the decision has it, and returns its name. While the creation
 // of pods is backing off, and the decision creates none, it does nothing.
-func (a *applier) group(ctx context.Context, s *state.Job, snap snapshot, d *jobpolicyv1.DecideJobResponse) (podGroup string, err error) {
+func (a *applier) group(ctx context.Context, s *tracker.Job, snap snapshot, d *jobpolicyv1.DecideJobResponse) (podGroup string, err error) {
 	creates := d.GetCreate() != nil
-	if !creates && !d.GetGang().GetMayCreate() && time.Now().Before(s.Backoffs.Until(state.Create)) {
+	if !creates && !d.GetGang().GetMayCreate() && time.Now().Before(s.StepWaitsUntil(tracker.Create)) {
 		return "", nil
 	}
 	return a.gangs.Ensure(ctx, &s.Refusals, snap.job, d.GetGang(), creates)
@@ -141,8 +141,8 @@ func (a *applier) group(ctx context.Context, s *state.Job, snap snapshot, d *job
 
 // backOff starts the backoff of a step; the other steps of the Job go on. It returns a stepError: what
 // was not done, and cause (why not).
-func (a *applier) backOff(ctx context.Context, s *state.Job, step state.Step, job *batchv1.Job, what undone, cause error) error {
-	delay := s.Backoffs.Failed(step, a.base.BackoffLimits())
+func (a *applier) backOff(ctx context.Context, s *tracker.Job, step tracker.Step, job *batchv1.Job, what undone, cause error) error {
+	delay := s.StepFailed(step, a.base.BackoffLimits())
 	if !errors.Is(cause, api.ErrNamespaceTerminating) && !errors.Is(cause, context.Canceled) {
 		a.cfg.Logger.WarnContext(ctx, string(what), append(telemetry.JobAttrs(job), slog.Duration("retryAfter", delay), slog.Any("error", cause))...)
 	}

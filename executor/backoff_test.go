@@ -15,11 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"jobpolicy.dev/executor/backoff"
-	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/internal/clock"
+	"jobpolicy.dev/executor/internal/controller"
 	"jobpolicy.dev/executor/internal/fakes"
-	"jobpolicy.dev/executor/limit"
-	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/internal/limit"
+	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
@@ -28,16 +28,16 @@ import (
 // A quota may admit one pod at a time. Only attempts in a row that create nothing lengthen
 // the delay.
 func TestCreationBackoffGrowsOnlyWhileNothingIsCreated(t *testing.T) {
-	var b state.Backoffs
-	limits := backoff.Limits{First: time.Second, Max: time.Minute}
-	fail := func() time.Duration { return b.Failed(state.Create, limits) }
+	var b tracker.Job
+	limits := clock.Limits{First: time.Second, Max: time.Minute}
+	fail := func() time.Duration { return b.StepFailed(tracker.Create, limits) }
 	for _, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
 		if got := fail(); got != want {
 			t.Errorf("the delay is %v, want %v", got, want)
 		}
 	}
-	b.Reset(state.Create)
-	if !b.Until(state.Create).IsZero() {
+	b.StepMayGoOn(tracker.Create)
+	if !b.StepWaitsUntil(tracker.Create).IsZero() {
 		t.Error("creation still backs off after a pod was created or has ended")
 	}
 	if got := fail(); got != time.Second {
@@ -50,22 +50,22 @@ func TestCreationBackoffGrowsOnlyWhileNothingIsCreated(t *testing.T) {
 func TestTheDelaysOfStepsEndWhenTheSpecChanges(t *testing.T) {
 	job := testJob()
 	job.ResourceVersion, job.Generation = "1", 1
-	s := state.New(state.KeyOf(job), limit.NewPool(limit.Config{Total: 1, PerJob: 1}))
-	s.Observe(job, state.Watch)
+	s := tracker.New(tracker.KeyOf(job), limit.NewPool(limit.Config{Total: 1, PerJob: 1}))
+	s.Observe(job, tracker.Watch)
 	for _, tc := range []struct {
-		source     state.Source
+		source     tracker.Source
 		generation int64
 		ends       bool
-	}{{state.Watch, 1, false}, {state.Watch, 2, true}, {state.Read, 3, true}, {state.Written, 4, true}} {
-		for _, step := range []state.Step{state.Create, state.Delete} {
-			s.Backoffs.Failed(step, backoff.Limits{First: time.Minute, Max: time.Hour})
+	}{{tracker.Watch, 1, false}, {tracker.Watch, 2, true}, {tracker.Response, 3, true}, {tracker.Written, 4, true}} {
+		for _, step := range []tracker.Step{tracker.Create, tracker.Delete} {
+			s.StepFailed(step, clock.Limits{First: time.Minute, Max: time.Hour})
 		}
 		s.Refusals.Refused(writes.CreatePod, "", time.Now(), "quota")
 		job = job.DeepCopy()
 		job.ResourceVersion, job.Generation, job.Status.Active = job.ResourceVersion+"0", tc.generation, int32(tc.generation)
 		s.Observe(job, tc.source)
-		for _, step := range []state.Step{state.Create, state.Delete} {
-			if got := s.Backoffs.Until(step).IsZero(); got != tc.ends {
+		for _, step := range []tracker.Step{tracker.Create, tracker.Delete} {
+			if got := s.StepWaitsUntil(step).IsZero(); got != tc.ends {
 				t.Errorf("generation %d: the delay of step %d has ended: %v, want %v", tc.generation, step, got, tc.ends)
 			}
 		}
@@ -151,7 +151,7 @@ func TestAReconcileThatMadeProgressIsRetriedSoon(t *testing.T) {
 // An overloaded engine answers with the same code as one for which the message is too large,
 // but with another reason. The client and proxies give no reason.
 func TestOnlyARequestThatIsTooLargeIsCut(t *testing.T) {
-	ask := func(reason string) *state.Job {
+	ask := func(reason string) *tracker.Job {
 		st := status.New(codes.ResourceExhausted, "refused")
 		if reason != "" {
 			var err error
@@ -161,7 +161,7 @@ func TestOnlyARequestThatIsTooLargeIsCut(t *testing.T) {
 		}
 		refusing := &script{Answers: []reply{func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) { return nil, st.Err() }}}
 		e := build(t, testConfig(newServer(), refusing))
-		s := state.New(testKey, limit.NewPool(limit.Config{Total: 1, PerJob: 1}))
+		s := tracker.New(testKey, limit.NewPool(limit.Config{Total: 1, PerJob: 1}))
 		req := &jobpolicyv1.DecideJobRequest{UnaccountedPods: make([]*jobpolicyv1.UnaccountedPod, 3*leastRows)}
 		for i := range req.UnaccountedPods {
 			req.UnaccountedPods[i] = &jobpolicyv1.UnaccountedPod{}
@@ -172,26 +172,26 @@ func TestOnlyARequestThatIsTooLargeIsCut(t *testing.T) {
 		return s
 	}
 	for _, reason := range []string{"OVERLOADED", "CALLER_OVER_SHARE", "UNREAD_ANSWERS"} {
-		if s := ask(reason); s.Rows.Max(4*leastRows) != 4*leastRows {
-			t.Errorf("after a refusal for %s, %d pods are listed at most", reason, s.Rows.Max(4*leastRows))
+		if s := ask(reason); s.MaxRows(4*leastRows) != 4*leastRows {
+			t.Errorf("after a refusal for %s, %d pods are listed at most", reason, s.MaxRows(4*leastRows))
 		}
 	}
 	for _, reason := range []string{"REQUEST_TOO_LARGE", "ANSWER_TOO_LARGE", ""} {
-		if s := ask(reason); s.Rows.Max(4*leastRows) != 3*leastRows/2 {
-			t.Errorf("after a refusal for %q, %d pods are listed at most, want half of %d", reason, s.Rows.Max(4*leastRows), 3*leastRows)
+		if s := ask(reason); s.MaxRows(4*leastRows) != 3*leastRows/2 {
+			t.Errorf("after a refusal for %q, %d pods are listed at most, want half of %d", reason, s.MaxRows(4*leastRows), 3*leastRows)
 		}
 	}
 	s := ask("")
-	s.Rows.Refused(leastRows, leastRows)
-	if s.Rows.Max(4*leastRows) != leastRows {
-		t.Errorf("%d pods are listed at most, want no fewer than %d", s.Rows.Max(4*leastRows), leastRows)
+	s.RowsRefused(leastRows, leastRows)
+	if s.MaxRows(4*leastRows) != leastRows {
+		t.Errorf("%d pods are listed at most, want no fewer than %d", s.MaxRows(4*leastRows), leastRows)
 	}
-	s.Rows.Accepted(leastRows, 3*leastRows)
-	if s.Rows.Max(4*leastRows) != leastRows {
+	s.RowsAccepted(leastRows, 3*leastRows)
+	if s.MaxRows(4*leastRows) != leastRows {
 		t.Error("the list is as long as it may be, and is not cut any more")
 	}
-	s.Rows.Accepted(leastRows-1, 3*leastRows)
-	if s.Rows.Max(4*leastRows) != 4*leastRows {
+	s.RowsAccepted(leastRows-1, 3*leastRows)
+	if s.MaxRows(4*leastRows) != 4*leastRows {
 		t.Error("the list is shorter than it may be, and is still cut")
 	}
 }

@@ -18,8 +18,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"pgregory.net/rapid"
 
-	"jobpolicy.dev/executor/limit"
-	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/internal/limit"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/proto/answer"
@@ -184,10 +183,10 @@ func newCarrier(t testing.TB) carrier {
 func (c carrier) carryOut(t interface{ Helper() }, job *batchv1.Job, d *jobpolicyv1.DecideJobResponse) {
 	t.Helper()
 	job.ResourceVersion = "1"
-	s := state.New(state.KeyOf(job), limit.NewPool(limit.Config{Total: 8, PerJob: 8}))
-	s.Observe(job, state.Watch)
+	s := tracker.New(tracker.KeyOf(job), limit.NewPool(limit.Config{Total: 8, PerJob: 8}))
+	s.Observe(job, tracker.Watch)
 	for n := 2; n < 5; n++ {
-		s.Tracker.Observe(cachedPod(n, func(pod *corev1.Pod) { pod.ResourceVersion = "2" }), tracker.Watch)
+		s.ObservePod(cachedPod(n, func(pod *corev1.Pod) { pod.ResourceVersion = "2" }), tracker.Watch)
 	}
 	snap, err := c.e.decider.snapshot(s, true)
 	must(err)

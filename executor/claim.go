@@ -8,9 +8,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"jobpolicy.dev/executor/api"
+	"jobpolicy.dev/executor/internal/api"
 	"jobpolicy.dev/executor/podcache"
-	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/writes"
 )
 
@@ -18,8 +18,8 @@ import (
 // disowns the Job's pods that the selector does not match any more (strays). A Job that is
 // being deleted adopts and disowns nothing, so that its pods are deleted with it. It only
 // releases its strays, because their finalizers would delay the deletion.
-func (r *reconciler) claim(ctx context.Context, s *state.Job, calls *api.Pods, job *batchv1.Job) error {
-	strays := s.Tracker.Strays()
+func (r *reconciler) claim(ctx context.Context, s *tracker.Job, calls *api.Pods, job *batchv1.Job) error {
+	strays := s.Strays()
 	keepRefusals(s, writes.DisownPod, strays)
 	err := r.applier.patchPods(ctx, s, len(strays), func(ctx context.Context, i int) (*podcache.Pod, error) {
 		if job.DeletionTimestamp != nil {
@@ -33,20 +33,20 @@ func (r *reconciler) claim(ctx context.Context, s *state.Job, calls *api.Pods, j
 	if err != nil || job.DeletionTimestamp != nil {
 		return err
 	}
-	if !s.Version.Clear(state.StaleClaims) {
+	if !s.Clear(tracker.StaleClaims) {
 		return nil
 	}
 	if err := r.adoptAll(ctx, s, calls, job); err != nil {
-		s.Version.Mark(state.StaleClaims)
+		s.Mark(tracker.StaleClaims)
 		return err
 	}
 	return nil
 }
 
-func (r *reconciler) adoptAll(ctx context.Context, s *state.Job, calls *api.Pods, job *batchv1.Job) error {
+func (r *reconciler) adoptAll(ctx context.Context, s *tracker.Job, calls *api.Pods, job *batchv1.Job) error {
 	var wanted []*podcache.Pod
 	for _, pod := range r.podWatch.pods.Uncontrolled(job.Namespace) {
-		if _, known := s.Tracker.Pod(pod.UID); !known && !pod.Deleting && s.Version.Matches(pod) {
+		if _, known := s.Pod(pod.UID); !known && !pod.Deleting && s.Matches(pod) {
 			wanted = append(wanted, pod)
 		}
 	}
@@ -63,13 +63,13 @@ func (r *reconciler) adoptAll(ctx context.Context, s *state.Job, calls *api.Pods
 	ref := metav1.NewControllerRef(job, jobKind)
 	return s.Writes.Patch.Do(ctx, len(wanted), func(ctx context.Context, i int) error {
 		return calls.Adopt(ctx, ref, wanted[i], func(pod *podcache.Pod) bool {
-			return !pod.Controlled() && !pod.Deleting && s.Version.Matches(pod)
+			return !pod.Controlled() && !pod.Deleting && s.Matches(pod)
 		})
 	})
 }
 
 // keepRefusals forgets the refused writes of pods that are not to be written any more.
-func keepRefusals(s *state.Job, k writes.Kind, pods []*podcache.Pod) {
+func keepRefusals(s *tracker.Job, k writes.Kind, pods []*podcache.Pod) {
 	s.Refusals.Keep(k, func(uid string) bool {
 		return slices.ContainsFunc(pods, func(p *podcache.Pod) bool { return string(p.UID) == uid })
 	})
@@ -77,15 +77,15 @@ func keepRefusals(s *state.Job, k writes.Kind, pods []*podcache.Pod) {
 
 // disown removes the Job as owner of a pod that its selector does not match any more,
 // unless that write is backing off.
-func (r *reconciler) disown(ctx context.Context, s *state.Job, calls *api.Pods, pod *podcache.Pod) error {
-	if !s.Backoffs.MayRelease(pod.UID) {
+func (r *reconciler) disown(ctx context.Context, s *tracker.Job, calls *api.Pods, pod *podcache.Pod) error {
+	if !s.MayRelease(pod.UID) {
 		return nil
 	}
-	after, err := calls.Disown(ctx, pod, func(pod *podcache.Pod) bool { return !s.Version.Matches(pod) })
+	after, err := calls.Disown(ctx, pod, func(pod *podcache.Pod) bool { return !s.Matches(pod) })
 	if err != nil {
 		return err
 	}
-	if after == nil || s.Version.Matches(after) {
+	if after == nil || s.Matches(after) {
 		return nil
 	}
 	if ref, _ := after.ControllingJob(); ref != nil && ref.UID == s.UID {

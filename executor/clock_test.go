@@ -10,9 +10,9 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"jobpolicy.dev/executor/backoff"
+	"jobpolicy.dev/executor/internal/clock"
 	"jobpolicy.dev/executor/internal/fakes"
-	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -47,17 +47,17 @@ func discard(e *Executor) {
 func TestAClockThatIsSetLengthensNoWait(t *testing.T) {
 	for name, step := range map[string]time.Duration{"back": -time.Hour, "forward": time.Hour, "not": 0} {
 		t.Run(name, func(t *testing.T) {
-			clock := &fakes.Clock{}
+			wall := &fakes.Clock{}
 			cfg := testConfig(newServer(), &script{})
-			cfg.Now, cfg.StatusPeriod = clock.Now, time.Second
+			cfg.Now, cfg.StatusPeriod = wall.Now, time.Second
 			synctest.Test(t, func(t *testing.T) {
 				e := build(t, cfg)
 				defer discard(e)
-				s := e.jobs.With(testKey, func(s *state.Job) { s.Observe(testJob(), state.Watch) })
-				s.Statuses.Reschedule(cfg.StatusPeriod)
-				s.Backoffs.Failed(state.Create, backoff.Limits{First: 2 * time.Second, Max: time.Minute})
-				s.Backoffs.Failed(state.Delete, backoff.Limits{First: 3 * time.Second, Max: time.Minute})
-				clock.Set(step)
+				s := e.jobs.With(testKey, func(s *tracker.Job) { s.Observe(testJob(), tracker.Watch) })
+				s.StatusWritten(cfg.StatusPeriod)
+				s.StepFailed(tracker.Create, clock.Limits{First: 2 * time.Second, Max: time.Minute})
+				s.StepFailed(tracker.Delete, clock.Limits{First: 3 * time.Second, Max: time.Minute})
+				wall.Set(step)
 				snap, err := e.decider.snapshot(s, false)
 				must(err)
 				ahead := func(at *timestamppb.Timestamp) time.Duration { return at.AsTime().Sub(snap.req.GetNow().AsTime()) }
@@ -83,12 +83,12 @@ func TestAClockThatIsSetMovesNoRequeue(t *testing.T) {
 		"back": {-time.Hour, time.Minute}, "a little forward": {clockTolerance, time.Minute}, "forward": {time.Hour, checkStep},
 	} {
 		t.Run(name, func(t *testing.T) {
-			clock := &fakes.Clock{}
+			wall := &fakes.Clock{}
 			var asked []time.Time
 			question := func(answer *jobpolicyv1.DecideJobResponse) reply {
 				return func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 					asked = append(asked, time.Now())
-					clock.Set(tc.step)
+					wall.Set(tc.step)
 					answer.RequestId, answer.Disposition = req.GetRequestId(), jobpolicyv1.Disposition_DISPOSITION_SETTLED
 					answer.RequeueTime = timestamppb.New(req.GetNow().AsTime().Add(time.Minute))
 					return answer, nil
@@ -96,7 +96,7 @@ func TestAClockThatIsSetMovesNoRequeue(t *testing.T) {
 			}
 			decider := &script{Answers: []reply{question(&jobpolicyv1.DecideJobResponse{}), question(&jobpolicyv1.DecideJobResponse{})}}
 			cfg := testConfig(newServer(testJob()), decider)
-			cfg.Now = clock.Now
+			cfg.Now = wall.Now
 			runFor(t, cfg, 2*time.Minute)
 			if len(asked) != 2 || asked[1].Sub(asked[0]).Round(checkStep) != tc.want {
 				t.Errorf("asked at %v, want twice, %v apart", asked, tc.want)
@@ -108,19 +108,19 @@ func TestAClockThatIsSetMovesNoRequeue(t *testing.T) {
 // After an exhausted quota, creation is deferred for the API backoff, even if the clock is
 // set back by an hour at that moment.
 func TestAClockSetBackDelaysNoCreation(t *testing.T) {
-	clock := &fakes.Clock{}
+	wall := &fakes.Clock{}
 	var created time.Time
 	server := newServer(testJob())
 	server.Failures["create pods"] = func(n int) error {
 		if n == 1 {
-			clock.Set(-time.Hour)
+			wall.Set(-time.Hour)
 			return apierrors.NewInternalError(errors.New("exceeded quota"))
 		}
 		created = time.Now()
 		return nil
 	}
 	cfg := testConfig(server, &script{Otherwise: creatingOnce})
-	cfg.Now, cfg.APIBackoff, cfg.MaxAPIBackoff = clock.Now, time.Second, time.Minute
+	cfg.Now, cfg.APIBackoff, cfg.MaxAPIBackoff = wall.Now, time.Second, time.Minute
 	inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
 		begun := time.Now()
 		time.Sleep(30 * time.Second)

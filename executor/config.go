@@ -7,9 +7,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"jobpolicy.dev/executor/apiserver"
-	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/shadow"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -24,19 +21,16 @@ const (
 	DefaultLoneJobWrites = 48
 )
 
-// Decider is the policy engine.
-type Decider = controller.Decider
-
 // Config is what an Executor is made of. Decider and Client are required. The default of
 // ManagedBy is the constant ManagedBy. Workers is how many Jobs are read and decided on at
 // the same time. The zero value of every other field stands for its default.
 type Config struct {
-	controller.Config
+	Common
 
 	// Writes bounds how many API writes are in flight at the same time. A Job gets fewer than
 	// Writes.PerJob while its writes slow the API server down. Defaults: Total 64, PerJob
 	// DefaultJobWrites, Alone DefaultLoneJobWrites.
-	Writes limit.Config
+	Writes WriteLimits
 
 	// Settings are sent to the engine with every request. With pod_groups, the executor creates
 	// Workloads and PodGroups for Jobs. The API server must then serve scheduling.k8s.io/v1beta1;
@@ -45,7 +39,7 @@ type Config struct {
 	Settings *jobpolicyv1.Settings
 	// APIServer tells whether the API server serves gangs. While it does not, no pod of a gang is
 	// created, and everything else goes on. nil: it does, and the caches wait until it does.
-	APIServer *apiserver.Server
+	APIServer *APIServer
 	// Rows says how many finished pods a request lists.
 	Rows RowLimits
 	// MaxUnseenPods is how many pods of one Job may be created in an hour without any of them being
@@ -61,7 +55,7 @@ type Config struct {
 	// that decides something is written at once. Default 1 s, as in the built-in controller.
 	StatusPeriod time.Duration
 	// FieldManager is the name that the API server records for the writes of Client: its user
-	// agent up to the first slash. Package secondcontroller uses it to recognize writes of
+	// agent up to the first slash. The executor uses it to recognize writes of
 	// other controllers. Empty: it looks for none.
 	FieldManager string
 	// StandDown: leave a Job alone while another controller works on it.
@@ -91,9 +85,6 @@ type RowLimits struct {
 	// others. Default 1,000.
 	Least int
 }
-
-// ErrConfig says that a Config cannot be used.
-var ErrConfig = controller.ErrConfig
 
 func (c *Config) validate() error {
 	c.ManagedBy = cmp.Or(c.ManagedBy, ManagedBy)

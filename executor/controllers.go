@@ -1,16 +1,22 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	batchinformers "k8s.io/client-go/informers/batch/v1"
+	"k8s.io/client-go/tools/cache"
 
-	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/cronjob"
-	"jobpolicy.dev/executor/state"
-	"jobpolicy.dev/executor/ttl"
+	"jobpolicy.dev/executor/internal/api"
+	"jobpolicy.dev/executor/internal/controller"
+	"jobpolicy.dev/executor/internal/cronjob"
+	"jobpolicy.dev/executor/internal/informer"
+	"jobpolicy.dev/executor/internal/ttl"
+	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/writes"
 )
 
@@ -35,27 +41,34 @@ type FinishedJobs struct {
 type part interface {
 	Run(ctx context.Context) error
 	Ready() error
+	Queues() []QueueLoad
 }
 
-// addParts makes the controllers of CronJobs and of finished Jobs, if they are wanted. They use the
-// informer of Jobs. shared is the configuration as it was before defaults.
-func (e *Executor) addParts(cfg *Config, shared controller.Config) (err error) {
-	e.parts = []part{e.base}
+// group are controllers that run together.
+type group struct {
+	parts []part
+	crons *cronjob.Controller // nil without Config.CronJobs.
+}
+
+// addBesideJobs makes the controllers of CronJobs and of finished Jobs, if they are wanted. They use
+// jobs. shared is the configuration as it was before defaults. refusals are the refused writes for a
+// Job; nil if it is not known.
+func (g *group) addBesideJobs(cfg *Config, shared Common, jobs *informer.Set, refusals func(*batchv1.Job) *writes.Refusals) (err error) {
 	if c := cfg.CronJobs; c != nil {
 		shared.Workers = c.Workers
-		e.crons, err = cronjob.New(cronjob.Config{Config: shared, Jobs: e.informer, TimeZone: c.TimeZone, Shadow: cfg.Shadow})
+		g.crons, err = cronjob.New(cronjob.Config{Config: shared, Jobs: jobs, TimeZone: c.TimeZone, Shadow: cfg.Shadow})
 		if err != nil {
 			return err
 		}
-		e.parts = append(e.parts, e.crons)
+		g.parts = append(g.parts, g.crons)
 	}
 	if c := cfg.FinishedJobs; c != nil {
 		shared.Workers = c.Workers
-		finished, err := ttl.New(ttl.Config{Config: shared, Jobs: e.informer, ServerNow: c.ServerNow, Refusals: e.refusals, Shadow: cfg.Shadow})
+		finished, err := ttl.New(ttl.Config{Config: shared, Jobs: jobs, ServerNow: c.ServerNow, Refusals: refusals, Shadow: cfg.Shadow})
 		if err != nil {
 			return err
 		}
-		e.parts = append(e.parts, finished)
+		g.parts = append(g.parts, finished)
 	}
 	return nil
 }
@@ -63,16 +76,16 @@ func (e *Executor) addParts(cfg *Config, shared controller.Config) (err error) {
 // refusals are the refused writes for a Job; nil if the Job is not known. The controller that deletes
 // finished Jobs adds its own.
 func (e *Executor) refusals(job *batchv1.Job) *writes.Refusals {
-	s, ok := e.jobs.Find(state.KeyOf(job))
+	s, ok := e.jobs.Find(tracker.KeyOf(job))
 	if !ok {
 		return nil
 	}
 	return &s.Refusals
 }
 
-// Ready is nil once the caches of all controllers are filled, and controller.ErrNotReady before that.
-func (e *Executor) Ready() error {
-	for _, p := range e.parts {
+// Ready is nil once the caches of all controllers are filled, and ErrNotReady before that.
+func (g *group) Ready() error {
+	for _, p := range g.parts {
 		if err := p.Ready(); err != nil {
 			return err
 		}
@@ -80,27 +93,78 @@ func (e *Executor) Ready() error {
 	return nil
 }
 
-// Run runs the controllers until ctx ends, or one of them ends; see controller.Controller.Run.
-func (e *Executor) Run(ctx context.Context) error {
+// Queues returns what the work queues have to do.
+func (g *group) Queues() (all []QueueLoad) {
+	for _, p := range g.parts {
+		all = append(all, p.Queues()...)
+	}
+	return all
+}
+
+// Run runs the controllers until ctx ends, or one of them ends. Then they begin no more reconciles, and
+// it waits at most Config.DrainPeriod until those in progress have finished and the events that are
+// left are sent. It can be called once.
+func (g *group) Run(ctx context.Context) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	ended := make(chan error, len(e.parts))
-	for _, p := range e.parts {
+	ended := make(chan error, len(g.parts))
+	for _, p := range g.parts {
 		go func() {
 			defer stop()
 			ended <- p.Run(running)
 		}()
 	}
 	var errs []error
-	for range e.parts {
+	for range g.parts {
 		errs = append(errs, <-ended)
 	}
 	return errors.Join(errs...)
 }
 
 // EachCronJob calls f with each managed CronJob, in no order; with none without Config.CronJobs.
-func (e *Executor) EachCronJob(f func(cronjob.Observation)) {
-	if e.crons != nil {
-		e.crons.EachCronJob(f)
+func (g *group) EachCronJob(f func(CronJobObservation)) {
+	if g.crons != nil {
+		g.crons.EachCronJob(f)
 	}
+}
+
+// BesideJobs is an Executor without the controller of Jobs: those are another controller's. It is made
+// by NewBesideJobs and run once.
+type BesideJobs struct {
+	group
+	jobs *informer.Set
+}
+
+// NewBesideJobs returns what runs CronJobs, and deletes finished Jobs, as Config.CronJobs and
+// Config.FinishedJobs say. What Config has for Jobs alone has no effect.
+func NewBesideJobs(cfg Config) (*BesideJobs, error) {
+	cfg.ManagedBy = cmp.Or(cfg.ManagedBy, ManagedBy)
+	if cfg.Client == nil {
+		return nil, controller.Missing("Client")
+	}
+	jobs, err := newJobInformer(&cfg, informer.WithoutManagedFields)
+	if err != nil {
+		return nil, err
+	}
+	b := &BesideJobs{jobs: jobs}
+	return b, b.addBesideJobs(&cfg, cfg.Common, jobs, nil)
+}
+
+// Run is like that of Executor.
+func (b *BesideJobs) Run(ctx context.Context) error {
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	go b.jobs.Run(watching) // Until the last reconcile has ended.
+	return b.group.Run(ctx)
+}
+
+// newJobInformer makes the informer of Jobs.
+func newJobInformer(cfg *Config, transform cache.TransformFunc) (*informer.Set, error) {
+	jobs := informer.New(cfg.Namespaces, func(namespace string) cache.SharedIndexInformer {
+		return batchinformers.NewFilteredJobInformer(cfg.Client, namespace, 0, cache.Indexers{}, api.ConsistentList)
+	})
+	if err := jobs.SetTransform(transform); err != nil {
+		return nil, fmt.Errorf("job transform: %w", err)
+	}
+	return jobs, nil
 }

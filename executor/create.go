@@ -8,9 +8,9 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
-	"jobpolicy.dev/executor/api"
-	"jobpolicy.dev/executor/gang"
-	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/internal/api"
+	"jobpolicy.dev/executor/internal/gang"
+	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -18,9 +18,9 @@ import (
 // createPods creates pods, as members of the PodGroup if one is named. It starts with one
 // pod and stops at the first failure, so that an exhausted quota does not make a thousand
 // calls fail. Pods that admission has changed are deleted, and no other pod is created before that.
-func (a *applier) createPods(ctx context.Context, s *state.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse, podGroup string) error {
+func (a *applier) createPods(ctx context.Context, s *tracker.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse, podGroup string) error {
 	creates := d.GetCreate().GetCount() > 0
-	if creates || time.Now().After(s.Backoffs.Until(state.Create)) {
+	if creates || time.Now().After(s.StepWaitsUntil(tracker.Create)) {
 		if err := a.deleteAltered(ctx, s, calls, snap.job); err != nil {
 			return err
 		}
@@ -38,9 +38,9 @@ func (a *applier) createPods(ctx context.Context, s *state.Job, calls *api.Pods,
 		err := calls.Create(ctx, job, pods[i].From(job), pods[i].Index)
 		switch {
 		case err == nil:
-			s.Backoffs.Reset(state.Create)
+			s.StepMayGoOn(tracker.Create)
 		case errors.Is(err, api.ErrNamespaceTerminating):
-			s.Version.Mark(state.NamespaceTerminating)
+			s.Mark(tracker.NamespaceTerminating)
 		}
 		a.report.creation(reason, err)
 		return err
@@ -55,8 +55,8 @@ func (a *applier) createPods(ctx context.Context, s *state.Job, calls *api.Pods,
 }
 
 // deleteAltered deletes the pods that admission changed when they were created.
-func (a *applier) deleteAltered(ctx context.Context, s *state.Job, calls *api.Pods, job *batchv1.Job) error {
-	pods := s.Tracker.Altered()
+func (a *applier) deleteAltered(ctx context.Context, s *tracker.Job, calls *api.Pods, job *batchv1.Job) error {
+	pods := s.AlteredPods()
 	err := s.Writes.Delete.Do(ctx, len(pods), func(ctx context.Context, i int) error {
 		return calls.DeleteAltered(ctx, job, pods[i])
 	})
@@ -68,8 +68,8 @@ func (a *applier) deleteAltered(ctx context.Context, s *state.Job, calls *api.Po
 
 // newest returns the newest known version of the Job. Its pod template may have changed
 // since the decision.
-func newest(s *state.Job, snap snapshot) *batchv1.Job {
-	if job := s.Version.Current(); job != nil {
+func newest(s *tracker.Job, snap snapshot) *batchv1.Job {
+	if job := s.Current(); job != nil {
 		return job
 	}
 	return snap.job

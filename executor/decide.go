@@ -12,9 +12,9 @@ import (
 	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/metrics"
-	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/internal/controller"
+	"jobpolicy.dev/executor/internal/telemetry"
+	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -58,7 +58,7 @@ const (
 // decide makes a request and asks. If the engine wants rows of active pods, decide makes a
 // second request with them and asks once more. It returns the decision and the snapshot that
 // the decision is about.
-func (d *decider) decide(ctx context.Context, s *state.Job, p purpose) (snap snapshot, decision *jobpolicyv1.DecideJobResponse, err error) {
+func (d *decider) decide(ctx context.Context, s *tracker.Job, p purpose) (snap snapshot, decision *jobpolicyv1.DecideJobResponse, err error) {
 	release, err := d.slot(ctx)
 	if err != nil {
 		return snapshot{}, nil, err
@@ -77,19 +77,19 @@ func (d *decider) decide(ctx context.Context, s *state.Job, p purpose) (snap sna
 }
 
 // ask asks the engine and checks what it answers.
-func (d *decider) ask(ctx context.Context, s *state.Job, snap snapshot, p purpose) (decision *jobpolicyv1.DecideJobResponse, err error) {
+func (d *decider) ask(ctx context.Context, s *tracker.Job, snap snapshot, p purpose) (decision *jobpolicyv1.DecideJobResponse, err error) {
 	started := time.Now()
 	switch {
 	case p == toCheck:
 		decision, err = controller.Try(ctx, d.base, d.base.Decider.DecideJob, snap.req)
-	case p == toApply && s.Version.MustRefresh():
+	case p == toApply && s.MustRefresh():
 		return nil, errStale
 	default:
 		if decision, err = controller.Ask(ctx, d.base, d.base.Decider.DecideJob, snap.req); err != nil {
 			d.askFailed(s, snap, err)
 			break
 		}
-		s.Rows.Accepted(len(snap.req.GetUnaccountedPods()), d.cfg.rowLimit(snap.job))
+		s.RowsAccepted(len(snap.req.GetUnaccountedPods()), d.cfg.rowLimit(snap.job))
 	}
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (d *decider) ask(ctx context.Context, s *state.Job, snap snapshot, p purpos
 // decided counts and logs a decision.
 func (d *decider) decided(ctx context.Context, snap snapshot, decision *jobpolicyv1.DecideJobResponse, took time.Duration) {
 	label := dispositionLabel(decision.GetDisposition())
-	metrics.Observe(ctx, d.metrics.duration.WithLabelValues(label), took.Seconds())
+	telemetry.Observe(ctx, d.metrics.duration.WithLabelValues(label), took.Seconds())
 	d.metrics.decisions.WithLabelValues(label, cmp.Or(decision.GetVerdict().GetRule().Name(), "none")).Inc()
 	d.base.Logger.LogAttrs(ctx, slog.LevelDebug, "decided",
 		slog.String("namespace", snap.job.Namespace), slog.String("job", snap.job.Name), slog.String("uid", string(snap.job.UID)),
@@ -115,14 +115,14 @@ func (d *decider) decided(ctx context.Context, snap snapshot, decision *jobpolic
 
 // askFailed handles errors that concern this Job alone: the engine rejects the Job, or its
 // request is too large. Each rejected generation of the Job gets one event.
-func (d *decider) askFailed(s *state.Job, snap snapshot, err error) {
+func (d *decider) askFailed(s *tracker.Job, snap snapshot, err error) {
 	switch {
 	case errors.Is(err, controller.ErrRejected):
-		if s.Decisions.Rejected(snap.job.Generation, jobpolicyv1grpc.ReasonName(jobpolicyv1grpc.ReasonOf(err))) {
+		if s.Rejected(snap.job.Generation, jobpolicyv1grpc.ReasonName(jobpolicyv1grpc.ReasonOf(err))) {
 			d.base.Recorder.Event(snap.job, corev1.EventTypeWarning, controller.EventPolicyRejected, controller.Rejection(err))
 		}
 	case status.Code(err) == codes.ResourceExhausted && tooLarge(err):
-		s.Rows.Refused(len(snap.req.GetUnaccountedPods()), d.cfg.Rows.Least)
+		s.RowsRefused(len(snap.req.GetUnaccountedPods()), d.cfg.Rows.Least)
 	}
 }
 

@@ -7,23 +7,23 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
-	"jobpolicy.dev/executor/api"
-	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/internal/api"
+	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 // deletePods deletes pods. If one cannot be deleted, the others still are.
-func (a *applier) deletePods(ctx context.Context, s *state.Job, calls *api.Pods, job *batchv1.Job, deletes []*jobpolicyv1.DeletePod) error {
+func (a *applier) deletePods(ctx context.Context, s *tracker.Job, calls *api.Pods, job *batchv1.Job, deletes []*jobpolicyv1.DeletePod) error {
 	return s.Writes.Delete.Do(ctx, len(deletes), func(ctx context.Context, i int) error {
 		err := deletePod(ctx, calls, job, deletes[i])
 		switch {
 		case err == nil:
-			s.Backoffs.Reset(state.Delete)
+			s.StepMayGoOn(tracker.Delete)
 		case errors.Is(err, api.ErrPodEnded):
 			// The cache is behind. Another pod may have failed before this one ended, and
 			// that may decide how the Job ends.
-			s.Version.Mark(state.StalePods)
+			s.Mark(tracker.StalePods)
 		}
 		return err
 	})

@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"jobpolicy.dev/executor/podcache"
-	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -171,7 +170,7 @@ func TestAJobBeingDeletedAdoptsNothing(t *testing.T) {
 	must(e.reconciler.podWatch.pods.In("ns").GetStore().Add(podcache.From(s.pod(t, "pod-2"))))
 	cached := testJob()
 	cached.ResourceVersion = "1"
-	st := e.jobs.With(state.KeyOf(cached), func(st *state.Job) { st.Observe(cached, state.Watch) })
+	st := e.jobs.With(tracker.KeyOf(cached), func(st *tracker.Job) { st.Observe(cached, tracker.Watch) })
 	if _, err := e.reconciler.Reconcile(t.Context(), st.Key); err != nil {
 		t.Fatal(err)
 	}
@@ -241,13 +240,13 @@ func TestADeletedJobIsForgottenAlthoughTheWatchMissedAPod(t *testing.T) {
 		s := newServer(job)
 		e := start(t, testConfig(s, &script{}))
 		time.Sleep(time.Second)
-		known, _ := e.jobs.Find(state.KeyOf(job))
-		known.Tracker.Observe(cachedPod(2, func(p *corev1.Pod) { p.ResourceVersion = "110" }), tracker.Response)
+		known, _ := e.jobs.Find(tracker.KeyOf(job))
+		known.ObservePod(cachedPod(2, func(p *corev1.Pod) { p.ResourceVersion = "110" }), tracker.Response)
 		if err := s.BatchV1().Jobs("ns").Delete(t.Context(), job.Name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * checkPeriod)
-		if _, known := e.jobs.Find(state.KeyOf(job)); !known {
+		if _, known := e.jobs.Find(tracker.KeyOf(job)); !known {
 			t.Error("the Job is forgotten before the watch has shown the pod's version")
 		}
 		later := testPod(3, func(p *corev1.Pod) { p.OwnerReferences, p.Labels, p.Finalizers = nil, nil, nil })
@@ -258,7 +257,7 @@ func TestADeletedJobIsForgottenAlthoughTheWatchMissedAPod(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * checkPeriod)
-		if _, known := e.jobs.Find(state.KeyOf(job)); known {
+		if _, known := e.jobs.Find(tracker.KeyOf(job)); known {
 			t.Error("the Job is still known")
 		}
 	})

@@ -3,7 +3,7 @@ package executor
 import (
 	"go.opentelemetry.io/otel/trace"
 
-	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/internal/telemetry"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 

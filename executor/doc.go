@@ -19,12 +19,12 @@
 //
 // # From a pod event to a write
 //
-//  1. The watcher gets the event from the pod informer. It updates the tracker of the Job
-//     that controls the pod, and puts the Job into the work queue (watch.go, queue.go).
+//  1. The watcher gets the event from the pod informer. It updates what is known of the Job that
+//     controls the pod (package tracker), and puts the Job into the work queue (watch.go, queue.go).
 //  2. A worker takes the Job from the queue and calls the reconciler (reconcile.go). That
 //     reads what the caches may not show, such as the outcome of a write without an answer
 //     (refresh.go). It adopts pods and disowns others (claim.go).
-//  3. The decider makes a request from the Job and its tracker (snapshot.go), asks the engine
+//  3. The decider makes a request from what is known (snapshot.go), asks the engine
 //     (decide.go) and checks the answer (wire.CheckDecision).
 //  4. The applier carries the decision out (apply.go): it creates pods (create.go) or
 //     deletes pods (delete.go), writes the status (status.go), removes finalizers (release.go)
@@ -40,12 +40,27 @@
 // process leads. shadow.go only compares decisions with what the built-in controller does.
 // ARCHITECTURE.md explains the words and the invariants (I1 to I12).
 //
-// # The packages below
+// # What this module exports
 //
-// controller has the queue, the workers and the calls of the engine. backoff has the delays
-// after failures. state holds what is remembered of each Job, and tracker what is known of
-// its pods. api makes the calls to the API server, and limit bounds how many are in flight.
-// wire converts between Kubernetes objects and messages of the contract. podcache keeps pods
-// in little memory. gang finds or makes Workloads and PodGroups. orphan releases pods whose
-// Job cannot do it any more, and deletes those that outlive a finished Job.
+//   - Package executor: New, Config, Run, and its read-only views: EachJob, Job, EachCronJob, Queues,
+//     Ready and SecondController. NewBesideJobs runs CronJobs and finished Jobs alone. face.go and names.go
+//     have the types and names that go with them.
+//   - leaderelection, for several processes; shadow, for Config.Shadow.
+//   - podcache and newerfields, the decoders of Config.Client: they keep pods small and templates whole.
+//   - podjob, for a controller of another kind of object whose pods run as a Job.
+//   - wire, for callers of the engine: Kubernetes objects to messages of the contract and back.
+//   - tracker, for callers of the engine with thousands of pods: it keeps count of a Job's pods event by
+//     event, and the views of this package have its types.
+//   - writes, for programs that read the executor's events: the kinds of writes, and their refusals.
+//
+// All else is internal, and may change at any time.
+//
+// # The internal packages
+//
+// controller has the queue, the workers and the calls of the engine. api makes the calls to the API
+// server, and limit bounds how many are in flight. clock has the delays after failures. managedby says
+// who manages a Job. informer watches objects. events sends Kubernetes events. gang finds or makes Workloads and
+// PodGroups. orphan releases pods whose Job cannot do it any more, and deletes those that outlive a
+// finished Job. cronjob and ttl are the controllers of CronJobs and of finished Jobs. telemetry has the
+// metrics that controllers share, and the names of spans.
 package executor

@@ -15,7 +15,7 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
 
-	"jobpolicy.dev/executor/events"
+	"jobpolicy.dev/executor/internal/events"
 )
 
 // TestPodEvents compares the events that reach the API server with those of a pipeline that

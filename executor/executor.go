@@ -5,21 +5,19 @@ import (
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
-	batchinformers "k8s.io/client-go/informers/batch/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"jobpolicy.dev/executor/api"
-	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/cronjob"
-	"jobpolicy.dev/executor/events"
-	"jobpolicy.dev/executor/gang"
-	"jobpolicy.dev/executor/informer"
-	"jobpolicy.dev/executor/limit"
-	"jobpolicy.dev/executor/orphan"
-	"jobpolicy.dev/executor/secondcontroller"
+	"jobpolicy.dev/executor/internal/api"
+	"jobpolicy.dev/executor/internal/controller"
+	"jobpolicy.dev/executor/internal/events"
+	"jobpolicy.dev/executor/internal/gang"
+	"jobpolicy.dev/executor/internal/informer"
+	"jobpolicy.dev/executor/internal/limit"
+	"jobpolicy.dev/executor/internal/managedby"
+	"jobpolicy.dev/executor/internal/orphan"
+	"jobpolicy.dev/executor/internal/telemetry"
 	"jobpolicy.dev/executor/shadow"
-	"jobpolicy.dev/executor/state"
-	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -29,20 +27,19 @@ const eventComponent = "job-controller"
 
 // Executor carries out decisions about Jobs. It is made by New and run once.
 type Executor struct {
+	group // The controller of Jobs, and those of CronJobs and of finished Jobs.
+
 	base     *controller.Controller
-	jobs     *state.Jobs
-	informer *informer.Set              // of Jobs
-	gangs    *gang.Gangs                // nil without Settings.PodGroups.
-	second   *secondcontroller.Detector // nil in shadow mode.
+	jobs     *tracker.Jobs
+	informer *informer.Set       // of Jobs
+	gangs    *gang.Gangs         // nil without Settings.PodGroups.
+	second   *managedby.Detector // nil in shadow mode.
 
 	podWatch   *podWatch
 	decider    *decider
 	reconciler *reconciler // nil in shadow mode.
 	queue      jobQueue
 	watcher    *watcher
-
-	parts []part              // The controller of Jobs, and those of CronJobs and of finished Jobs.
-	crons *cronjob.Controller // nil without Config.CronJobs.
 }
 
 // New checks the configuration (ErrConfig) and registers the metrics. No reconcile and no call of
@@ -51,29 +48,29 @@ func New(cfg Config) (*Executor, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	shared := cfg.Config
+	shared := cfg.Common
 	base, err := controller.New(shared, controller.Identity{
 		Component: eventComponent, Scope: telemetry.TracerName, EventLimits: events.LimitByReason(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	cfg.Config = base.Config
+	cfg.Common = base.Config
 	cfg.setDefaults()
 	var comparer *shadow.Comparer
 	if cfg.Shadow != nil {
 		comparer = cfg.Shadow.OnlyCompare(base, shadow.TypeJob)
-		cfg.Config = base.Config
+		cfg.Common = base.Config
 		cfg.Settings.PodGroups = jobpolicyv1.PodGroups_POD_GROUPS_UNSPECIFIED
 	}
 	own, err := newJobMetrics(cfg.Registerer)
 	if err != nil {
 		return nil, err
 	}
-	e := &Executor{base: base}
+	e := &Executor{base: base, group: group{parts: []part{base}}}
 	client := base.API()
 	if comparer == nil {
-		e.second, err = secondcontroller.New(secondcontroller.Config{
+		e.second, err = managedby.NewDetector(managedby.DetectorConfig{
 			FieldManager: cfg.FieldManager, StandDown: cfg.StandDown, Recorder: base.Recorder, Registerer: cfg.Registerer, Logger: cfg.Logger,
 		})
 		if err != nil {
@@ -90,7 +87,7 @@ func New(cfg Config) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := e.newJobInformer(&cfg); err != nil {
+	if e.informer, err = newJobInformer(&cfg, e.trim); err != nil {
 		return nil, err
 	}
 	e.build(&cfg, own, client, pods, comparer)
@@ -100,17 +97,7 @@ func New(cfg Config) (*Executor, error) {
 	if err := e.addCaches(); err != nil {
 		return nil, err
 	}
-	return e, e.addParts(&cfg, shared)
-}
-
-func (e *Executor) newJobInformer(cfg *Config) error {
-	e.informer = informer.New(cfg.Namespaces, func(namespace string) cache.SharedIndexInformer {
-		return batchinformers.NewFilteredJobInformer(cfg.Client, namespace, 0, cache.Indexers{}, api.ConsistentList)
-	})
-	if err := e.informer.SetTransform(e.trim); err != nil {
-		return fmt.Errorf("job transform: %w", err)
-	}
-	return nil
+	return e, e.addBesideJobs(&cfg, shared, e.informer, e.refusals)
 }
 
 // build makes the parts. In shadow mode, which has a comparer, a jobComparer takes the place of
@@ -118,7 +105,7 @@ func (e *Executor) newJobInformer(cfg *Config) error {
 func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods informer.Pods, comparer *shadow.Comparer) {
 	scope, writes := cfg.Scope(), limit.NewPool(cfg.Writes)
 	report := &reporter{base: e.base, metrics: own}
-	e.jobs = state.NewJobs(writes)
+	e.jobs = tracker.NewJobs(writes)
 	e.podWatch = newPodWatch(pods, e.informer, cfg.Logger)
 	e.decider = &decider{
 		base: e.base, cfg: cfg, metrics: own.decisions, report: report, slots: make(chan struct{}, cfg.Workers),
@@ -128,8 +115,8 @@ func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods 
 	if comparer != nil {
 		reconcile = (&jobComparer{scope: scope, jobs: e.jobs, decider: e.decider, comparer: comparer}).compare
 	} else {
-		calls := func(s *state.Job) *api.Pods {
-			return client.Pods(s.UID, s.Tracker, s.PodEvents.Recorder(e.base.Recorder), s.Version.Current, &s.Refusals)
+		calls := func(s *tracker.Job) *api.Pods {
+			return client.Pods(s, s.PodEvents.Recorder(e.base.Recorder))
 		}
 		orphans = orphan.New(e.base, orphan.Config{API: client, Scope: scope, Jobs: e.jobs, Pods: pods, Writes: writes, Calls: calls})
 		e.reconciler = &reconciler{

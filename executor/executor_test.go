@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
 
-	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/internal/controller"
 	"jobpolicy.dev/executor/internal/fakes"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"

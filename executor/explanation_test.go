@@ -13,16 +13,16 @@ import (
 // printers are the functions that show an explanation to people: in a log, a trace or
 // a page of /debug.
 var printers = map[string]bool{
-	"describe.go describeDecision":        true,
-	"report.go remember":                  true,
-	"decide.go decided":                   true,
-	"missed.go due":                       true,
-	"cronjob/state.go decided":            true,
-	"cronjob/reconcile.go explain":        true,
-	"ttl/reconcile.go delete":             true,
-	"shadow/differences.go OfJob":         true,
-	"shadow/differences.go OfCronJob":     true,
-	"shadow/differences.go OfFinishedJob": true,
+	"describe.go describeDecision":          true,
+	"report.go remember":                    true,
+	"decide.go decided":                     true,
+	"missed.go due":                         true,
+	"internal/cronjob/state.go decided":     true,
+	"internal/cronjob/reconcile.go explain": true,
+	"internal/ttl/reconcile.go delete":      true,
+	"shadow/differences.go OfJob":           true,
+	"shadow/differences.go OfCronJob":       true,
+	"shadow/differences.go OfFinishedJob":   true,
 }
 
 // What to do stands in a decision's other fields. An explanation is for people, and its

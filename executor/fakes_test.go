@@ -17,14 +17,14 @@ import (
 
 	"jobpolicy.dev/executor/internal/fakes"
 	"jobpolicy.dev/executor/podcache"
-	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 func testUID(n int) types.UID { return fakes.UID(n) }
 
 // testKey is that of testJob.
-var testKey = state.Key{Namespace: "ns", UID: testUID(1)}
+var testKey = tracker.Key{Namespace: "ns", UID: testUID(1)}
 
 type (
 	script = fakes.Script[*jobpolicyv1.DecideJobRequest, *jobpolicyv1.DecideJobResponse]
@@ -89,9 +89,9 @@ func keptWhileDeleted(job *batchv1.Job) {
 }
 
 // seeJob lets an Executor see version 1 of the Job.
-func seeJob(e *Executor) *state.Job {
+func seeJob(e *Executor) *tracker.Job {
 	job := testJob(func(j *batchv1.Job) { j.ResourceVersion = "1" })
-	return e.jobs.With(testKey, func(s *state.Job) { s.Observe(job, state.Watch) })
+	return e.jobs.With(testKey, func(s *tracker.Job) { s.Observe(job, tracker.Watch) })
 }
 
 func failedPhase(pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed }
@@ -130,7 +130,7 @@ func cachedPod(n int, change ...func(*corev1.Pod)) *podcache.Pod {
 func hasFinalizer(pod *corev1.Pod) bool { return podcache.From(pod).HasTrackingFinalizer }
 
 func testConfig(client *server, decider Decider) Config {
-	cfg := Config{Config: fakes.Config(client, decider), SyncBatchPeriod: 5 * time.Millisecond}
+	cfg := Config{Common: fakes.Config(client, decider), SyncBatchPeriod: 5 * time.Millisecond}
 	cfg.APIBackoff, cfg.MaxAPIBackoff = 20*time.Millisecond, 100*time.Millisecond
 	return cfg
 }

@@ -18,9 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	clienttesting "k8s.io/client-go/testing"
 
-	"jobpolicy.dev/executor/api"
-	"jobpolicy.dev/executor/gang"
+	"jobpolicy.dev/executor/internal/api"
 	"jobpolicy.dev/executor/internal/fakes"
+	"jobpolicy.dev/executor/internal/gang"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 

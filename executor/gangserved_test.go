@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 	clienttesting "k8s.io/client-go/testing"
 
-	"jobpolicy.dev/executor/apiserver"
+	"jobpolicy.dev/executor/internal/api"
 	"jobpolicy.dev/executor/internal/fakes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -46,9 +46,9 @@ func (g *gangServing) refuse(clienttesting.Action) (bool, runtime.Object, error)
 // it goes on by itself when the API appears.
 func TestGangsThatAreServedLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, api := newServer(testJob(gangJob)), &gangServing{}
-		s.PrependReactor("*", "workloads", api.refuse)
-		s.PrependReactor("*", "podgroups", api.refuse)
+		s, serving := newServer(testJob(gangJob)), &gangServing{}
+		s.PrependReactor("*", "workloads", serving.refuse)
+		s.PrependReactor("*", "podgroups", serving.refuse)
 		cfg := gangConfig(s, &script{Otherwise: func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 			if req.GetPods().GetActive() == 0 {
 				return applying(gangDecision(true))(req)
@@ -56,10 +56,10 @@ func TestGangsThatAreServedLater(t *testing.T) {
 			return &jobpolicyv1.DecideJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}, nil
 		}})
 		var err error
-		if cfg.APIServer, err = apiserver.New(apiserver.Config{Gangs: true, Logger: cfg.Logger}); err != nil {
+		if cfg.APIServer, err = api.NewServer(api.ServerConfig{Gangs: true, Logger: cfg.Logger}); err != nil {
 			t.Fatal(err)
 		}
-		fakes.Run(t, func(ctx context.Context) error { cfg.APIServer.Run(ctx, api); return nil })
+		fakes.Run(t, func(ctx context.Context) error { cfg.APIServer.Run(ctx, serving); return nil })
 		e := start(t, cfg)
 		time.Sleep(5 * time.Minute)
 		if err := e.Ready(); err != nil {
@@ -74,7 +74,7 @@ func TestGangsThatAreServedLater(t *testing.T) {
 		if text := s.AwaitEvent(t, "FailedCreate").Message; !strings.Contains(text, "scheduling.k8s.io/v1beta1") {
 			t.Errorf("event %q, want it to name the API", text)
 		}
-		api.served.Store(true)
+		serving.served.Store(true)
 		time.Sleep(5 * time.Minute)
 		s.WantWrites(t, "create workloads", "create podgroups", "create pods", "create pods", "update jobs/status")
 	})

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"jobpolicy.dev/executor/gang"
 	"jobpolicy.dev/executor/internal/fakes"
+	"jobpolicy.dev/executor/internal/gang"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 

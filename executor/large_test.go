@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/executor/podcache"
-	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/tracker"
 )
 
 // enlarge adds n items to a Job and its pod, of a kind that the API server does not limit.
@@ -118,7 +118,7 @@ func handle(b *testing.B, n int, add func(int, *batchv1.Job, *corev1.Pod)) time.
 	begun := time.Now()
 	e.watcher.jobSeen(nil, job)
 	e.watcher.podSeen(nil, podcache.From(pod))
-	s, known := e.jobs.Find(state.KeyOf(job))
+	s, known := e.jobs.Find(tracker.KeyOf(job))
 	if !known {
 		b.Fatal("the Job is not known")
 	}

@@ -13,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/internal/controller"
 	"jobpolicy.dev/executor/internal/fakes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )

@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"jobpolicy.dev/executor/podcache"
-	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 )
@@ -45,14 +44,14 @@ func BenchmarkPodMemory(b *testing.B) {
 	})
 	for b.Loop() {
 		before := heap()
-		store, tr := cache.NewStore(cache.MetaNamespaceKeyFunc), tracker.New()
-		tr.SetPolicy(state.PodPolicy(job))
+		store, tr := cache.NewStore(cache.MetaNamespaceKeyFunc), tracker.New(tracker.Key{}, nil)
+		tr.SetPolicy(tracker.PodPolicy(job))
 		for n := range pods {
 			kept := podcache.From(overTheWire(b, runningPod(job, n)))
 			if err := store.Add(kept); err != nil {
 				b.Fatal(err)
 			}
-			tr.Observe(kept, tracker.Watch)
+			tr.ObservePod(kept, tracker.Watch)
 		}
 		b.ReportMetric(float64(heap()-before)/pods, "heap-B/pod")
 		runtime.KeepAlive(store)

@@ -8,7 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
-	"jobpolicy.dev/executor/metrics"
+	"jobpolicy.dev/executor/internal/telemetry"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -91,7 +91,7 @@ type decisionMetrics struct {
 
 // newJobMetrics returns the metrics, also those of the decisions, and registers them with to, which may be nil.
 func newJobMetrics(to prometheus.Registerer) (*jobMetrics, error) {
-	r := &metrics.Registrar{To: to}
+	r := &telemetry.Registrar{To: to}
 	m := &jobMetrics{
 		syncDuration: r.Histogram(subsystem, "job_sync_duration_seconds", "The time it took to reconcile a Job.",
 			prometheus.ExponentialBuckets(0.004, 2, 15), "completion_mode", "result", "action"),
@@ -104,7 +104,7 @@ func newJobMetrics(to prometheus.Registerer) (*jobMetrics, error) {
 		creations:       r.Counter(subsystem, "job_pods_creation_total", "Pod creations, by reason and outcome.", "reason", "status"),
 		unmanaged:       r.Counter(subsystem, "jobs_by_external_controller_total", "Jobs seen that another controller manages; beyond 100 names it is called other.", "controller_name"),
 		staleSkips:      r.Counter(subsystem, "stale_sync_skips_total", "Reconciles given up because the Job or its pods had to be read from the API server first.", "group", "resource"),
-		altered:         metrics.AlteredObjects(r, "pod", "ownerReferences", "labels", "annotations", "finalizers"),
+		altered:         telemetry.AlteredObjects(r, "pod", "ownerReferences", "labels", "annotations", "finalizers"),
 		standstills:     r.Counter("jobpolicy", "runaway_creations_total", "How often a Job stood still for an hour, because none of the pods created for it was seen as its own."),
 		decisions: &decisionMetrics{
 			duration: r.Histogram("jobpolicy", "decision_duration_seconds", "The time it took the engine to answer, as the executor measures it.",

@@ -19,7 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -215,7 +215,7 @@ func TestAReconcileCountsItselfAndWhatItDid(t *testing.T) {
 			cfg, registry := testConfig(s, &script{Answers: []reply{tc.answer}}), prometheus.NewRegistry()
 			cfg.Registerer = registry
 			e := build(t, cfg)
-			st := e.jobs.With(testKey, func(st *state.Job) { st.Observe(testJob(), state.Watch) })
+			st := e.jobs.With(testKey, func(st *tracker.Job) { st.Observe(testJob(), tracker.Watch) })
 			if _, err := e.reconciler.Reconcile(t.Context(), st.Key); err != nil {
 				t.Fatal(err)
 			}

@@ -10,11 +10,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/scope"
-	"jobpolicy.dev/executor/secondcontroller"
-	"jobpolicy.dev/executor/state"
-	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/internal/controller"
+	"jobpolicy.dev/executor/internal/managedby"
+	"jobpolicy.dev/executor/internal/telemetry"
+	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -36,24 +35,24 @@ const (
 // suspect is an idle Job for which there is something to do. Its event may be on the way.
 // If the Job is still not reconciled at the next step, an event was missed.
 type suspect struct {
-	job  *state.Job
+	job  *tracker.Job
 	last time.Time // When the Job was reconciled last.
 }
 
 // missedReconciles finds idle Jobs for which there is something to do.
 type missedReconciles struct {
-	scope   scope.Scope
-	jobs    *state.Jobs
+	scope   managedby.Scope
+	jobs    *tracker.Jobs
 	queue   jobQueue
 	decider *decider
-	second  *secondcontroller.Detector
+	second  *managedby.Detector
 	// podWatch knows which pods are gone.
 	podWatch *podWatch
 	last     clocks
 }
 
 // newMissedReconciles reads the clocks, so it must be called before a reconcile is planned.
-func newMissedReconciles(scope scope.Scope, jobs *state.Jobs, queue jobQueue, d *decider, second *secondcontroller.Detector, pods *podWatch) *missedReconciles {
+func newMissedReconciles(scope managedby.Scope, jobs *tracker.Jobs, queue jobQueue, d *decider, second *managedby.Detector, pods *podWatch) *missedReconciles {
 	l := &missedReconciles{scope: scope, jobs: jobs, queue: queue, decider: d, second: second, podWatch: pods}
 	l.last = l.readClocks()
 	return l
@@ -97,8 +96,8 @@ func (l *missedReconciles) suspects(ctx context.Context, step, steps int) []susp
 // forget forgets a Job that does not exist any more, once its pods are gone. Usually the watcher
 // does that when the watch shows the end of a pod. But after a new list, the watch does not show
 // a pod that was created and deleted since the list before.
-func (l *missedReconciles) forget(s *state.Job) {
-	if s.Version.Current() != nil {
+func (l *missedReconciles) forget(s *tracker.Job) {
+	if s.Current() != nil {
 		return
 	}
 	l.podWatch.sweep(s)
@@ -119,7 +118,7 @@ func (l *missedReconciles) confirm(ctx context.Context, suspected suspect) {
 	if why == "" || !last.Equal(suspected.last) {
 		return
 	}
-	job := s.Version.Current()
+	job := s.Current()
 	if job == nil {
 		return
 	}
@@ -133,12 +132,12 @@ func (l *missedReconciles) confirm(ctx context.Context, suspected suspect) {
 // due returns why an idle Job should be reconciled, and when it was reconciled last. why is ""
 // if the Job is not idle, if there is nothing to do, if a reconcile is planned in time, or if
 // the engine could not be asked.
-func (l *missedReconciles) due(ctx context.Context, s *state.Job) (last time.Time, why string) {
+func (l *missedReconciles) due(ctx context.Context, s *tracker.Job) (last time.Time, why string) {
 	queued := l.queue.State(s.Key)
 	if !l.idle(s, queued) {
 		return time.Time{}, ""
 	}
-	if s.Version.Has(state.StaleJob | state.StalePods) {
+	if s.Has(tracker.StaleJob | tracker.StalePods) {
 		return queued.Last, "the cached Job or its pods are stale"
 	}
 	snap, d, err := l.decider.decide(ctx, s, toCheck)
@@ -159,9 +158,9 @@ func (l *missedReconciles) due(ctx context.Context, s *state.Job) (last time.Tim
 // idle reports whether a Job that the executor reconciles was not reconciled lately, is not
 // queued, and is not planned for soon. A Job that the API server does not have any more is not
 // idle: it waits for the watch to show its deletion.
-func (l *missedReconciles) idle(s *state.Job, queued controller.State) bool {
-	job := s.Version.Current()
-	if !l.scope.Reconciles(job) || s.Version.Has(state.NotFound) || l.second.StandDown(s.UID) > 0 || !wire.KnownCompletionMode(job) || queued.Running || queued.Pending {
+func (l *missedReconciles) idle(s *tracker.Job, queued controller.State) bool {
+	job := s.Current()
+	if !l.scope.Reconciles(job) || s.Has(tracker.NotFound) || l.second.StandDown(s.UID) > 0 || !wire.KnownCompletionMode(job) || queued.Running || queued.Pending {
 		return false
 	}
 	soon := time.Now().Add(checkStep)

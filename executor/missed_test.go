@@ -20,9 +20,9 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"jobpolicy.dev/executor/internal/fakes"
-	"jobpolicy.dev/executor/limit"
-	"jobpolicy.dev/executor/state"
-	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/internal/limit"
+	"jobpolicy.dev/executor/internal/telemetry"
+	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -217,15 +217,15 @@ func TestTheCheckReadsWhatReconcilesChange(t *testing.T) {
 	e := build(t, testConfig(newServer(), answers))
 	job := testJob()
 	job.ResourceVersion = "1"
-	s := state.New(state.KeyOf(job), limit.NewPool(limit.Config{Total: 8, PerJob: 8}))
-	s.Observe(job, state.Watch)
+	s := tracker.New(tracker.KeyOf(job), limit.NewPool(limit.Config{Total: 8, PerJob: 8}))
+	s.Observe(job, tracker.Watch)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for range 100 {
-			s.Statuses.Reschedule(time.Second)
-			s.Rows.Refused(2000, 1000)
-			s.Rows.Accepted(500, 1000)
+			s.StatusWritten(time.Second)
+			s.RowsRefused(2000, 1000)
+			s.RowsAccepted(500, 1000)
 		}
 	}()
 	for range 20 {

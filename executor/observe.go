@@ -4,7 +4,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/writes"
 )
@@ -15,7 +14,7 @@ import (
 // Observation, nothing has changed.
 type Observation struct {
 	Job      *batchv1.Job
-	Decision *state.Decision
+	Decision *tracker.Decision
 	// Rejected is the ErrorReason for which the engine makes no decision about the Job, by its name in
 	// errors (jobpolicyv1grpc.ReasonName); empty if it does.
 	Rejected string
@@ -44,13 +43,13 @@ func (e *Executor) Job(uid types.UID, mostPods int) (o Observation, pods tracker
 		return Observation{}, tracker.Census{}, false
 	}
 	if o, ok = e.observation(s); ok {
-		pods = s.Tracker.Census(mostPods)
+		pods = s.Census(mostPods)
 	}
 	return o, pods, ok
 }
 
-func (e *Executor) observation(s *state.Job) (o Observation, ok bool) {
+func (e *Executor) observation(s *tracker.Job) (o Observation, ok bool) {
 	s.PruneRefusals()
-	o = Observation{s.Version.Current(), s.Decisions.Last(), s.Decisions.Rejection(), s.Refusals.Standing(), e.decider.cfg.standstillOf(s), s.Tracker.Hindered()}
+	o = Observation{s.Current(), s.LastDecision(), s.Rejection(), s.Refusals.Standing(), e.decider.cfg.standstillOf(s), s.Hindered()}
 	return o, o.Job != nil && e.watcher.scope.Manages(o.Job)
 }

@@ -8,9 +8,9 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
-	"jobpolicy.dev/executor/informer"
+	"jobpolicy.dev/executor/internal/informer"
 	"jobpolicy.dev/executor/podcache"
-	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -88,19 +88,15 @@ func (w *podWatch) synced() bool {
 	return handled != nil && (*handled)()
 }
 
-// sweep drops the pods that are certainly gone or that the Job has certainly lost. If it may
-// adopt one of them again, it claims pods next. See tracker.Tracker.Sweep.
-func (w *podWatch) sweep(s *state.Job) (awaiting bool) {
-	awaiting, adoptable := s.Tracker.Sweep(w.cached(s.Namespace), func(pod *podcache.Pod) *podcache.Pod {
+// sweep drops the pods that are certainly gone or that the Job has certainly lost; see
+// tracker.Job.SweepPods.
+func (w *podWatch) sweep(s *tracker.Job) (awaiting bool) {
+	return s.SweepPods(w.cached(s.Namespace), func(pod *podcache.Pod) *podcache.Pod {
 		if stored, ok := w.pods.Pod(pod.Namespace(), pod.Name); ok && stored.UID == pod.UID {
 			return stored
 		}
 		return nil
 	})
-	if adoptable {
-		s.Version.Mark(state.StaleClaims)
-	}
-	return awaiting
 }
 
 // cached is the version of the pod cache of a namespace.
@@ -128,15 +124,15 @@ func (w *podWatch) recordVersion(pod *podcache.Pod) {
 }
 
 // jobListed marks a Job of the first list if the pod cache was filled earlier.
-func (w *podWatch) jobListed(s *state.Job) {
+func (w *podWatch) jobListed(s *tracker.Job) {
 	if w.standby.Load() {
-		s.Version.Mark(state.UnverifiedPods)
+		s.Mark(tracker.UnverifiedPods)
 	}
 }
 
 // mustList reports whether the Job's pods must be listed before the decision is applied.
-func (w *podWatch) mustList(s *state.Job, d *jobpolicyv1.DecideJobResponse) bool {
-	if d.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_SETTLED || !s.Version.Clear(state.UnverifiedPods) {
+func (w *podWatch) mustList(s *tracker.Job, d *jobpolicyv1.DecideJobResponse) bool {
+	if d.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_SETTLED || !s.Clear(tracker.UnverifiedPods) {
 		return false
 	}
 	w.mu.Lock()

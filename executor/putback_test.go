@@ -14,7 +14,6 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"jobpolicy.dev/executor/podcache"
-	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -171,12 +170,12 @@ func TestAPodIsAdoptedAsItWasSeen(t *testing.T) {
 			e := build(t, testConfig(server, &script{}))
 			s := seeJob(e)
 			must(e.reconciler.podWatch.pods.In("ns").GetIndexer().Add(cachedPod(3, unclaimed, func(pod *corev1.Pod) { pod.ResourceVersion = "1" })))
-			must(e.reconciler.claim(t.Context(), s, e.reconciler.calls(s), s.Version.Current()))
+			must(e.reconciler.claim(t.Context(), s, e.reconciler.calls(s), s.Current()))
 			pod := podcache.From(server.pod(t, "pod-3"))
 			if ref, _ := pod.ControllingJob(); pod.HasTrackingFinalizer != tc.wantTracked || (ref != nil) != tc.wantOwned {
 				t.Errorf("has the finalizer: %v, controlled by %v; want %v, %v", pod.HasTrackingFinalizer, ref, tc.wantTracked, tc.wantOwned)
 			}
-			if known, ok := s.Tracker.Pod(pod.UID); ok != tc.wantOwned || (ok && known.HasTrackingFinalizer != tc.wantTracked) {
+			if known, ok := s.Pod(pod.UID); ok != tc.wantOwned || (ok && known.HasTrackingFinalizer != tc.wantTracked) {
 				t.Errorf("the tracker knows the pod: %v (%+v), want %v", ok, known, tc.wantOwned)
 			}
 		})
@@ -188,8 +187,8 @@ func TestAPodIsLetGoAsItWasSeen(t *testing.T) {
 	server := newServer(testJob(), testPod(3))
 	e := build(t, testConfig(server, &script{}))
 	s := seeJob(e)
-	s.Tracker.Observe(cachedPod(3, func(pod *corev1.Pod) { pod.Labels, pod.ResourceVersion = nil, "1" }), tracker.Watch)
-	must(e.reconciler.claim(t.Context(), s, e.reconciler.calls(s), s.Version.Current()))
+	s.ObservePod(cachedPod(3, func(pod *corev1.Pod) { pod.Labels, pod.ResourceVersion = nil, "1" }), tracker.Watch)
+	must(e.reconciler.claim(t.Context(), s, e.reconciler.calls(s), s.Current()))
 	if pod := podcache.From(server.pod(t, "pod-3")); !pod.HasTrackingFinalizer || !pod.Controlled() {
 		t.Errorf("has the finalizer: %v, controlled: %v; want both", pod.HasTrackingFinalizer, pod.Controlled())
 	}
@@ -201,13 +200,13 @@ func TestAPodIsLetGoAsItWasSeen(t *testing.T) {
 func TestAPodThatWasDisownedUnseenIsClaimed(t *testing.T) {
 	e := build(t, testConfig(newServer(testJob()), &script{}))
 	defer discard(e)
-	s := e.jobs.With(testKey, func(s *state.Job) { s.Observe(testJob(), state.Watch) })
-	s.Tracker.Observe(cachedPod(3, func(pod *corev1.Pod) { pod.ResourceVersion = "5" }), tracker.Response)
+	s := e.jobs.With(testKey, func(s *tracker.Job) { s.Observe(testJob(), tracker.Watch) })
+	s.ObservePod(cachedPod(3, func(pod *corev1.Pod) { pod.ResourceVersion = "5" }), tracker.Response)
 	e.watcher.podSeen(nil, cachedPod(3, func(pod *corev1.Pod) { pod.OwnerReferences, pod.ResourceVersion = nil, "6" }))
-	if _, known := s.Tracker.Pod(testUID(3)); known {
+	if _, known := s.Pod(testUID(3)); known {
 		t.Error("the tracker counts on the pod")
 	}
-	if !s.Version.MustRefresh() {
+	if !s.MustRefresh() {
 		t.Error("nothing is claimed before the next decision")
 	}
 }

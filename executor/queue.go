@@ -5,12 +5,12 @@ import (
 	"log/slog"
 	"time"
 
-	"jobpolicy.dev/executor/api"
-	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/limit"
-	"jobpolicy.dev/executor/metrics"
-	"jobpolicy.dev/executor/scope"
-	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/internal/api"
+	"jobpolicy.dev/executor/internal/controller"
+	"jobpolicy.dev/executor/internal/limit"
+	"jobpolicy.dev/executor/internal/managedby"
+	"jobpolicy.dev/executor/internal/telemetry"
+	"jobpolicy.dev/executor/tracker"
 )
 
 const (
@@ -24,20 +24,20 @@ const (
 	maxRequeueAfter = time.Hour
 )
 
-// jobQueue holds the Jobs that are due. It takes only Jobs that scope.Scope.Reconciles.
+// jobQueue holds the Jobs that are due. It takes only Jobs that managedby.Scope.Reconciles.
 type jobQueue struct {
-	*controller.Queue[state.Key]
-	scope scope.Scope
+	*controller.Queue[tracker.Key]
+	scope managedby.Scope
 }
 
 // A reconcileFunc reconciles a Job.
-type reconcileFunc = func(ctx context.Context, key state.Key) (controller.Result, error)
+type reconcileFunc = func(ctx context.Context, key tracker.Key) (controller.Result, error)
 
-func newJobQueue(base *controller.Controller, cfg *Config, jobs *state.Jobs, scope scope.Scope, writes *limit.Pool, reconcile reconcileFunc) jobQueue {
+func newJobQueue(base *controller.Controller, cfg *Config, jobs *tracker.Jobs, scope managedby.Scope, writes *limit.Pool, reconcile reconcileFunc) jobQueue {
 	q := jobQueue{scope: scope}
-	q.Queue = controller.NewQueue(base, controller.Options[state.Key]{
-		Name: metrics.JobQueue, Reconcile: reconcile, Describe: describe(jobs), Quiet: api.NamespaceTerminating,
-		MaxInProgress: maxInProgress, Namespace: func(key state.Key) string { return key.Namespace },
+	q.Queue = controller.NewQueue(base, controller.Options[tracker.Key]{
+		Name: telemetry.JobQueue, Reconcile: reconcile, Describe: describe(jobs), Quiet: api.NamespaceTerminating,
+		MaxInProgress: maxInProgress, Namespace: func(key tracker.Key) string { return key.Namespace },
 		MinInterval: cfg.SyncBatchPeriod, EventsWait: true, MaxRequeueAfter: maxRequeueAfter,
 		Low: controller.LowPriority{
 			// The API server is taken for busy if writes wait for a slot, or if more Jobs are
@@ -50,11 +50,11 @@ func newJobQueue(base *controller.Controller, cfg *Config, jobs *state.Jobs, sco
 }
 
 // describe names a Job in the log.
-func describe(jobs *state.Jobs) func(state.Key) []slog.Attr {
-	return func(key state.Key) []slog.Attr {
+func describe(jobs *tracker.Jobs) func(tracker.Key) []slog.Attr {
+	return func(key tracker.Key) []slog.Attr {
 		attrs := []slog.Attr{slog.String("uid", string(key.UID)), slog.String("namespace", key.Namespace)}
 		if s, ok := jobs.Find(key); ok {
-			if job := s.Version.Current(); job != nil {
+			if job := s.Current(); job != nil {
 				attrs = append(attrs, slog.String("job", job.Name))
 			}
 		}
@@ -63,12 +63,12 @@ func describe(jobs *state.Jobs) func(state.Key) []slog.Attr {
 }
 
 // enqueue makes a Job due. It ignores a Job that is gone, has finished or is unmanaged.
-func (q jobQueue) enqueue(s *state.Job, cause controller.Cause, priority controller.Priority) {
+func (q jobQueue) enqueue(s *tracker.Job, cause controller.Cause, priority controller.Priority) {
 	q.enqueueAfter(s, cause, priority, 0)
 }
 
-func (q jobQueue) enqueueAfter(s *state.Job, cause controller.Cause, priority controller.Priority, delay time.Duration) {
-	if q.scope.Reconciles(s.Version.Current()) {
+func (q jobQueue) enqueueAfter(s *tracker.Job, cause controller.Cause, priority controller.Priority, delay time.Duration) {
+	if q.scope.Reconciles(s.Current()) {
 		q.EnqueueAfter(s.Key, cause, priority, delay)
 	}
 }

@@ -13,9 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"jobpolicy.dev/executor/backoff"
-	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/internal/clock"
+	"jobpolicy.dev/executor/internal/controller"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -81,13 +80,13 @@ func TestWhatRecordsPodsGoesBeforeWhatOnlyCounts(t *testing.T) {
 		cfg.StatusPeriod = time.Minute
 		e := build(t, cfg)
 		defer discard(e)
-		s := e.jobs.With(testKey, func(s *state.Job) { s.Observe(testJob(), state.Watch) })
-		s.Statuses.Reschedule(cfg.StatusPeriod)
+		s := e.jobs.With(testKey, func(s *tracker.Job) { s.Observe(testJob(), tracker.Watch) })
+		s.StatusWritten(cfg.StatusPeriod)
 		snap, err := e.decider.snapshot(s, false)
 		must(err)
 		record, status := deferredUntil(snap.req, jobpolicyv1.Step_STEP_RECORD_PODS), deferredUntil(snap.req, jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS)
-		if !record.AsTime().Equal(s.Statuses.Due()) || status.AsTime().Sub(record.AsTime()) != cfg.StatusPeriod/2 {
-			t.Errorf("records from %v, counts from %v; a status is due at %v", record.AsTime(), status.AsTime(), s.Statuses.Due())
+		if !record.AsTime().Equal(s.StatusDue()) || status.AsTime().Sub(record.AsTime()) != cfg.StatusPeriod/2 {
+			t.Errorf("records from %v, counts from %v; a status is due at %v", record.AsTime(), status.AsTime(), s.StatusDue())
 		}
 	})
 }
@@ -117,10 +116,10 @@ func TestTheDecisionSaysWhenToAskAgain(t *testing.T) {
 			cfg := testConfig(newServer(testJob()), &script{})
 			cfg.StatusPeriod = time.Second
 			e := build(t, cfg)
-			s := e.jobs.With(testKey, func(s *state.Job) { s.Observe(testJob(), state.Watch) })
+			s := e.jobs.With(testKey, func(s *tracker.Job) { s.Observe(testJob(), tracker.Watch) })
 			if tc.backsOff {
-				s.Tracker.Observe(cachedPod(3), tracker.Watch)
-				s.Backoffs.ReleaseFailed(testUID(3), backoff.Limits{First: delay, Max: delay})
+				s.ObservePod(cachedPod(3), tracker.Watch)
+				s.ReleaseFailed(testUID(3), clock.Limits{First: delay, Max: delay})
 			}
 			if got := e.reconciler.cfg.followUp(s, tc.decision, 0); got != tc.want {
 				t.Errorf("asks again: %+v, want %+v", got, tc.want)
@@ -153,16 +152,16 @@ func TestAStatusWaitsForLongReleases(t *testing.T) {
 		cfg := testConfig(server, &script{})
 		cfg.Writes.PerJob, cfg.StatusPeriod = 3, time.Minute
 		e := build(t, cfg)
-		s := e.jobs.With(testKey, func(s *state.Job) { s.Observe(testJob(), state.Watch) })
+		s := e.jobs.With(testKey, func(s *tracker.Job) { s.Observe(testJob(), tracker.Watch) })
 		for n := range pods {
-			s.Tracker.Observe(cachedPod(2+n, failedPhase), tracker.Watch)
+			s.ObservePod(cachedPod(2+n, failedPhase), tracker.Watch)
 		}
 		snap, err := e.decider.snapshot(s, false)
 		must(err)
 		must(e.reconciler.applier.carryOut(t.Context(), s, e.reconciler.calls(s), snap, d))
 		// After a quiet time, the next status is due at once, unless it was postponed.
-		if got := s.Statuses.Due().After(released); got != waits {
-			t.Errorf("with %d releases the next status is due %v after the first of them; waits: want %v", pods, s.Statuses.Due().Sub(released), waits)
+		if got := s.StatusDue().After(released); got != waits {
+			t.Errorf("with %d releases the next status is due %v after the first of them; waits: want %v", pods, s.StatusDue().Sub(released), waits)
 		}
 	}
 }

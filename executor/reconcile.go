@@ -9,13 +9,12 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/executor/api"
-	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/limit"
-	"jobpolicy.dev/executor/scope"
-	"jobpolicy.dev/executor/secondcontroller"
-	"jobpolicy.dev/executor/state"
-	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/internal/api"
+	"jobpolicy.dev/executor/internal/controller"
+	"jobpolicy.dev/executor/internal/limit"
+	"jobpolicy.dev/executor/internal/managedby"
+	"jobpolicy.dev/executor/internal/telemetry"
+	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 )
 
@@ -23,27 +22,27 @@ import (
 // applied.
 type reconciler struct {
 	cfg     *Config
-	scope   scope.Scope
-	jobs    *state.Jobs
+	scope   managedby.Scope
+	jobs    *tracker.Jobs
 	api     *api.Client
-	calls   func(*state.Job) *api.Pods
+	calls   func(*tracker.Job) *api.Pods
 	writes  *limit.Pool
 	decider *decider
 	applier *applier
 	report  *reporter
-	second  *secondcontroller.Detector
+	second  *managedby.Detector
 	// podWatch has the pod cache, and knows whether it was filled before this process led.
 	podWatch *podWatch
 }
 
 // Reconcile is the reconcile function of the queue. It ends the span, counts the reconcile,
 // and says when the next one is due.
-func (r *reconciler) Reconcile(ctx context.Context, key state.Key) (controller.Result, error) {
+func (r *reconciler) Reconcile(ctx context.Context, key tracker.Key) (controller.Result, error) {
 	s, ok := r.jobs.Find(key)
 	if !ok {
 		return controller.Result{}, nil
 	}
-	job := s.Version.Current()
+	job := s.Current()
 	if !r.scope.Reconciles(job) {
 		return controller.Result{}, nil
 	}
@@ -60,7 +59,7 @@ func (r *reconciler) Reconcile(ctx context.Context, key state.Key) (controller.R
 	started, calls := time.Now(), r.calls(s)
 	action, result, err := r.reconcile(ctx, s, calls)
 	if errors.Is(err, api.ErrGone) {
-		s.Version.Mark(state.NotFound)
+		s.Mark(tracker.NotFound)
 		action, result, err = noAction, controller.Result{}, nil
 	}
 	r.report.reconciled(ctx, job, action, err, time.Since(started))
@@ -79,16 +78,16 @@ func (r *reconciler) Reconcile(ctx context.Context, key state.Key) (controller.R
 	if calls.Changed() {
 		result = sooner(result, r.cfg.SyncBatchPeriod)
 	}
-	return sooner(result, s.Backoffs.UntilNextRelease(s.Tracker)), nil
+	return sooner(result, s.UntilNextRelease()), nil
 }
 
 // reconcile reads what is not known for certain, asks the engine, and applies the decision.
-func (r *reconciler) reconcile(ctx context.Context, s *state.Job, calls *api.Pods) (action string, result controller.Result, err error) {
+func (r *reconciler) reconcile(ctx context.Context, s *tracker.Job, calls *api.Pods) (action string, result controller.Result, err error) {
 	awaiting, err := r.refresh(ctx, s, calls)
 	if err != nil {
 		return actionReconciling, result, err
 	}
-	job := s.Version.Current()
+	job := s.Current()
 	if wait := r.second.StandDown(s.UID); wait > 0 || !r.scope.Reconciles(job) {
 		return noAction, controller.Result{RequeueAfter: wait}, nil
 	}
@@ -104,7 +103,7 @@ func (r *reconciler) reconcile(ctx context.Context, s *state.Job, calls *api.Pod
 		return actionReconciling, result, err
 	case r.podWatch.mustList(s, d):
 		// The pods were read before this process led: list them, and decide again.
-		s.Version.Mark(state.StalePods)
+		s.Mark(tracker.StalePods)
 		r.report.skipped(s)
 		return noAction, controller.Result{Requeue: true}, nil
 	}

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"jobpolicy.dev/executor/cronjob"
+	"jobpolicy.dev/executor/internal/cronjob"
 	"jobpolicy.dev/executor/internal/fakes"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/executor/writes"

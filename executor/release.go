@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
-	"jobpolicy.dev/executor/api"
+	"jobpolicy.dev/executor/internal/api"
+	"jobpolicy.dev/executor/internal/telemetry"
 	"jobpolicy.dev/executor/podcache"
-	"jobpolicy.dev/executor/state"
-	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 )
 
@@ -19,13 +19,13 @@ import (
 // which releases the API server has confirmed. If somebody puts a pod's finalizer back, or the
 // API server refuses to release a pod, the others are still released, and that pod is tried
 // again later.
-func (a *applier) releasePods(ctx context.Context, s *state.Job, calls *api.Pods, uids [][]byte) error {
+func (a *applier) releasePods(ctx context.Context, s *tracker.Job, calls *api.Pods, uids [][]byte) error {
 	return a.patchPods(ctx, s, len(uids), func(ctx context.Context, i int) (*podcache.Pod, error) {
 		uid, err := wire.UIDString(uids[i])
 		if err != nil {
 			return nil, fmt.Errorf("release: %w", err)
 		}
-		pod, known := s.Tracker.Pod(uid)
+		pod, known := s.Pod(uid)
 		if !known {
 			return nil, nil
 		}
@@ -34,8 +34,8 @@ func (a *applier) releasePods(ctx context.Context, s *state.Job, calls *api.Pods
 }
 
 // releasePod releases a pod, unless its release is backing off.
-func (a *applier) releasePod(ctx context.Context, s *state.Job, calls *api.Pods, pod *podcache.Pod) error {
-	if !pod.HasTrackingFinalizer || !s.Backoffs.MayRelease(pod.UID) {
+func (a *applier) releasePod(ctx context.Context, s *tracker.Job, calls *api.Pods, pod *podcache.Pod) error {
+	if !pod.HasTrackingFinalizer || !s.MayRelease(pod.UID) {
 		return nil
 	}
 	err := calls.Release(ctx, pod)
@@ -48,9 +48,9 @@ func (a *applier) releasePod(ctx context.Context, s *state.Job, calls *api.Pods,
 
 // releaseFailed starts the backoff of a pod's release after its finalizer was put back.
 // The Job's other pods do not wait for it.
-func (a *applier) releaseFailed(ctx context.Context, s *state.Job, pod *podcache.Pod) {
-	delay := s.Backoffs.ReleaseFailed(pod.UID, a.base.BackoffLimits())
-	if job := s.Version.Current(); job != nil {
+func (a *applier) releaseFailed(ctx context.Context, s *tracker.Job, pod *podcache.Pod) {
+	delay := s.ReleaseFailed(pod.UID, a.base.BackoffLimits())
+	if job := s.Current(); job != nil {
 		a.cfg.Logger.WarnContext(ctx, "pod keeps its finalizer although it was removed: an admission webhook may put it back",
 			append(telemetry.JobAttrs(job), slog.String("pod", pod.Name), slog.Duration("retryAfter", delay))...)
 	}
@@ -59,12 +59,12 @@ func (a *applier) releaseFailed(ctx context.Context, s *state.Job, pod *podcache
 // patchPods patches n pods. patch patches one of them and returns it. If the API server refuses
 // a patch, only that pod backs off, because a policy may forbid the patch for that pod alone. If
 // nothing else has failed, patchPods then returns a stepError.
-func (a *applier) patchPods(ctx context.Context, s *state.Job, n int, patch func(ctx context.Context, i int) (*podcache.Pod, error)) error {
+func (a *applier) patchPods(ctx context.Context, s *tracker.Job, n int, patch func(ctx context.Context, i int) (*podcache.Pod, error)) error {
 	var refused refusals
 	err := s.Writes.Patch.Do(ctx, n, func(ctx context.Context, i int) error {
 		pod, err := patch(ctx, i)
 		if pod != nil && api.Refused(err) {
-			refused.add(s.Backoffs.ReleaseFailed(pod.UID, a.base.BackoffLimits()), err)
+			refused.add(s.ReleaseFailed(pod.UID, a.base.BackoffLimits()), err)
 			return nil
 		}
 		return err
@@ -72,7 +72,7 @@ func (a *applier) patchPods(ctx context.Context, s *state.Job, n int, patch func
 	if refused.pods == 0 {
 		return err
 	}
-	if job := s.Version.Current(); job != nil {
+	if job := s.Current(); job != nil {
 		a.cfg.Logger.WarnContext(ctx, "finalizers of pods not removed", append(telemetry.JobAttrs(job),
 			slog.Int("pods", refused.pods), slog.Duration("retryAfter", refused.retryAfter), slog.Any("error", refused.cause))...)
 	}

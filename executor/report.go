@@ -10,11 +10,10 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/executor/api"
-	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/metrics"
-	"jobpolicy.dev/executor/state"
-	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/internal/api"
+	"jobpolicy.dev/executor/internal/controller"
+	"jobpolicy.dev/executor/internal/telemetry"
+	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -67,33 +66,33 @@ func (r *reporter) reconciled(ctx context.Context, job *batchv1.Job, action stri
 	if err != nil && !errors.Is(err, api.ErrNamespaceTerminating) {
 		result = resultError
 	}
-	metrics.Observe(ctx, r.metrics.syncDuration.WithLabelValues(completionModeLabel(job), result, action), took.Seconds())
+	telemetry.Observe(ctx, r.metrics.syncDuration.WithLabelValues(completionModeLabel(job), result, action), took.Seconds())
 	r.metrics.syncs.WithLabelValues(completionModeLabel(job), result, action).Inc()
 }
 
 // skipped counts a reconcile that was given up before a decision was applied, because the
 // Job or its pods must be read from the API server first.
-func (r *reporter) skipped(s *state.Job) {
-	if s.Version.Has(state.StaleJob) {
+func (r *reporter) skipped(s *tracker.Job) {
+	if s.Has(tracker.StaleJob) {
 		r.metrics.staleSkips.WithLabelValues(batchv1.GroupName, "jobs").Inc()
 	}
-	if s.Version.Has(state.StalePods) {
+	if s.Has(tracker.StalePods) {
 		r.metrics.staleSkips.WithLabelValues(corev1.GroupName, "pods").Inc()
 	}
 }
 
 // remember records a decision for EachJob.
-func (r *reporter) remember(ctx context.Context, s *state.Job, snap snapshot, d *jobpolicyv1.DecideJobResponse) {
+func (r *reporter) remember(ctx context.Context, s *tracker.Job, snap snapshot, d *jobpolicyv1.DecideJobResponse) {
 	explanation, err := proto.Marshal(d.GetExplanation())
 	if err != nil {
 		r.base.Logger.ErrorContext(ctx, "explanation not kept: it cannot be encoded", slog.Any("error", err))
 		return
 	}
-	s.Decisions.Record(snap.req.GetNow().AsTime(), d.GetVerdict(), explanation)
+	s.Decided(snap.req.GetNow().AsTime(), d.GetVerdict(), explanation)
 }
 
 // statusWritten counts and logs a status write.
-func (r *reporter) statusWritten(ctx context.Context, w *state.StatusWrite) {
+func (r *reporter) statusWritten(ctx context.Context, w *tracker.StatusWrite) {
 	after := *w.Job
 	after.Status = w.Status
 	job := &after
@@ -129,15 +128,15 @@ func (r *reporter) creation(reason string, err error) {
 // resolve announces a status write without an answer if the newest version of the Job
 // shows that the write took effect. As long as the Job has not changed, the write may
 // still take effect.
-func (r *reporter) resolve(ctx context.Context, s *state.Job) {
-	if job := s.Version.Last(); job != nil {
+func (r *reporter) resolve(ctx context.Context, s *tracker.Job) {
+	if job := s.LastVersion(); job != nil {
 		r.resolveBy(ctx, s, job)
 	}
 }
 
 // resolveBy is resolve for a given version of the Job.
-func (r *reporter) resolveBy(ctx context.Context, s *state.Job, job *batchv1.Job) {
-	w := s.Unanswered.Resolve(job)
+func (r *reporter) resolveBy(ctx context.Context, s *tracker.Job, job *batchv1.Job) {
+	w := s.Resolve(job)
 	if w == nil {
 		return
 	}

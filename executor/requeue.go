@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/internal/controller"
+	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -37,19 +37,19 @@ func (c *Config) requeueAfter(snap snapshot, d *jobpolicyv1.DecideJobResponse) t
 
 // regrowth is how long until the next request about the Job may list more finished pods,
 // after the engine has refused a longer list. 0: the list is complete, or was never refused.
-func (c *Config) regrowth(s *state.Job, snap snapshot) time.Duration {
+func (c *Config) regrowth(s *tracker.Job, snap snapshot) time.Duration {
 	if snap.req.GetUnlistedPods() == nil {
 		return 0
 	}
-	return s.Rows.Regrowth(len(snap.req.GetUnaccountedPods()), c.rowLimit(snap.job))
+	return s.RowsRegrowth(len(snap.req.GetUnaccountedPods()), c.rowLimit(snap.job))
 }
 
 // followUp says when to reconcile again after a decision was carried out in full. requeue
 // is Config.requeueAfter.
-func (c *Config) followUp(s *state.Job, d *jobpolicyv1.DecideJobResponse, requeue time.Duration) controller.Result {
+func (c *Config) followUp(s *tracker.Job, d *jobpolicyv1.DecideJobResponse, requeue time.Duration) controller.Result {
 	releases := slices.ContainsFunc(d.GetRelease(), func(b []byte) bool {
 		uid, _ := wire.UIDString(b) // The answer was checked, so the UID is valid.
-		return s.Backoffs.MayRelease(uid)
+		return s.MayRelease(uid)
 	})
 	changed := d.GetCreate() != nil || len(d.GetDelete()) > 0 || d.GetStatus() != nil || releases
 	result := controller.Result{RequeueAfter: requeueIfNoEvent}

@@ -13,8 +13,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/internal/controller"
 	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -48,9 +47,9 @@ func waitingFailures(e *Executor, n int) {
 			Action: batchv1.PodFailurePolicyActionCount, OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Values: []int32{1}},
 		}}}
 	})
-	s := e.jobs.With(testKey, func(s *state.Job) { s.Observe(job, state.Watch) })
+	s := e.jobs.With(testKey, func(s *tracker.Job) { s.Observe(job, tracker.Watch) })
 	for i := range n {
-		s.Tracker.Observe(cachedPod(i+2, failedPhase, func(p *corev1.Pod) {
+		s.ObservePod(cachedPod(i+2, failedPhase, func(p *corev1.Pod) {
 			p.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: strconv.Itoa(i)}
 		}), tracker.Watch)
 	}

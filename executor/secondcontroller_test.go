@@ -12,7 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/internal/telemetry"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 

@@ -3,29 +3,29 @@ package executor
 import (
 	"context"
 
-	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/scope"
+	"jobpolicy.dev/executor/internal/controller"
+	"jobpolicy.dev/executor/internal/managedby"
 	"jobpolicy.dev/executor/shadow"
-	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 )
 
 // A jobComparer takes the place of the reconciler in shadow mode: it makes the same snapshots
 // and asks the same questions, but cannot apply an answer.
 type jobComparer struct {
-	scope    scope.Scope
-	jobs     *state.Jobs
+	scope    managedby.Scope
+	jobs     *tracker.Jobs
 	decider  *decider
 	comparer *shadow.Comparer
 }
 
 // compare asks the engine about a Job, if it is at rest.
-func (c *jobComparer) compare(ctx context.Context, key state.Key) (controller.Result, error) {
+func (c *jobComparer) compare(ctx context.Context, key tracker.Key) (controller.Result, error) {
 	s, ok := c.jobs.Find(key)
 	if !ok {
 		return controller.Result{}, nil
 	}
-	job := s.Version.Current()
+	job := s.Current()
 	if !c.scope.Reconciles(job) || !wire.KnownCompletionMode(job) {
 		return controller.Result{}, nil
 	}
@@ -34,7 +34,7 @@ func (c *jobComparer) compare(ctx context.Context, key state.Key) (controller.Re
 }
 
 // answer makes a request from what is known of a Job, and says what the decision would change.
-func (c *jobComparer) answer(ctx context.Context, s *state.Job) (shadow.Answer, error) {
+func (c *jobComparer) answer(ctx context.Context, s *tracker.Job) (shadow.Answer, error) {
 	snap, d, err := c.decider.decide(ctx, s, toCompare)
 	if err != nil {
 		return shadow.Answer{}, err

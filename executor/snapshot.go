@@ -11,10 +11,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
-	"jobpolicy.dev/executor/api"
-	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/internal/api"
+	"jobpolicy.dev/executor/internal/clock"
 	"jobpolicy.dev/executor/tracker"
-	"jobpolicy.dev/executor/wallclock"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -46,23 +45,23 @@ var errStale = errors.New("the Job or its pods are stale")
 // The view is never older than a write of this process. The answer to a write becomes part of
 // the view before the write counts as done. A write without an answer counts as in flight, or
 // refresh reads its outcome before the snapshot.
-func (d *decider) snapshot(s *state.Job, activeRows bool) (snapshot, error) {
-	job := s.Version.Current()
+func (d *decider) snapshot(s *tracker.Job, activeRows bool) (snapshot, error) {
+	job := s.Current()
 	if job == nil {
 		return snapshot{}, api.ErrGone
 	}
 	made, now := time.Now(), d.cfg.Now()
-	options := tracker.ViewOptions{Uncounted: job.Status.UncountedTerminatedPods, Now: now, MaxRows: s.Rows.Max(d.cfg.rowLimit(job))}
+	options := tracker.ViewOptions{Uncounted: job.Status.UncountedTerminatedPods, Now: now, MaxRows: s.MaxRows(d.cfg.rowLimit(job))}
 	if activeRows {
 		options.ActiveRows = maxActiveRows
 	}
-	req, err := d.request(job, s.Tracker.View(options), now)
+	req, err := d.request(job, s.View(options), now)
 	if err != nil {
 		return snapshot{}, fmt.Errorf("snapshot: %w", err)
 	}
-	req.RequestId = string(job.UID) + "-" + strconv.FormatUint(s.Decisions.Request(), 10)
-	req.NamespaceDeleting = s.Version.Has(state.NamespaceTerminating)
-	req.SeenSuspended = job.Status.StartTime == nil && !isSuspended(job) && s.Version.SeenSuspended()
+	req.RequestId = string(job.UID) + "-" + strconv.FormatUint(s.NextRequest(), 10)
+	req.NamespaceDeleting = s.Has(tracker.NamespaceTerminating)
+	req.SeenSuspended = job.Status.StartTime == nil && !isSuspended(job) && s.SeenSuspended()
 	req.Deferrals = d.deferrals(s, job, now)
 	return snapshot{job: job, req: req, made: made}, nil
 }
@@ -76,22 +75,22 @@ func (s *snapshot) deferred() bool {
 
 // deferrals are the steps that the engine must leave for later: steps that are backing
 // off, and routine statuses that would follow each other too fast.
-func (d *decider) deferrals(s *state.Job, job *batchv1.Job, now time.Time) []*jobpolicyv1.Deferral {
+func (d *decider) deferrals(s *tracker.Job, job *batchv1.Job, now time.Time) []*jobpolicyv1.Deferral {
 	var list []*jobpolicyv1.Deferral
 	postpone := func(step jobpolicyv1.Step, until time.Time) {
 		list = append(list, &jobpolicyv1.Deferral{Step: step, Until: timestamppb.New(until)})
 	}
 	if at := d.cfg.createAfter(s); !at.IsZero() {
-		postpone(jobpolicyv1.Step_STEP_CREATE_PODS, wallclock.Of(at, now))
+		postpone(jobpolicyv1.Step_STEP_CREATE_PODS, clock.WallOf(at, now))
 	}
-	if at := s.Backoffs.Until(state.Delete); !at.IsZero() {
-		postpone(jobpolicyv1.Step_STEP_DELETE_PODS, wallclock.Of(at, now))
+	if at := s.StepWaitsUntil(tracker.Delete); !at.IsZero() {
+		postpone(jobpolicyv1.Step_STEP_DELETE_PODS, clock.WallOf(at, now))
 	}
-	switch due := s.Statuses.Due(); {
+	switch due := s.StatusDue(); {
 	case due.IsZero() && isSuspended(job):
-		postpone(jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS, wallclock.Of(s.Version.FirstSeen().Add(firstStatusDelay), now))
+		postpone(jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS, clock.WallOf(s.FirstSeen().Add(firstStatusDelay), now))
 	case !due.IsZero():
-		record := wallclock.Of(due, now)
+		record := clock.WallOf(due, now)
 		postpone(jobpolicyv1.Step_STEP_RECORD_PODS, record)
 		postpone(jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS, record.Add(d.cfg.StatusPeriod/2))
 	}

@@ -8,7 +8,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
 )
 
@@ -23,12 +22,12 @@ func TestAStatusOfAnotherClientIsFollowedByAListBeforeTheDecision(t *testing.T) 
 	cfg.Registerer = registry
 	e := build(t, cfg)
 	s := seeJob(e)
-	s.Tracker.Observe(cachedPod(2, failedPhase, func(pod *corev1.Pod) { pod.ResourceVersion = ended.ResourceVersion }), tracker.Watch)
+	s.ObservePod(cachedPod(2, failedPhase, func(pod *corev1.Pod) { pod.ResourceVersion = ended.ResourceVersion }), tracker.Watch)
 	must(e.reconciler.podWatch.pods.In("ns").GetIndexer().Add(cachedPod(3, unclaimed, func(pod *corev1.Pod) { pod.ResourceVersion = loose.ResourceVersion })))
 	server.Failures["patch pods"] = func(int) error {
 		ended.Finalizers = nil
 		server.replace(podResource, ended)
-		s.Observe(testJob(func(j *batchv1.Job) { j.ResourceVersion, j.Status.Failed = "1000", 1 }), state.Watch)
+		s.Observe(testJob(func(j *batchv1.Job) { j.ResourceVersion, j.Status.Failed = "1000", 1 }), tracker.Watch)
 		return nil
 	}
 	for n := 1; len(decider.Requests()) == 0; n++ {
@@ -56,10 +55,10 @@ func TestTheViewContainsOwnWrites(t *testing.T) {
 	version := func(rv string, active int32) *batchv1.Job {
 		return testJob(func(j *batchv1.Job) { j.ResourceVersion, j.Status.Active = rv, active })
 	}
-	s := e.jobs.With(testKey, func(s *state.Job) { s.Observe(version("1", 0), state.Watch) })
-	s.Tracker.BeginCreate(tracker.NoIndex).Created(cachedPod(2, func(pod *corev1.Pod) { pod.ResourceVersion = "5" }))
-	s.Observe(version("6", 1), state.Written)
-	s.Observe(version("4", 0), state.Watch)
+	s := e.jobs.With(testKey, func(s *tracker.Job) { s.Observe(version("1", 0), tracker.Watch) })
+	s.BeginCreate(tracker.NoIndex).Created(cachedPod(2, func(pod *corev1.Pod) { pod.ResourceVersion = "5" }))
+	s.Observe(version("6", 1), tracker.Written)
+	s.Observe(version("4", 0), tracker.Watch)
 	snap, err := e.decider.snapshot(s, false)
 	must(err)
 	if snap.req.GetPods().GetActive() != 1 || snap.req.GetStatus().GetActive() != 1 {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	clienttesting "k8s.io/client-go/testing"
 
-	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -115,13 +115,13 @@ func TestANewListDoesNotVerifyTheCacheBeforeItsEnd(t *testing.T) {
 		e := standBy(t, testConfig(s, &script{}))
 		run(t, e)
 		time.Sleep(time.Second)
-		st := e.jobs.With(testKey, func(*state.Job) {})
+		st := e.jobs.With(testKey, func(*tracker.Job) {})
 		for _, step := range []struct {
 			version  string
 			mustList bool
 		}{{"950", true}, {"1000", true}, {"1001", false}, {"990", false}} {
 			e.podWatch.recordVersion(cachedPod(3, func(p *corev1.Pod) { p.ResourceVersion = step.version }))
-			st.Version.Mark(state.UnverifiedPods)
+			st.Mark(tracker.UnverifiedPods)
 			d := &jobpolicyv1.DecideJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY}
 			if got := e.podWatch.mustList(st, d); got != step.mustList {
 				t.Errorf("after a pod of version %s: the pods must be listed: %v, want %v", step.version, got, step.mustList)

@@ -8,9 +8,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"jobpolicy.dev/executor/api"
-	"jobpolicy.dev/executor/state"
-	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/internal/api"
+	"jobpolicy.dev/executor/internal/telemetry"
+	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -18,8 +18,8 @@ import (
 // writeStatus replaces the status of the version of the Job that was decided on. If the
 // Job has changed since, the API server refuses the write, and the Job is decided on
 // again (changedSince). It returns what is still to be announced.
-func (a *applier) writeStatus(ctx context.Context, s *state.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) (_ state.StatusWrite, err error) {
-	write := state.StatusWrite{Job: snap.job, Events: d.GetEvents(), Actions: d.GetPodFailureActions()}
+func (a *applier) writeStatus(ctx context.Context, s *tracker.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) (_ tracker.StatusWrite, err error) {
+	write := tracker.StatusWrite{Job: snap.job, Events: d.GetEvents(), Actions: d.GetPodFailureActions()}
 	status, changed, err := wire.NextStatus(d.GetStatus(), &snap.job.Status)
 	if err != nil || !changed {
 		return write, err
@@ -30,37 +30,37 @@ func (a *applier) writeStatus(ctx context.Context, s *state.Job, calls *api.Pods
 	if err := a.sendStatus(ctx, s, calls, &write); err != nil {
 		return write, err
 	}
-	if !s.Unanswered.Announce(&write) {
-		return state.StatusWrite{}, nil // The watch has shown this write, and it was announced then.
+	if !s.Announce(&write) {
+		return tracker.StatusWrite{}, nil // The watch has shown this write, and it was announced then.
 	}
 	a.report.statusWritten(ctx, &write)
 	return write, nil
 }
 
 // sendStatus sends a status write, and records what became of it.
-func (a *applier) sendStatus(ctx context.Context, s *state.Job, calls *api.Pods, write *state.StatusWrite) error {
+func (a *applier) sendStatus(ctx context.Context, s *tracker.Job, calls *api.Pods, write *tracker.StatusWrite) error {
 	job := write.Result()
-	s.Version.Expect(&job.Status)
-	defer s.Version.Expect(nil)
+	s.Expect(&job.Status)
+	defer s.Expect(nil)
 	updated, err := a.api.UpdateStatus(ctx, &s.Refusals, job)
 	switch {
 	case err == nil:
-		s.Unanswered.Answered(write)
+		s.Answered(write)
 		// If no answer came, updated was read, and the spec may have changed since the write.
-		if s.Observe(updated, state.Written) == state.SpecChanged {
+		if s.Observe(updated, tracker.Written) == tracker.SpecChanged {
 			calls.MarkChanged()
 		}
-		s.Statuses.Reschedule(a.cfg.StatusPeriod)
+		s.StatusWritten(a.cfg.StatusPeriod)
 		calls.MarkWritten()
 		return nil
 	case errors.Is(err, api.ErrGone):
 		return err
 	case api.OutcomeUnknown(err):
-		s.Unanswered.Add(write)
+		s.Unanswered(write)
 		a.report.resolve(ctx, s)
-		s.Version.Mark(state.StaleJob)
+		s.Mark(tracker.StaleJob)
 	case apierrors.IsConflict(err):
-		s.Version.Mark(state.StaleJob)
+		s.Mark(tracker.StaleJob)
 		return fmt.Errorf("%w: %w", errStatusConflict, err)
 	}
 	return err
@@ -77,8 +77,8 @@ const maxConflicts = 3
 // decision, so another decision is due at once. If nobody has, the conflict has another
 // cause, such as an admission webhook, and if there were too many in a row, others write all the
 // time: then it is an error like any other (invariant I11).
-func (r *reconciler) changedSince(ctx context.Context, s *state.Job, decidedOn *batchv1.Job, conflict error) error {
-	if s.Statuses.Conflict() > maxConflicts {
+func (r *reconciler) changedSince(ctx context.Context, s *tracker.Job, decidedOn *batchv1.Job, conflict error) error {
+	if s.StatusConflict() > maxConflicts {
 		return conflict
 	}
 	live, err := r.readJob(ctx, s, decidedOn)

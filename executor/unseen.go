@@ -10,14 +10,13 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/executor/state"
-	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor/internal/clock"
+	"jobpolicy.dev/executor/internal/telemetry"
 	"jobpolicy.dev/executor/tracker"
-	"jobpolicy.dev/executor/wallclock"
 )
 
 // If something takes the pods of a Job away from it, the Job lacks pods for ever. So a Job of which
-// Config.MaxUnseenPods pods were created and none was seen (tracker.Unseen) stands still: it creates
+// Config.MaxUnseenPods pods were created and none was seen (tracker.UnseenPods) stands still: it creates
 // no pod until tracker.UnseenPeriod after the last one, unless one of them is seen before.
 
 // DefaultMaxUnseenPods is the default of Config.MaxUnseenPods.
@@ -31,14 +30,14 @@ const EventRunawayCreation = "RunawayCreation"
 var errUnseen = errors.New("too many pods were created and not seen")
 
 // standstill reports whether no pod of a Job may be created, and until when, in elapsed time.
-func (c *Config) standstill(s *state.Job) (until time.Time, stands bool) {
-	u := s.Tracker.Unseen()
+func (c *Config) standstill(s *tracker.Job) (until time.Time, stands bool) {
+	u := s.UnseenPods()
 	return u.Last.Add(tracker.UnseenPeriod), u.Pods >= c.MaxUnseenPods
 }
 
 // createAfter is when pods may be created again, in elapsed time; zero if nothing has delayed that.
-func (c *Config) createAfter(s *state.Job) time.Time {
-	at := s.Backoffs.Until(state.Create)
+func (c *Config) createAfter(s *tracker.Job) time.Time {
+	at := s.StepWaitsUntil(tracker.Create)
 	if until, stands := c.standstill(s); stands && until.After(at) {
 		return until
 	}
@@ -52,26 +51,26 @@ type Standstill struct {
 	Why string
 }
 
-func (c *Config) standstillOf(s *state.Job) Standstill {
+func (c *Config) standstillOf(s *tracker.Job) Standstill {
 	until, stands := c.standstill(s)
 	if !stands {
 		return Standstill{}
 	}
 	now := c.Now()
-	return Standstill{At: wallclock.Of(until.Add(-tracker.UnseenPeriod), now), Why: fmt.Sprintf(
+	return Standstill{At: clock.WallOf(until.Add(-tracker.UnseenPeriod), now), Why: fmt.Sprintf(
 		"%d pods were created for the Job, and none of them was seen as its own; no pod is created until %s. See who changes new pods: they lose their owner, their labels or their finalizer",
-		c.MaxUnseenPods, wallclock.Of(until, now).UTC().Format(time.RFC3339))}
+		c.MaxUnseenPods, clock.WallOf(until, now).UTC().Format(time.RFC3339))}
 }
 
 // mustSee reports whether the pods have to be listed because a Job is about to stand still. The watch
 // may only be late.
-func (c *Config) mustSee(s *state.Job) bool {
+func (c *Config) mustSee(s *tracker.Job) bool {
 	until, stands := c.standstill(s)
 	return stands && until != s.Standstill
 }
 
 // standStill tells that a Job stands still, once for each standstill.
-func (r *reconciler) standStill(ctx context.Context, s *state.Job, job *batchv1.Job) {
+func (r *reconciler) standStill(ctx context.Context, s *tracker.Job, job *batchv1.Job) {
 	if !r.cfg.mustSee(s) {
 		return
 	}

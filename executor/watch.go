@@ -7,13 +7,11 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/orphan"
+	"jobpolicy.dev/executor/internal/controller"
+	"jobpolicy.dev/executor/internal/managedby"
+	"jobpolicy.dev/executor/internal/orphan"
 	"jobpolicy.dev/executor/podcache"
-	"jobpolicy.dev/executor/scope"
-	"jobpolicy.dev/executor/secondcontroller"
 	"jobpolicy.dev/executor/shadow"
-	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/executor/writes"
@@ -23,8 +21,8 @@ var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
 
 // watcher records events of Jobs and pods in the state of the Jobs, and enqueues the Jobs.
 type watcher struct {
-	scope   scope.Scope
-	jobs    *state.Jobs
+	scope   managedby.Scope
+	jobs    *tracker.Jobs
 	queue   jobQueue
 	orphans *orphan.Releaser
 	report  *reporter
@@ -32,7 +30,7 @@ type watcher struct {
 	statusPeriod time.Duration
 	// ready is nil once the caches are filled.
 	ready  func() error
-	second *secondcontroller.Detector
+	second *managedby.Detector
 	// podWatch records how far the watch of pods has come.
 	podWatch *podWatch
 	comparer *shadow.Comparer
@@ -55,14 +53,14 @@ func (w *watcher) jobSeen(old, job *batchv1.Job) {
 	if old == nil && w.scope.Unmanaged(job) {
 		w.report.metrics.countUnmanaged(*job.Spec.ManagedBy)
 	}
-	var change state.Change
-	s := w.jobs.With(state.KeyOf(job), func(s *state.Job) {
-		if s.Version.Current() == nil && w.ready() == nil && !state.EmptyLedger(&job.Status) {
+	var change tracker.Change
+	s := w.jobs.With(tracker.KeyOf(job), func(s *tracker.Job) {
+		if s.Current() == nil && w.ready() == nil && !tracker.EmptyLedger(&job.Status) {
 			// This Job already counts pods, and it appears after the caches have filled.
 			// What is known of its pods may be older than its status.
-			s.Version.Mark(state.StalePods)
+			s.Mark(tracker.StalePods)
 		}
-		change = s.Observe(job, state.Watch)
+		change = s.Observe(job, tracker.Watch)
 		if initial {
 			w.podWatch.jobListed(s)
 		}
@@ -78,29 +76,29 @@ func (w *watcher) jobSeen(old, job *batchv1.Job) {
 		w.orphans.EnqueueLeftovers(s, job)
 	}
 	resync := old != nil && old.ResourceVersion == job.ResourceVersion
-	if change == state.Unchanged && !resync {
+	if change == tracker.Unchanged && !resync {
 		return
 	}
-	if change == state.SpecChanged {
+	if change == tracker.SpecChanged {
 		w.queue.EndBackoff(s.Key) // What failed may not fail again.
 	}
 	var delay time.Duration
-	if change == state.First && isSuspended(job) && len(job.Status.Conditions) == 0 && job.Status.StartTime == nil {
+	if change == tracker.First && isSuspended(job) && len(job.Status.Conditions) == 0 && job.Status.StartTime == nil {
 		delay = firstStatusDelay // There is nothing to do but that status.
 	}
-	w.queue.enqueueAfter(s, causeJob, highIf(change >= state.SpecChanged), delay)
+	w.queue.enqueueAfter(s, causeJob, highIf(change >= tracker.SpecChanged), delay)
 }
 
 // workloadSeen enqueues a Job that waits for a Workload which has changed, or whose controller's Workload
 // has: the size of its gang may be another one now.
 func (w *watcher) workloadSeen(job *batchv1.Job) {
-	s, ok := w.jobs.Find(state.KeyOf(job))
+	s, ok := w.jobs.Find(tracker.KeyOf(job))
 	if !ok {
 		return
 	}
 	waits := s.Refusals.Stands(writes.UseWorkload)
 	if waits {
-		s.Backoffs.Reset(state.Create)
+		s.StepMayGoOn(tracker.Create)
 	}
 	if waits || wire.GroupTemplateName(job) != nil {
 		w.queue.enqueue(s, causeWorkload, highIf(waits))
@@ -109,7 +107,7 @@ func (w *watcher) workloadSeen(job *batchv1.Job) {
 
 // tellDetector tells the Detector of second controllers about a version of a Job. At the first
 // version, it also tells it about the Job's pods that the watch has shown before.
-func (w *watcher) tellDetector(s *state.Job, old, job *batchv1.Job, initial bool) {
+func (w *watcher) tellDetector(s *tracker.Job, old, job *batchv1.Job, initial bool) {
 	if initial {
 		w.second.JobListed(job, w.report.base.Now())
 		return
@@ -118,13 +116,13 @@ func (w *watcher) tellDetector(s *state.Job, old, job *batchv1.Job, initial bool
 	if old != nil {
 		return
 	}
-	for _, pod := range s.Tracker.WithTrackingFinalizer() {
+	for _, pod := range s.WithTrackingFinalizer() {
 		w.second.PodSeen(context.Background(), job, pod)
 	}
 }
 
 func (w *watcher) jobGone(job *batchv1.Job) {
-	s, ok := w.jobs.Find(state.KeyOf(job))
+	s, ok := w.jobs.Find(tracker.KeyOf(job))
 	if !ok {
 		return
 	}
@@ -147,7 +145,7 @@ func (w *watcher) podSeen(old, pod *podcache.Pod) {
 	if old != nil && old.ResourceVersion == pod.ResourceVersion && pod.ResourceVersion != "" {
 		// A new list shows the same version again. The tracker takes the informer's copy, so that only one is in memory.
 		if s, ok := w.jobs.Controlling(pod); ok {
-			s.Tracker.Observe(pod, tracker.Watch)
+			s.ObservePod(pod, tracker.Watch)
 		}
 		return
 	}
@@ -180,12 +178,12 @@ func (w *watcher) leaveOldJob(old, pod *podcache.Pod, ref *podcache.Owner) {
 	if !ok || (ref != nil && ref.UID == s.UID) {
 		return
 	}
-	if !pod.Controlled() && s.Version.Matches(pod) {
+	if !pod.Controlled() && s.Matches(pod) {
 		// The Job will adopt it again. Decide nothing before that: a pod that is not the Job's
 		// would count as a pod without the finalizer.
-		s.Version.Mark(state.StaleClaims)
+		s.Mark(tracker.StaleClaims)
 	}
-	if s.Tracker.Left(pod, tracker.Watch) {
+	if s.PodLeft(pod, tracker.Watch) {
 		w.queue.enqueue(s, causePod, controller.PriorityNormal)
 	}
 	w.jobs.DropUnused(s.Key)
@@ -193,16 +191,16 @@ func (w *watcher) leaveOldJob(old, pod *podcache.Pod, ref *podcache.Owner) {
 
 func (w *watcher) ownedPodSeen(old, pod *podcache.Pod, ref *podcache.Owner) {
 	var change tracker.Change
-	s := w.jobs.With(state.KeyOfOwner(pod, ref), func(s *state.Job) { change = s.Tracker.Observe(pod, tracker.Watch) })
-	job := s.Version.Current()
+	s := w.jobs.With(tracker.KeyOfOwner(pod, ref), func(s *tracker.Job) { change = s.ObservePod(pod, tracker.Watch) })
+	job := s.Current()
 	oldRef := controllingJob(old)
 	gained := oldRef == nil || oldRef.UID != ref.UID
-	// After the Tracker has the pod: the handler of Jobs looks for it there. Before the Job is
+	// After the Job has the pod: the handler of Jobs looks for it there. Before the Job is
 	// enqueued: the Detector may say to leave it alone. The pods of the first list are older
 	// than this watch and do not count.
 	if gained && job != nil && w.ready() == nil && w.scope.Manages(job) {
 		w.second.PodSeen(context.Background(), job, pod)
-		if s.Version.Current() == nil {
+		if s.Current() == nil {
 			w.second.Forget(s.UID) // The Job was deleted meanwhile.
 		}
 	}
@@ -212,9 +210,9 @@ func (w *watcher) ownedPodSeen(old, pod *podcache.Pod, ref *podcache.Owner) {
 	switch change {
 	case tracker.Relevant:
 		if pod.Ended() {
-			s.Backoffs.Reset(state.Create) // It made room for another pod.
+			s.StepMayGoOn(tracker.Create) // It made room for another pod.
 		}
-		w.queue.enqueue(s, causePod, highIf(s.Tracker.Idle()))
+		w.queue.enqueue(s, causePod, highIf(s.Idle()))
 	case tracker.AllReady:
 		w.queue.enqueue(s, causePod, controller.PriorityLow)
 	case tracker.Detail:
@@ -232,12 +230,12 @@ func (w *watcher) uncontrolledSeen(old, pod *podcache.Pod) {
 		return
 	}
 	for _, s := range w.jobs.Selecting(pod) {
-		if _, known := s.Tracker.Pod(pod.UID); known {
+		if _, known := s.Pod(pod.UID); known {
 			// Only the answer to a call of this process showed that the Job controlled the pod.
 			// The watch never did.
-			s.Tracker.Left(pod, tracker.Watch)
+			s.PodLeft(pod, tracker.Watch)
 		}
-		s.Version.Mark(state.StaleClaims)
+		s.Mark(tracker.StaleClaims)
 		w.queue.enqueue(s, causePod, controller.PriorityNormal)
 	}
 }
@@ -249,9 +247,9 @@ func (w *watcher) podGone(pod *podcache.Pod) {
 	if !ok {
 		return
 	}
-	if s.Tracker.Gone(pod.UID, tracker.Watch) {
-		s.Backoffs.Reset(state.Create)
-		w.queue.enqueue(s, causePod, highIf(s.Tracker.Idle()))
+	if s.PodGone(pod.UID, tracker.Watch) {
+		s.StepMayGoOn(tracker.Create)
+		w.queue.enqueue(s, causePod, highIf(s.Idle()))
 	}
 	w.jobs.DropUnused(s.Key)
 }

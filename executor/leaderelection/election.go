@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
-	"jobpolicy.dev/executor/wallclock"
+	"jobpolicy.dev/executor/internal/clock"
 )
 
 var (
@@ -70,7 +70,7 @@ func (c *Config) complete() error {
 	}
 	c.LeaseDuration = c.LeaseDuration.Truncate(time.Second) // as the lease holds it
 	c.StandbyPeriod = cmp.Or(c.StandbyPeriod, c.RetryPeriod/8)
-	c.Now = wallclock.New(c.Now)
+	c.Now = clock.New(c.Now)
 	c.Logger = cmp.Or(c.Logger, slog.Default())
 	if c.Identity != "" {
 		return nil

@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"jobpolicy.dev/executor/api"
+	"jobpolicy.dev/executor/internal/api"
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
@@ -22,7 +22,7 @@ import (
 // A step applies one decision about a group. calls tells pods what its answers show.
 type step struct {
 	*Group
-	pods  *tracker.Tracker
+	pods  *tracker.Job
 	calls *api.Pods
 }
 
@@ -70,7 +70,7 @@ func (c *Controller) create(ctx context.Context, s *step, create *jobpolicyv1.Cr
 	for _, p := range wire.NewPods(s.Job, create) {
 		pod := p.From(s.Job)
 		pod.OwnerReferences = []metav1.OwnerReference{s.Owner}
-		pod.Annotations[api.GroupAnnotation] = s.Job.Name
+		pod.Annotations[GroupAnnotation] = s.Job.Name
 		if err := s.createOne(ctx, c, pod, p.Index, taken); err != nil {
 			c.deferCreation(s.uid(), time.Now()) // Other steps go on meanwhile.
 			return fmt.Errorf("creating pod %s: %w", pod.Name, errors.Join(err, s.deleteAltered(ctx)))
@@ -105,11 +105,11 @@ func (s *step) createOne(ctx context.Context, c *Controller, pod *corev1.Pod, in
 // it the controller shows nothing: anybody can create such a pod, and ByOwner leaves it out.
 func (g *Group) made(pod *corev1.Pod) bool {
 	ref := wire.ControllerOf(pod, wire.KindOf(&g.Owner))
-	return ref != nil && ref.UID == g.Owner.UID && pod.Annotations[api.GroupAnnotation] == g.Job.Name
+	return ref != nil && ref.UID == g.Owner.UID && pod.Annotations[GroupAnnotation] == g.Job.Name
 }
 
 func (s *step) deleteAltered(ctx context.Context) (failed error) {
-	for _, pod := range s.pods.Altered() {
+	for _, pod := range s.pods.AlteredPods() {
 		failed = errors.Join(failed, s.calls.DeleteAltered(ctx, s.Job, pod))
 	}
 	return failed
@@ -152,7 +152,7 @@ func (s *step) pod(uid []byte) (*podcache.Pod, error) {
 // error the other pods are removed all the same.
 func (c *Controller) Remove(ctx context.Context, pods []corev1.Pod) (failed error) {
 	for i := range pods {
-		calls := c.calls(&metav1.OwnerReference{}, tracker.New())
+		calls := c.calls(&metav1.OwnerReference{}, tracker.New(tracker.Key{}, nil))
 		failed = errors.Join(failed, calls.DeleteAltered(ctx, &batchv1.Job{}, podcache.From(&pods[i])))
 	}
 	return failed

@@ -17,12 +17,11 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/ptr"
 
-	"jobpolicy.dev/executor/api"
+	"jobpolicy.dev/executor/internal/api"
+	"jobpolicy.dev/executor/internal/clock"
+	"jobpolicy.dev/executor/internal/telemetry"
 	"jobpolicy.dev/executor/podcache"
-	"jobpolicy.dev/executor/state"
-	"jobpolicy.dev/executor/telemetry"
 	"jobpolicy.dev/executor/tracker"
-	"jobpolicy.dev/executor/wallclock"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -34,6 +33,9 @@ const (
 	// maxRows is a little less than the contract's limit, as the tracker may list more.
 	maxRows = 99_000
 )
+
+// GroupAnnotation names the group that a pod was created for.
+const GroupAnnotation = api.GroupAnnotation
 
 // A Controller carries out what an engine decides about groups. It is safe for
 // concurrent use, for different groups.
@@ -78,7 +80,7 @@ func (c *Controller) Step(ctx context.Context, g Group) (next time.Time, err err
 	if err := c.validate(&g); err != nil {
 		return next, err
 	}
-	pods := g.tracker()
+	pods := g.known()
 	var req *jobpolicyv1.DecideJobRequest
 	decision, err := answer.Decide(ctx, c.Ask, func(activePods bool) (*jobpolicyv1.DecideJobRequest, error) {
 		req, err = c.request(&g, pods, activePods)
@@ -109,10 +111,10 @@ func (c *Controller) validate(g *Group) error {
 	return nil
 }
 
-func (c *Controller) now() time.Time { return wallclock.New(c.Now)() }
+func (c *Controller) now() time.Time { return clock.New(c.Now)() }
 
 // calls returns what makes the calls about the pods of an owner. They have no spans.
-func (c *Controller) calls(owner *metav1.OwnerReference, pods *tracker.Tracker) *api.Pods {
+func (c *Controller) calls(owner *metav1.OwnerReference, pods *tracker.Job) *api.Pods {
 	client := &api.Client{Core: c.Pods, Tracer: telemetry.NewTracer(noop.NewTracerProvider(), "")}
 	return client.GroupPods(owner, pods)
 }
@@ -127,7 +129,7 @@ func (g *Group) uid() types.UID {
 	return uid
 }
 
-func (c *Controller) request(g *Group, pods *tracker.Tracker, activePods bool) (*jobpolicyv1.DecideJobRequest, error) {
+func (c *Controller) request(g *Group, pods *tracker.Job, activePods bool) (*jobpolicyv1.DecideJobRequest, error) {
 	job := *g.Job
 	job.UID, job.Spec.TTLSecondsAfterFinished, job.Annotations = g.uid(), nil, nil
 	req, err := wire.JobRequest(&job)
@@ -144,19 +146,19 @@ func (c *Controller) request(g *Group, pods *tracker.Tracker, activePods bool) (
 	req.Pods, req.ActivePods, req.UnaccountedPods, req.UnlistedPods = view.Pods, view.Active, view.Unaccounted, view.Unlisted
 	req.ConfirmedReleases, req.Retry = view.Confirmed, view.Retry
 	if at, found := c.createAfter.Load(job.UID); found {
-		req.Deferrals = []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_PODS, Until: timestamppb.New(wallclock.Of(at.(time.Time), now))}}
+		req.Deferrals = []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_PODS, Until: timestamppb.New(clock.WallOf(at.(time.Time), now))}}
 	}
 	return req, nil
 }
 
-// tracker returns a Tracker of the pods.
-func (g *Group) tracker() *tracker.Tracker {
-	t := tracker.New()
-	t.SetPolicy(state.PodPolicy(g.Job))
+// known returns what is known of the pods.
+func (g *Group) known() *tracker.Job {
+	known := tracker.New(tracker.Key{Namespace: g.Job.Namespace, UID: g.uid()}, nil)
+	known.SetPolicy(tracker.PodPolicy(g.Job))
 	for i := range g.Pods {
-		t.Observe(podcache.From(&g.Pods[i]), tracker.Watch)
+		known.ObservePod(podcache.From(&g.Pods[i]), tracker.Watch)
 	}
-	return t
+	return known
 }
 
 // deferCreation lets a group create no pod for a while. It forgets the groups for which that

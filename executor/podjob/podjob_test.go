@@ -25,7 +25,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
-	"jobpolicy.dev/executor/api"
+	"jobpolicy.dev/executor/internal/api"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"

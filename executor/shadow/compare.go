@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 
-	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/internal/controller"
 )
 
 // DefaultRest is the default of Config.Rest.

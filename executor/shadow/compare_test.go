@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 
-	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/internal/controller"
 	"jobpolicy.dev/executor/internal/fakes"
 )
 

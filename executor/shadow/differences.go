@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/internal/controller"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 

@@ -12,9 +12,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/metrics"
-	"jobpolicy.dev/executor/wallclock"
+	"jobpolicy.dev/executor/internal/clock"
+	"jobpolicy.dev/executor/internal/controller"
+	"jobpolicy.dev/executor/internal/telemetry"
 )
 
 // maxListed bounds how many differences are listed. The metrics count all of them.
@@ -61,8 +61,8 @@ func NewReport(cfg Config) (*Report, error) {
 	}
 	cfg.Rest = cmp.Or(cfg.Rest, DefaultRest)
 	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
-	cfg.Now = wallclock.New(cfg.Now)
-	m := &metrics.Registrar{To: cfg.Registerer}
+	cfg.Now = clock.New(cfg.Now)
+	m := &telemetry.Registrar{To: cfg.Registerer}
 	r := &Report{
 		cfg:         cfg,
 		comparisons: m.Counter("jobpolicy", "shadow_comparisons_total", "Comparisons of objects, by result: same, or different if the engine would act.", "object", "result"),

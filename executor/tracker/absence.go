@@ -33,47 +33,47 @@ func (a absences) forgetShown() {
 	maps.DeleteFunc(a, func(_ types.UID, absent absence) bool { return absent.shown })
 }
 
-// Gone records that the pod does not exist any more, and reports whether the tracker had it.
-func (t *Tracker) Gone(uid types.UID, source Source) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.drop(uid, forEver, source == Watch)
+// PodGone records that the pod does not exist any more, and reports whether the pod was known.
+func (j *Job) PodGone(uid types.UID, source Source) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.dropPod(uid, forEver, source == Watch)
 }
 
-// Left records that the Job does not control this version of the pod any more, and reports
+// PodLeft records that the Job does not control this version of the pod any more, and reports
 // whether the tracker had the pod. A version older than the known one changes nothing.
-func (t *Tracker) Left(pod *podcache.Pod, source Source) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (j *Job) PodLeft(pod *podcache.Pod, source Source) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	rv := wire.ResourceVersion(pod.ResourceVersion)
-	if r, known := t.pods.records[pod.UID]; known && rv != 0 && rv < r.rv {
+	if r, known := j.pods.records[pod.UID]; known && rv != 0 && rv < r.rv {
 		if source == Watch {
 			r.seen = false // A response has shown that the Job has the pod again.
-			t.pods.await(r)
+			j.pods.await(r)
 		}
 		return false
 	}
-	return t.drop(pod.UID, rv, source == Watch)
+	return j.dropPod(pod.UID, rv, source == Watch)
 }
 
-// drop removes a pod, and reports whether the tracker had it. shown says that the watch has
+// dropPod removes a pod, and reports whether the tracker had it. shown says that the watch has
 // shown its end.
-func (t *Tracker) drop(uid types.UID, until uint64, shown bool) bool {
-	r, known := t.pods.records[uid]
-	a, marked := t.absent[uid]
+func (j *Job) dropPod(uid types.UID, until uint64, shown bool) bool {
+	r, known := j.pods.records[uid]
+	a, marked := j.absent[uid]
 	switch {
-	case shown && t.calls.open == 0:
-		delete(t.absent, uid) // No response is under way that could still show the pod.
+	case shown && j.calls.open == 0:
+		delete(j.absent, uid) // No response is under way that could still show the pod.
 	case shown || known || marked:
-		t.absent[uid] = absence{until: max(a.until, until), shown: a.shown || shown}
+		j.absent[uid] = absence{until: max(a.until, until), shown: a.shown || shown}
 	}
 	if known {
-		t.pods.forget(r)
+		j.pods.forget(r)
 	}
 	return known
 }
 
-// Sweep drops the awaited pods that certainly no longer belong to the Job. That is certain if
+// SweepPods drops the awaited pods that certainly no longer belong to the Job. That is certain if
 // the informer's store has reached at least the known version of the pod (watched), and the
 // store's copy of the pod (stored; nil if there is none) shows that the pod is gone or that the
 // Job has lost it.
@@ -84,24 +84,27 @@ func (t *Tracker) drop(uid types.UID, until uint64, shown bool) bool {
 //
 // awaiting says that pods are still awaited. After a new list, the watch may skip the versions
 // in which the Job had such a pod. Then no event tells that the Job has lost the pod, and only
-// another Sweep drops it. adoptable says that the Job may adopt a dropped pod again; it must do
-// so before it decides.
-func (t *Tracker) Sweep(watched uint64, stored func(*podcache.Pod) *podcache.Pod) (awaiting, adoptable bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for uid, r := range t.pods.awaited {
+// another SweepPods drops it. If the Job may adopt a dropped pod again, its claims become stale.
+//
+// stored is called with the lock held. It must take no other lock than that of the informer's store.
+func (j *Job) SweepPods(watched uint64, stored func(*podcache.Pod) *podcache.Pod) (awaiting bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for uid, r := range j.pods.awaited {
 		if at := max(r.rv, r.missingAt); at == 0 || at > watched {
 			continue
 		}
 		pod := stored(r.Pod)
 		if pod == nil {
-			t.drop(uid, forEver, false)
+			j.dropPod(uid, forEver, false)
 			continue
 		}
-		if lost, again := t.pods.lost(r, pod); lost {
-			t.drop(uid, wire.ResourceVersion(pod.ResourceVersion), false)
-			adoptable = adoptable || again
+		if lost, adoptable := j.pods.lost(r, pod); lost {
+			j.dropPod(uid, wire.ResourceVersion(pod.ResourceVersion), false)
+			if adoptable {
+				j.version.marks |= StaleClaims
+			}
 		}
 	}
-	return len(t.pods.awaited) > 0, adoptable
+	return len(j.pods.awaited) > 0
 }

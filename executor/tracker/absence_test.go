@@ -33,7 +33,7 @@ var selecting = Policy{Matches: func(pod *podcache.Pod) bool { return !pod.Label
 
 // An absenceCase is what follows a list that lacks a pod, and what is known of the pod then.
 type absenceCase struct {
-	then          func(*Tracker)
+	then          func(*Job)
 	wantActive    int32
 	wantRows      int
 	wantStrays    int
@@ -45,9 +45,9 @@ func loseEach(t *testing.T, cases map[string]absenceCase) {
 	t.Helper()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			tr := New()
+			tr := New(Key{}, nil)
 			tr.SetPolicy(selecting)
-			tr.Observe(podOf(1, 10, tracked), Watch)
+			tr.ObservePod(podOf(1, 10, tracked), Watch)
 			tr.BeginList().End(nil, "50")
 			tc.then(tr)
 			// The UID is recorded unless the pod is back.
@@ -75,45 +75,45 @@ func loseEach(t *testing.T, cases map[string]absenceCase) {
 func TestAPodMissingInAListIsGoneOnlyWhenTheWatchSaysSo(t *testing.T) {
 	loseEach(t, map[string]absenceCase{
 		"nothing else is known yet": {
-			then: func(*Tracker) {}, wantKnown: true,
+			then: func(*Job) {}, wantKnown: true,
 		},
 		"it was deleted": {
-			then: func(tr *Tracker) { tr.Gone(uidOf(1), Watch) }, wantConfirmed: true,
+			then: func(tr *Job) { tr.PodGone(uidOf(1), Watch) }, wantConfirmed: true,
 		},
 		"the watch shows what it was before": {
-			then: func(tr *Tracker) { tr.Observe(podOf(1, 20, tracked, inPhase(corev1.PodSucceeded)), Watch) }, wantKnown: true,
+			then: func(tr *Job) { tr.ObservePod(podOf(1, 20, tracked, inPhase(corev1.PodSucceeded)), Watch) }, wantKnown: true,
 		},
 		"the watch has passed the list and does not hold it": {
-			then: func(tr *Tracker) { tr.Sweep(50, notStored) }, wantConfirmed: true,
+			then: func(tr *Job) { tr.SweepPods(50, notStored) }, wantConfirmed: true,
 		},
 		"the watch has not reached the list": {
-			then: func(tr *Tracker) { tr.Sweep(49, notStored) }, wantKnown: true,
+			then: func(tr *Job) { tr.SweepPods(49, notStored) }, wantKnown: true,
 		},
 		"the watch has passed the list and holds it": {
-			then: func(tr *Tracker) { tr.Sweep(50, isStored) }, wantKnown: true,
+			then: func(tr *Job) { tr.SweepPods(50, isStored) }, wantKnown: true,
 		},
 		"the watch has passed the list and holds it as another's": {
-			then: func(tr *Tracker) { tr.Sweep(50, storedAs(podOf(1, 45, tracked, ownedBy("another")))) }, wantConfirmed: true,
+			then: func(tr *Job) { tr.SweepPods(50, storedAs(podOf(1, 45, tracked, ownedBy("another")))) }, wantConfirmed: true,
 		},
 		"the watch has passed the list and holds it as one of nobody that the Job does not select": {
-			then: func(tr *Tracker) { tr.Sweep(50, storedAs(podOf(1, 45, tracked, ofNobody, stray))) }, wantConfirmed: true,
+			then: func(tr *Job) { tr.SweepPods(50, storedAs(podOf(1, 45, tracked, ofNobody, stray))) }, wantConfirmed: true,
 		},
 		"the watch has passed the list and holds it as one of nobody that the Job may adopt": {
-			then: func(tr *Tracker) {
-				if _, adoptable := tr.Sweep(50, storedAs(podOf(1, 45, tracked, ofNobody))); !adoptable {
+			then: func(tr *Job) {
+				if tr.SweepPods(50, storedAs(podOf(1, 45, tracked, ofNobody))); !tr.Has(StaleClaims) {
 					panic("the Job does not know that it may adopt the pod")
 				}
 			},
 			wantConfirmed: true,
 		},
 		"it was another's by then, and is back since": {
-			then: func(tr *Tracker) {
-				tr.Sweep(50, storedAs(podOf(1, 45, tracked, ownedBy("another"))))
-				tr.Observe(podOf(1, 40, tracked), Watch)
+			then: func(tr *Job) {
+				tr.SweepPods(50, storedAs(podOf(1, 45, tracked, ownedBy("another"))))
+				tr.ObservePod(podOf(1, 40, tracked), Watch)
 				if _, known := tr.Pod(uidOf(1)); known {
 					panic("a version from before it was another's brings it back")
 				}
-				tr.Observe(podOf(1, 60, tracked), Watch)
+				tr.ObservePod(podOf(1, 60, tracked), Watch)
 			},
 			wantActive: 1, wantKnown: true,
 		},
@@ -123,41 +123,41 @@ func TestAPodMissingInAListIsGoneOnlyWhenTheWatchSaysSo(t *testing.T) {
 func TestAPodMissingInAListMayComeBack(t *testing.T) {
 	loseEach(t, map[string]absenceCase{
 		"it was relabelled": {
-			then: func(tr *Tracker) { tr.Observe(podOf(1, 20, tracked, stray), Watch) }, wantStrays: 1, wantKnown: true,
+			then: func(tr *Job) { tr.ObservePod(podOf(1, 20, tracked, stray), Watch) }, wantStrays: 1, wantKnown: true,
 		},
 		"it was relabelled twice, and deleted later": {
-			then: func(tr *Tracker) {
-				tr.Observe(podOf(1, 20, tracked, stray), Watch)
-				tr.Observe(podOf(1, 30, tracked), Watch)
+			then: func(tr *Job) {
+				tr.ObservePod(podOf(1, 20, tracked, stray), Watch)
+				tr.ObservePod(podOf(1, 30, tracked), Watch)
 			},
 			wantKnown: true,
 		},
 		"it was relabelled, and is back since": {
-			then: func(tr *Tracker) {
-				tr.Observe(podOf(1, 20, tracked, stray), Watch)
-				tr.Observe(podOf(1, 60, tracked), Watch)
+			then: func(tr *Job) {
+				tr.ObservePod(podOf(1, 20, tracked, stray), Watch)
+				tr.ObservePod(podOf(1, 60, tracked), Watch)
 			},
 			wantActive: 1, wantKnown: true,
 		},
 		"it is back since, and what was between was missed": {
-			then: func(tr *Tracker) { tr.Observe(podOf(1, 60, tracked, inPhase(corev1.PodSucceeded)), Watch) }, wantRows: 1, wantKnown: true,
+			then: func(tr *Job) { tr.ObservePod(podOf(1, 60, tracked, inPhase(corev1.PodSucceeded)), Watch) }, wantRows: 1, wantKnown: true,
 		},
 		"it had another owner, and is back since": {
-			then: func(tr *Tracker) {
-				tr.Left(podOf(1, 20, tracked), Watch)
-				tr.Observe(podOf(1, 60, tracked), Watch)
+			then: func(tr *Job) {
+				tr.PodLeft(podOf(1, 20, tracked), Watch)
+				tr.ObservePod(podOf(1, 60, tracked), Watch)
 			},
 			wantActive: 1, wantKnown: true,
 		},
 		"it had another owner and was adopted again, which the answer shows before the watch": {
-			then: func(tr *Tracker) {
-				tr.Observe(podOf(1, 60, tracked), Response)
-				tr.Observe(podOf(1, 20, tracked, inPhase(corev1.PodSucceeded)), Watch)
+			then: func(tr *Job) {
+				tr.ObservePod(podOf(1, 60, tracked), Response)
+				tr.ObservePod(podOf(1, 20, tracked, inPhase(corev1.PodSucceeded)), Watch)
 			},
 			wantActive: 1, wantKnown: true,
 		},
 		"a later list holds it": {
-			then:       func(tr *Tracker) { tr.BeginList().End([]*podcache.Pod{podOf(1, 60, tracked)}, "70") },
+			then:       func(tr *Job) { tr.BeginList().End([]*podcache.Pod{podOf(1, 60, tracked)}, "70") },
 			wantActive: 1, wantKnown: true,
 		},
 	})
@@ -167,31 +167,31 @@ func TestAPodMissingInAListMayComeBack(t *testing.T) {
 // is behind, shows its life after that list.
 func TestAPodThatWasGoneBeforeTheListCountsNowhere(t *testing.T) {
 	recorded := ViewOptions{Uncounted: &batchv1.UncountedTerminatedPods{Failed: []types.UID{uidOf(1)}}}
-	tr := New()
+	tr := New(Key{}, nil)
 	tr.SetPolicy(selecting)
 	tr.BeginList().End(nil, "50")
 	if v := mustView(t, tr, recorded); len(v.Confirmed) != 1 {
 		t.Error("the release of a pod that the list does not hold is not confirmed")
 	}
-	tr.Observe(podOf(1, 10, tracked), Watch)
+	tr.ObservePod(podOf(1, 10, tracked), Watch)
 	if v := mustView(t, tr, ViewOptions{}); v.Pods.Active != 0 {
 		t.Error("a pod that was gone before the list is active")
 	}
-	tr.Observe(podOf(1, 20, tracked, inPhase(corev1.PodFailed)), Watch)
+	tr.ObservePod(podOf(1, 20, tracked, inPhase(corev1.PodFailed)), Watch)
 	if v := mustView(t, tr, ViewOptions{}); len(v.Unaccounted) != 0 {
 		t.Errorf("a pod that was gone before the list counts again: %v", v.Unaccounted)
 	} else if len(v.Retry.GetRecentFailures()) != 1 {
 		t.Error("the failure of a pod that was gone before the list does not delay the next one")
 	}
-	tr.Gone(uidOf(1), Watch)
+	tr.PodGone(uidOf(1), Watch)
 	if _, known := tr.Pod(uidOf(1)); known {
 		t.Error("a pod is known after the watch has shown its end")
 	}
-	tr.Observe(podOf(2, 60, tracked), Watch)
+	tr.ObservePod(podOf(2, 60, tracked), Watch)
 	if v := mustView(t, tr, ViewOptions{}); v.Pods.Active != 1 {
 		t.Error("a pod that is newer than the list is not active")
 	}
-	tr.Observe(podOf(3, 10, tracked, stray), Watch)
+	tr.ObservePod(podOf(3, 10, tracked, stray), Watch)
 	if len(tr.Strays()) != 1 || awaits(tr, 100, isStored) {
 		t.Error("a stray, which no list holds, is waited for")
 	}
@@ -200,15 +200,15 @@ func TestAPodThatWasGoneBeforeTheListCountsNowhere(t *testing.T) {
 // The informer's store is ahead of its handlers. A handler may still show a pod that is not
 // in the store any more; it shows the pod's end later.
 func TestAPodThatWasSweptStaysAwayUntilTheHandlerHasShownItsEnd(t *testing.T) {
-	tr := New()
-	tr.Observe(podOf(1, 5, tracked, inPhase(corev1.PodSucceeded)), Response)
-	tr.Sweep(7, notStored)
-	tr.Observe(podOf(1, 5, tracked, inPhase(corev1.PodSucceeded)), Watch)
-	tr.Observe(podOf(1, 6, tracked, inPhase(corev1.PodSucceeded)), Watch)
+	tr := New(Key{}, nil)
+	tr.ObservePod(podOf(1, 5, tracked, inPhase(corev1.PodSucceeded)), Response)
+	tr.SweepPods(7, notStored)
+	tr.ObservePod(podOf(1, 5, tracked, inPhase(corev1.PodSucceeded)), Watch)
+	tr.ObservePod(podOf(1, 6, tracked, inPhase(corev1.PodSucceeded)), Watch)
 	if v := mustView(t, tr, ViewOptions{}); len(v.Unaccounted) != 0 {
 		t.Errorf("a pod that is gone is a row again: %v", v.Unaccounted)
 	}
-	tr.Gone(uidOf(1), Watch)
+	tr.PodGone(uidOf(1), Watch)
 	if len(tr.absent) != 0 {
 		t.Errorf("%d absences are kept that nothing can undo", len(tr.absent))
 	}
@@ -217,10 +217,10 @@ func TestAPodThatWasSweptStaysAwayUntilTheHandlerHasShownItsEnd(t *testing.T) {
 // A response has shown that the Job got a pod back, and the watch is still before that. Then a new
 // list skips that version: the pod is another's again, and no handler tells the Job.
 func TestAPodThatWasBackForAMomentIsSwept(t *testing.T) {
-	tr := New()
-	tr.Observe(podOf(1, 4, tracked), Response)
-	tr.Observe(podOf(1, 1, tracked), Watch)
-	tr.Left(podOf(1, 2, tracked, ownedBy("another")), Watch)
+	tr := New(Key{}, nil)
+	tr.ObservePod(podOf(1, 4, tracked), Response)
+	tr.ObservePod(podOf(1, 1, tracked), Watch)
+	tr.PodLeft(podOf(1, 2, tracked, ownedBy("another")), Watch)
 	if awaits(tr, 5, storedAs(podOf(1, 5, tracked, ownedBy("another")))) {
 		t.Error("a pod of another Job is waited for")
 	}
@@ -232,15 +232,15 @@ func TestAPodThatWasBackForAMomentIsSwept(t *testing.T) {
 // The Job adopted a pod, and lost it again while the watch was broken. The new list shows the
 // pod as it was before both, so no handler tells the Job.
 func TestAPodThatWasTheJobsForAMomentCanBeAdoptedAgain(t *testing.T) {
-	tr := New()
-	tr.Observe(podOf(1, 5, tracked), Response)
-	if awaiting, adoptable := tr.Sweep(10, storedAs(podOf(1, 10, tracked, ofNobody))); awaiting || !adoptable {
-		t.Errorf("the pod is waited for: %v, may be adopted: %v; want only the latter", awaiting, adoptable)
+	tr := New(Key{}, nil)
+	tr.ObservePod(podOf(1, 5, tracked), Response)
+	if awaiting := tr.SweepPods(10, storedAs(podOf(1, 10, tracked, ofNobody))); awaiting || !tr.Has(StaleClaims) {
+		t.Errorf("the pod is waited for: %v, may be adopted: %v; want only the latter", awaiting, tr.Has(StaleClaims))
 	}
 	if _, known := tr.Pod(uidOf(1)); known {
 		t.Error("a pod of nobody counts as the Job's")
 	}
-	tr.Observe(podOf(1, 12, tracked), Response)
+	tr.ObservePod(podOf(1, 12, tracked), Response)
 	if _, known := tr.Pod(uidOf(1)); !known {
 		t.Error("the pod is not known after the Job has adopted it again")
 	}
@@ -248,10 +248,10 @@ func TestAPodThatWasTheJobsForAMomentCanBeAdoptedAgain(t *testing.T) {
 
 // The watch shows that the Job lost a pod while a list is under way that began before that.
 func TestAListDoesNotBringBackAPodThatTheWatchHasShownToBeLost(t *testing.T) {
-	tr := New()
-	tr.Observe(podOf(1, 5, tracked), Watch)
+	tr := New(Key{}, nil)
+	tr.ObservePod(podOf(1, 5, tracked), Watch)
 	list := tr.BeginList()
-	tr.Left(podOf(1, 7, tracked, ofNobody), Watch)
+	tr.PodLeft(podOf(1, 7, tracked, ofNobody), Watch)
 	list.End([]*podcache.Pod{podOf(1, 5, tracked)}, "6")
 	if _, known := tr.Pod(uidOf(1)); known {
 		t.Error("a pod of nobody counts as the Job's")
@@ -261,23 +261,23 @@ func TestAListDoesNotBringBackAPodThatTheWatchHasShownToBeLost(t *testing.T) {
 	}
 }
 
-func awaits(tr *Tracker, watched uint64, stored func(*podcache.Pod) *podcache.Pod) bool {
-	awaiting, _ := tr.Sweep(watched, stored)
+func awaits(tr *Job, watched uint64, stored func(*podcache.Pod) *podcache.Pod) bool {
+	awaiting := tr.SweepPods(watched, stored)
 	return awaiting
 }
 
-// Sweep asks for another Sweep as long as an event may have been missed.
+// SweepPods asks for another SweepPods as long as an event may have been missed.
 func TestSweepSaysWhetherTheWatchHasYetToShowSomething(t *testing.T) {
-	tr := New()
-	tr.Observe(podOf(1, 5, tracked), Watch)
+	tr := New(Key{}, nil)
+	tr.ObservePod(podOf(1, 5, tracked), Watch)
 	if awaits(tr, 5, notStored) {
 		t.Error("a pod that the watch has shown is waited for")
 	}
-	tr.Observe(podOf(2, 6, tracked), Response)
+	tr.ObservePod(podOf(2, 6, tracked), Response)
 	if !awaits(tr, 5, notStored) {
 		t.Error("a pod that the watch has yet to reach is not waited for")
 	}
-	tr.Observe(podOf(2, 6, tracked), Watch)
+	tr.ObservePod(podOf(2, 6, tracked), Watch)
 	tr.BeginList().End([]*podcache.Pod{podOf(2, 6, tracked)}, "8")
 	if !awaits(tr, 7, notStored) {
 		t.Error("a pod that the list did not hold is not waited for")

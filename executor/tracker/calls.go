@@ -21,7 +21,7 @@ type calls struct {
 	creations map[*Creation]struct{}
 	// altered are the created pods that admission has changed, and that are still to be deleted.
 	altered map[types.UID]*podcache.Pod
-	unseen  Unseen
+	unseen  UnseenPods
 }
 
 // expected reports whether a change of a pod is likely the effect of a call under way, which
@@ -62,7 +62,7 @@ func (c *calls) unknown() (out []*Creation) {
 // Creation is a pod creation whose outcome is not known yet. It counts as in flight until
 // Created, Altered or Refused is called or, after Unknown, until a later list has ended.
 type Creation struct {
-	t     *Tracker
+	j     *Job
 	index int32
 	// unknown: the call is over and its outcome is unknown.
 	unknown bool
@@ -70,14 +70,14 @@ type Creation struct {
 
 // BeginCall records that a call about the Job's pods begins. Call end once, after the
 // response is observed.
-func (t *Tracker) BeginCall() (end func()) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.calls.open++
+func (j *Job) BeginCall() (end func()) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.calls.open++
 	return func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.calls.end(t.absent)
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.calls.end(j.absent)
 	}
 }
 
@@ -91,137 +91,137 @@ func (c *calls) end(absent absences) {
 
 // BeginCreate records that a pod is about to be created. index is NoIndex unless the Job
 // is Indexed.
-func (t *Tracker) BeginCreate(index int32) *Creation {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	c := &Creation{t: t, index: index}
-	t.calls.creations[c] = struct{}{}
-	t.calls.open++
+func (j *Job) BeginCreate(index int32) *Creation {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	c := &Creation{j: j, index: index}
+	j.calls.creations[c] = struct{}{}
+	j.calls.open++
 	return c
 }
 
 // Created ends the creation with the pod that was created.
 func (c *Creation) Created(pod *podcache.Pod) {
-	c.t.mu.Lock()
-	defer c.t.mu.Unlock()
-	delete(c.t.calls.creations, c)
-	c.t.observe(pod, Response)
-	if r, known := c.t.pods.records[pod.UID]; known && !r.shown {
-		c.t.calls.unseen.add()
+	c.j.mu.Lock()
+	defer c.j.mu.Unlock()
+	delete(c.j.calls.creations, c)
+	c.j.observePod(pod, Response)
+	if r, known := c.j.pods.records[pod.UID]; known && !r.shown {
+		c.j.calls.unseen.add()
 	}
-	c.t.calls.end(c.t.absent)
+	c.j.calls.end(c.j.absent)
 }
 
 // Altered ends the creation with a pod that admission has changed, so that it does not count for
-// the Job. The pod is to be deleted (Tracker.Altered). owned says that the Job controls it all the
+// the Job. The pod is to be deleted (AlteredPods). owned says that the Job controls it all the
 // same: whatever the watch shows of the pod is then ignored.
 func (c *Creation) Altered(pod *podcache.Pod, owned bool) {
-	t := c.t
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.calls.creations, c)
-	if t.calls.altered == nil {
-		t.calls.altered = map[types.UID]*podcache.Pod{}
+	j := c.j
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.calls.creations, c)
+	if j.calls.altered == nil {
+		j.calls.altered = map[types.UID]*podcache.Pod{}
 	}
-	t.calls.altered[pod.UID] = pod
-	t.calls.unseen.add()
+	j.calls.altered[pod.UID] = pod
+	j.calls.unseen.add()
 	if owned {
-		t.absent[pod.UID] = absence{until: forEver, shown: t.absent[pod.UID].shown}
-		t.drop(pod.UID, forEver, false)
+		j.absent[pod.UID] = absence{until: forEver, shown: j.absent[pod.UID].shown}
+		j.dropPod(pod.UID, forEver, false)
 	}
-	t.calls.end(t.absent)
+	j.calls.end(j.absent)
 }
 
-// Altered returns the created pods that admission has changed, and that are still to be deleted.
-func (t *Tracker) Altered() []*podcache.Pod {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Collect(maps.Values(t.calls.altered))
+// AlteredPods returns the created pods that admission has changed, and that are still to be deleted.
+func (j *Job) AlteredPods() []*podcache.Pod {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Collect(maps.Values(j.calls.altered))
 }
 
 // ForgetAltered records that a pod that admission has changed needs no deletion any more.
-func (t *Tracker) ForgetAltered(uid types.UID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.calls.altered, uid)
+func (j *Job) ForgetAltered(uid types.UID) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.calls.altered, uid)
 }
 
 // Refused ends the creation: there is certainly no pod.
 func (c *Creation) Refused() {
-	c.t.mu.Lock()
-	defer c.t.mu.Unlock()
-	delete(c.t.calls.creations, c)
-	c.t.calls.end(c.t.absent)
+	c.j.mu.Lock()
+	defer c.j.mu.Unlock()
+	delete(c.j.calls.creations, c)
+	c.j.calls.end(c.j.absent)
 }
 
 // Unknown records that the call is over and that the pod may exist or not. The creation
 // stays in flight until a list that begins after this call has ended (List.End). answered says that
 // the server answered with an error.
 func (c *Creation) Unknown(answered bool) {
-	c.t.mu.Lock()
-	defer c.t.mu.Unlock()
+	c.j.mu.Lock()
+	defer c.j.mu.Unlock()
 	c.unknown = true
 	if !answered {
-		c.t.calls.unseen.add()
+		c.j.calls.unseen.add()
 	}
-	c.t.calls.end(c.t.absent)
+	c.j.calls.end(c.j.absent)
 }
 
 // NeedsList reports whether only a list can tell the outcome of a creation.
-func (t *Tracker) NeedsList() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.calls.unknown()) > 0
+func (j *Job) NeedsList() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.calls.unknown()) > 0
 }
 
 // List is a list call for the Job's pods that is under way.
 type List struct {
-	t *Tracker
+	j *Job
 	// resolves are the creations whose outcome the list tells.
 	resolves []*Creation
 }
 
 // BeginList must be called before the list call: the list tells the outcome only of
 // creations that ended before it.
-func (t *Tracker) BeginList() *List {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.calls.open++
-	return &List{t: t, resolves: t.calls.unknown()}
+func (j *Job) BeginList() *List {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.calls.open++
+	return &List{j: j, resolves: j.calls.unknown()}
 }
 
 // Cancel ends a list that failed.
 func (l *List) Cancel() {
-	l.t.mu.Lock()
-	defer l.t.mu.Unlock()
-	l.t.calls.end(l.t.absent)
+	l.j.mu.Lock()
+	defer l.j.mu.Unlock()
+	l.j.calls.end(l.j.absent)
 }
 
 // End records the pods of the list that the Job controls. A known pod that the list lacks
 // counts nowhere until the watch shows what became of it, unless its version is newer than
 // the list. The same holds for a pod that the watch first shows after the list; see observe.
 func (l *List) End(pods []*podcache.Pod, resourceVersion string) {
-	t := l.t
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	defer func() { t.calls.end(t.absent) }() // Until then, absences keep out pods that the list shows and the watch has shown to be gone.
+	j := l.j
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	defer func() { j.calls.end(j.absent) }() // Until then, absences keep out pods that the list shows and the watch has shown to be gone.
 	listed := make(map[types.UID]bool, len(pods))
 	for _, pod := range pods {
 		listed[pod.UID] = true
-		t.observe(pod, Response)
-		t.show(pod)
+		j.observePod(pod, Response)
+		j.showPod(pod)
 	}
 	at := wire.ResourceVersion(resourceVersion)
-	t.pods.listVersion = max(t.pods.listVersion, at)
-	for uid, r := range t.pods.records {
+	j.pods.listVersion = max(j.pods.listVersion, at)
+	for uid, r := range j.pods.records {
 		switch {
 		case listed[uid] && r.missingAt > 0:
-			t.pods.setMissing(r, 0)
+			j.pods.setMissing(r, 0)
 		case at != 0 && r.rv <= at && !listed[uid] && !r.Stray:
-			t.pods.setMissing(r, at)
+			j.pods.setMissing(r, at)
 		}
 	}
 	for _, c := range l.resolves {
-		delete(t.calls.creations, c)
+		delete(j.calls.creations, c)
 	}
 }

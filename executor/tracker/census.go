@@ -30,11 +30,11 @@ func (h *hindrances) add(r *record, sign int32) {
 }
 
 // Hindered sums up the active pods that cannot start. It costs O(reasons).
-func (t *Tracker) Hindered() (sum Hindered) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (j *Job) Hindered() (sum Hindered) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	most := int32(0)
-	for reason, n := range t.pods.hindrances {
+	for reason, n := range j.pods.hindrances {
 		sum.Pods += n
 		if n > most || n == most && reason < sum.Reason {
 			most, sum.Reason = n, reason
@@ -53,12 +53,12 @@ type Census struct {
 }
 
 // Census sums up the pods, and lists them if there are at most mostPods.
-func (t *Tracker) Census(mostPods int) Census {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	c := Census{Summary: t.pods.counter.Totals.Summary(), Known: len(t.pods.records)}
+func (j *Job) Census(mostPods int) Census {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	c := Census{Summary: j.pods.counter.Totals.Summary(), Known: len(j.pods.records)}
 	if c.Known <= mostPods {
-		for _, r := range t.pods.records {
+		for _, r := range j.pods.records {
 			c.Pods = append(c.Pods, r.Pod)
 		}
 	}

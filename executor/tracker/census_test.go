@@ -8,10 +8,10 @@ import (
 
 func TestHinderedPodsAreSummedUp(t *testing.T) {
 	version := 0
-	tracker := New()
+	job := New(Key{}, nil)
 	see := func(n int, waits string, end corev1.PodPhase) {
 		version++
-		tracker.Observe(podOf(n, version, inPhase(end), func(pod *corev1.Pod) {
+		job.ObservePod(podOf(n, version, inPhase(end), func(pod *corev1.Pod) {
 			switch waits {
 			case "Unschedulable":
 				pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: waits}}
@@ -37,19 +37,19 @@ func TestHinderedPodsAreSummedUp(t *testing.T) {
 	}
 	for i, s := range steps {
 		see(s.pod, s.waits, s.phase)
-		if got := tracker.Hindered(); got != s.want {
+		if got := job.Hindered(); got != s.want {
 			t.Errorf("step %d: %+v, want %+v", i, got, s.want)
 		}
 	}
 }
 
 func TestCensusListsPodsUpToABound(t *testing.T) {
-	tracker := New()
+	job := New(Key{}, nil)
 	for i := range 3 {
-		tracker.Observe(podOf(i, 1, inPhase(corev1.PodRunning)), Watch)
+		job.ObservePod(podOf(i, 1, inPhase(corev1.PodRunning)), Watch)
 	}
 	for most, want := range map[int]int{0: 0, 2: 0, 3: 3} {
-		if c := tracker.Census(most); c.Known != 3 || len(c.Pods) != want || c.Summary.GetActive() != 3 {
+		if c := job.Census(most); c.Known != 3 || len(c.Pods) != want || c.Summary.GetActive() != 3 {
 			t.Errorf("at most %d: %d known, %d listed, %d active; want 3, %d, 3", most, c.Known, len(c.Pods), c.Summary.GetActive(), want)
 		}
 	}

@@ -10,21 +10,21 @@ import (
 
 func TestChange(t *testing.T) {
 	running := inPhase(corev1.PodRunning)
-	seen := func(pods ...*podcache.Pod) func(*Tracker) {
-		return func(tr *Tracker) {
+	seen := func(pods ...*podcache.Pod) func(*Job) {
+		return func(tr *Job) {
 			for _, pod := range pods {
-				tr.Observe(pod, Watch)
+				tr.ObservePod(pod, Watch)
 			}
 		}
 	}
 	cases := map[string]struct {
-		before func(*Tracker)
+		before func(*Job)
 		pod    *podcache.Pod
 		want   Change
 	}{
-		"a pod that was not known": {before: func(*Tracker) {}, pod: podOf(1, 1, tracked), want: Relevant},
+		"a pod that was not known": {before: func(*Job) {}, pod: podOf(1, 1, tracked), want: Relevant},
 		"the echo of an own write": {
-			before: func(tr *Tracker) { tr.Observe(podOf(1, 1, tracked), Response) },
+			before: func(tr *Job) { tr.ObservePod(podOf(1, 1, tracked), Response) },
 			pod:    podOf(1, 1, tracked), want: Unchanged,
 		},
 		"an older version":         {before: seen(podOf(1, 5, tracked)), pod: podOf(1, 4, tracked, running), want: Unchanged},
@@ -52,23 +52,23 @@ func TestChange(t *testing.T) {
 			pod:    podOf(1, 2, inPhase(corev1.PodFailed)), want: Relevant,
 		},
 		"a call under way releases it": {
-			before: func(tr *Tracker) {
-				tr.Observe(podOf(1, 1, tracked, inPhase(corev1.PodFailed)), Watch)
+			before: func(tr *Job) {
+				tr.ObservePod(podOf(1, 1, tracked, inPhase(corev1.PodFailed)), Watch)
 				tr.BeginCall()
 			},
 			pod:  podOf(1, 2, inPhase(corev1.PodFailed)),
 			want: Detail,
 		},
 		"a pod comes while one is being created": {
-			before: func(tr *Tracker) { tr.BeginCreate(NoIndex) },
+			before: func(tr *Job) { tr.BeginCreate(NoIndex) },
 			pod:    podOf(1, 1, tracked), want: Detail,
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			tr := New()
+			tr := New(Key{}, nil)
 			tc.before(tr)
-			if got := tr.Observe(tc.pod, Watch); got != tc.want {
+			if got := tr.ObservePod(tc.pod, Watch); got != tc.want {
 				t.Errorf("change %d, want %d", got, tc.want)
 			}
 		})
@@ -78,7 +78,7 @@ func TestChange(t *testing.T) {
 // If a response shows a version before the watch does, the tracker replaces its copy by the
 // watch's, which the informer keeps in any case.
 func TestOneCopyOfAPodIsKept(t *testing.T) {
-	tr := New()
+	tr := New(Key{}, nil)
 	answer, watched := podOf(1, 2, tracked), podOf(1, 2, tracked)
 	for _, v := range []struct {
 		pod, want *podcache.Pod
@@ -89,14 +89,14 @@ func TestOneCopyOfAPodIsKept(t *testing.T) {
 		{pod: podOf(1, 2, tracked), want: watched, source: Response},
 		{pod: podOf(1, 1, tracked), want: watched, source: Watch},
 	} {
-		tr.Observe(v.pod, v.source)
+		tr.ObservePod(v.pod, v.source)
 		if got := tr.pods.records[v.pod.UID].Pod; got != v.want {
 			t.Errorf("after version %s from %d another copy is kept than was wanted", v.pod.ResourceVersion, v.source)
 		}
 	}
 	listed := podOf(1, 2, tracked)
 	for _, v := range []*podcache.Pod{listed, podOf(1, 1, tracked)} {
-		if change := tr.Observe(v, Watch); change != Unchanged {
+		if change := tr.ObservePod(v, Watch); change != Unchanged {
 			t.Errorf("version %s after a new list: change %d, want none", v.ResourceVersion, change)
 		}
 	}

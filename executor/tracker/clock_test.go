@@ -21,8 +21,8 @@ func TestAPodEndedWhenItWasSeenAtTheLatest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				time.Sleep(time.Until(epoch) + time.Hour) // The pod was created at epoch.
-				tr := New()
-				tr.Observe(podOf(1, 1, tracked, inPhase(corev1.PodFailed), endedAt(time.Now().Add(tc.fast), 1)), Watch)
+				tr := New(Key{}, nil)
+				tr.ObservePod(podOf(1, 1, tracked, inPhase(corev1.PodFailed), endedAt(time.Now().Add(tc.fast), 1)), Watch)
 				time.Sleep(10 * time.Second)
 				now := time.Now().Add(tc.set)
 				v := mustView(t, tr, ViewOptions{MaxRows: 10, Now: now})
@@ -39,10 +39,10 @@ func TestAPodEndedWhenItWasSeenAtTheLatest(t *testing.T) {
 func TestAPodEndedWhenItsEndWasSeenNotItsDeletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(epoch) + time.Hour)
-		tr := New()
-		tr.Observe(podOf(1, 1, tracked, deletedAt(time.Now(), 30)), Watch)
+		tr := New(Key{}, nil)
+		tr.ObservePod(podOf(1, 1, tracked, deletedAt(time.Now(), 30)), Watch)
 		time.Sleep(30 * time.Second)
-		tr.Observe(podOf(1, 2, tracked, deletedAt(time.Now(), 30), inPhase(corev1.PodFailed), endedAt(time.Now(), 1)), Watch)
+		tr.ObservePod(podOf(1, 2, tracked, deletedAt(time.Now(), 30), inPhase(corev1.PodFailed), endedAt(time.Now(), 1)), Watch)
 		time.Sleep(10 * time.Second)
 		now := time.Now()
 		v := mustView(t, tr, ViewOptions{MaxRows: 10, Now: now})

@@ -86,9 +86,9 @@ func TestOfAFailureOnlyWhatThePolicyAsksForIsTold(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			tr := New()
+			tr := New(Key{}, nil)
 			tr.SetPolicy(failing(tc.rules))
-			tr.Observe(podOf(1, 1, tracked, inPhase(corev1.PodFailed), func(pod *corev1.Pod) {
+			tr.ObservePod(podOf(1, 1, tracked, inPhase(corev1.PodFailed), func(pod *corev1.Pod) {
 				pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses = tc.containers, tc.inits
 				pod.Status.Conditions = tc.conditions
 			}), Watch)
@@ -115,9 +115,9 @@ func TestAFailureKeepsWithinTheContract(t *testing.T) {
 	for n := range 400 {
 		rules = append(rules, onCondition(corev1.PodConditionType(fmt.Sprintf("example.com/%d", n)), "True"))
 	}
-	tr := New()
+	tr := New(Key{}, nil)
 	tr.SetPolicy(failing(rules))
-	tr.Observe(podOf(1, 1, tracked, inPhase(corev1.PodFailed), func(pod *corev1.Pod) {
+	tr.ObservePod(podOf(1, 1, tracked, inPhase(corev1.PodFailed), func(pod *corev1.Pod) {
 		for n := range int32(2000) {
 			pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, exited(strings.Repeat("c", 300), n+1))
 		}

@@ -43,7 +43,7 @@ type past struct {
 	moments        []moment
 	store, handler int // How many moments each of them has processed.
 	reowned        bool
-	tr             *Tracker
+	tr             *Job
 	*rapid.T
 }
 
@@ -93,11 +93,11 @@ func (p *past) show(next int) {
 	p.handler = next
 	switch {
 	case !m.exists && before:
-		p.tr.Gone(uidOf(1), Watch)
+		p.tr.PodGone(uidOf(1), Watch)
 	case m.exists && m.ours:
-		p.tr.Observe(m.pod(), Watch)
+		p.tr.ObservePod(m.pod(), Watch)
 	case m.exists && before:
-		p.tr.Left(m.pod(), Watch)
+		p.tr.PodLeft(m.pod(), Watch)
 	}
 }
 
@@ -106,7 +106,7 @@ func (p *past) sweep() {
 		return
 	}
 	shown := p.moments[p.store-1]
-	p.tr.Sweep(uint64(shown.rv), func(*podcache.Pod) *podcache.Pod {
+	p.tr.SweepPods(uint64(shown.rv), func(*podcache.Pod) *podcache.Pod {
 		if !shown.exists {
 			return nil
 		}
@@ -137,11 +137,11 @@ func (p *past) read() {
 	}
 	switch {
 	case !m.exists:
-		p.tr.Gone(uidOf(1), Response)
+		p.tr.PodGone(uidOf(1), Response)
 	case m.ours:
-		p.tr.Observe(m.pod(), Response)
+		p.tr.ObservePod(m.pod(), Response)
 	default:
-		p.tr.Left(m.pod(), Response)
+		p.tr.PodLeft(m.pod(), Response)
 	}
 }
 
@@ -150,12 +150,12 @@ func (p *past) read() {
 // and once the watch has shown everything, the tracker knows the truth.
 func TestWhateverIsShownWhenThePodIsKnownInTheEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := &past{T: t, tr: New(), moments: []moment{{rv: 1, exists: true, ours: true, matches: true, tracked: true}}}
+		p := &past{T: t, tr: New(Key{}, nil), moments: []moment{{rv: 1, exists: true, ours: true, matches: true, tracked: true}}}
 		p.tr.SetPolicy(selecting)
 		if rapid.Bool().Draw(t, "first shown by the watch") {
 			p.relist()
 		} else {
-			p.tr.Observe(p.now().pod(), Response)
+			p.tr.ObservePod(p.now().pod(), Response)
 		}
 		recorded := ViewOptions{Uncounted: &batchv1.UncountedTerminatedPods{Succeeded: []types.UID{uidOf(1)}}}
 		counted := false
@@ -189,16 +189,16 @@ func TestWhateverIsShownWhenThePodIsKnownInTheEnd(t *testing.T) {
 			p.handle()
 		}
 		p.sweep()
-		want := New()
+		want := New(Key{}, nil)
 		want.SetPolicy(selecting)
 		if m := p.now(); m.exists && m.ours {
-			want.Observe(m.pod(), Watch)
+			want.ObservePod(m.pod(), Watch)
 		}
 		got, exact := mustView(t, p.tr, ViewOptions{}), mustView(t, want, ViewOptions{})
 		if got.Pods.String() != exact.Pods.String() || len(got.Unaccounted) != len(exact.Unaccounted) ||
-			len(p.tr.Strays()) != len(want.Strays()) || p.tr.Len() != want.Len() {
-			t.Errorf("in the end: %v, %d rows, %d strays, %d pods; want %v, %d, %d, %d", got.Pods, len(got.Unaccounted), len(p.tr.Strays()), p.tr.Len(),
-				exact.Pods, len(exact.Unaccounted), len(want.Strays()), want.Len())
+			len(p.tr.Strays()) != len(want.Strays()) || len(p.tr.pods.records) != len(want.pods.records) {
+			t.Errorf("in the end: %v, %d rows, %d strays, %d pods; want %v, %d, %d, %d", got.Pods, len(got.Unaccounted), len(p.tr.Strays()), len(p.tr.pods.records),
+				exact.Pods, len(exact.Unaccounted), len(want.Strays()), len(want.pods.records))
 		}
 	})
 }

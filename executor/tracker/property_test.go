@@ -23,7 +23,7 @@ func TestEveryOrderOfObservationsEndsInTheSameState(t *testing.T) {
 			gone bool
 		}
 		var steps []step
-		fresh := New()
+		fresh := New(Key{}, nil)
 		fresh.SetPolicy(policy)
 		for n := range rapid.IntRange(1, 6).Draw(t, "pods") {
 			versions := rapid.IntRange(1, 4).Draw(t, "versions")
@@ -36,12 +36,12 @@ func TestEveryOrderOfObservationsEndsInTheSameState(t *testing.T) {
 				if v == versions {
 					steps = append(steps, step{pod: pod, gone: gone})
 					if !gone {
-						fresh.Observe(pod, Watch)
+						fresh.ObservePod(pod, Watch)
 					}
 				}
 			}
 		}
-		tr := New()
+		tr := New(Key{}, nil)
 		tr.BeginCall() // Responses may arrive at any time.
 		early := rapid.Bool().Draw(t, "policy early")
 		if early {
@@ -49,9 +49,9 @@ func TestEveryOrderOfObservationsEndsInTheSameState(t *testing.T) {
 		}
 		for i, s := range rapid.Permutation(steps).Draw(t, "order") {
 			if s.gone {
-				tr.Gone(s.pod.UID, Watch)
+				tr.PodGone(s.pod.UID, Watch)
 			} else {
-				tr.Observe(s.pod, Source(i%2))
+				tr.ObservePod(s.pod, Source(i%2))
 			}
 			if sum := tr.pods.counter.Totals.Summary(); min(sum.Active, sum.Ready, sum.Terminating, sum.TrackedActive) < 0 || sum.Restarts < 0 {
 				t.Fatalf("a count is below 0: %+v", sum)
@@ -72,10 +72,10 @@ func TestEveryOrderOfObservationsEndsInTheSameState(t *testing.T) {
 // pod unless the list is marked as truncated.
 func TestAPodIsToldOfOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		tr := New()
+		tr := New(Key{}, nil)
 		recorded := &batchv1.UncountedTerminatedPods{}
 		for n := range rapid.IntRange(0, 5).Draw(t, "pods") {
-			tr.Observe(drawPod(t, n, 1), Watch)
+			tr.ObservePod(drawPod(t, n, 1), Watch)
 			if rapid.Bool().Draw(t, "recorded") {
 				recorded.Failed = append(recorded.Failed, uidOf(n))
 			}

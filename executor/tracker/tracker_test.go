@@ -90,7 +90,7 @@ func endedAt(at time.Time, code int32) option {
 	}
 }
 
-func mustView(t rapid.TB, tr *Tracker, q ViewOptions) View {
+func mustView(t rapid.TB, tr *Job, q ViewOptions) View {
 	t.Helper()
 	if q.MaxRows == 0 {
 		q.MaxRows = 1000
@@ -113,9 +113,9 @@ func countEach(t *testing.T, cases map[string]countCase) {
 	t.Helper()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			tr := New()
+			tr := New(Key{}, nil)
 			for _, pod := range tc.pods {
-				tr.Observe(pod, Watch)
+				tr.ObservePod(pod, Watch)
 			}
 			tr.SetPolicy(tc.policy) // Pods may come before their Job.
 			v := mustView(t, tr, ViewOptions{MaxRows: tc.maxRows, Uncounted: &batchv1.UncountedTerminatedPods{Failed: tc.recorded}})
@@ -266,7 +266,7 @@ func TestFinishedTime(t *testing.T) {
 
 // An orderCase is observations of one pod, and how it counts after them.
 type orderCase struct {
-	do         func(*Tracker)
+	do         func(*Job)
 	wantActive int32
 	wantRows   int
 }
@@ -275,7 +275,7 @@ func observeEach(t *testing.T, cases map[string]orderCase) {
 	t.Helper()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			tr := New()
+			tr := New(Key{}, nil)
 			tc.do(tr)
 			v := mustView(t, tr, ViewOptions{})
 			if v.Pods.Active != tc.wantActive || len(v.Unaccounted) != tc.wantRows {
@@ -288,36 +288,36 @@ func observeEach(t *testing.T, cases map[string]orderCase) {
 func TestObservationsAreOrderedByVersion(t *testing.T) {
 	observeEach(t, map[string]orderCase{
 		"an older event after a newer response changes nothing": {
-			do: func(tr *Tracker) {
-				tr.Observe(podOf(1, 5, inPhase(corev1.PodFailed)), Response)
-				tr.Observe(podOf(1, 4, tracked, inPhase(corev1.PodFailed)), Watch)
+			do: func(tr *Job) {
+				tr.ObservePod(podOf(1, 5, inPhase(corev1.PodFailed)), Response)
+				tr.ObservePod(podOf(1, 4, tracked, inPhase(corev1.PodFailed)), Watch)
 			},
 		},
 		"versions compare as numbers": {
-			do: func(tr *Tracker) {
-				tr.Observe(podOf(1, 10, tracked), Watch)
-				tr.Observe(podOf(1, 9, tracked, inPhase(corev1.PodFailed)), Watch)
+			do: func(tr *Job) {
+				tr.ObservePod(podOf(1, 10, tracked), Watch)
+				tr.ObservePod(podOf(1, 9, tracked, inPhase(corev1.PodFailed)), Watch)
 			},
 			wantActive: 1,
 		},
 		"a pod that left and is adopted again is back": {
-			do: func(tr *Tracker) {
-				tr.Observe(podOf(1, 1, tracked), Watch)
-				tr.Left(podOf(1, 2), Watch)
-				tr.Observe(podOf(1, 3, tracked), Response)
+			do: func(tr *Job) {
+				tr.ObservePod(podOf(1, 1, tracked), Watch)
+				tr.PodLeft(podOf(1, 2), Watch)
+				tr.ObservePod(podOf(1, 3, tracked), Response)
 			},
 			wantActive: 1,
 		},
 		"a pod that only a response has shown is gone when the watch has passed it over": {
-			do: func(tr *Tracker) {
-				tr.Observe(podOf(1, 5, tracked), Response)
-				tr.Sweep(5, notStored)
+			do: func(tr *Job) {
+				tr.ObservePod(podOf(1, 5, tracked), Response)
+				tr.SweepPods(5, notStored)
 			},
 		},
 		"a pod that the watch has yet to reach stays": {
-			do: func(tr *Tracker) {
-				tr.Observe(podOf(1, 5, tracked), Response)
-				tr.Sweep(4, notStored)
+			do: func(tr *Job) {
+				tr.ObservePod(podOf(1, 5, tracked), Response)
+				tr.SweepPods(4, notStored)
 			},
 			wantActive: 1,
 		},
@@ -327,29 +327,29 @@ func TestObservationsAreOrderedByVersion(t *testing.T) {
 func TestAPodThatIsGoneStaysGone(t *testing.T) {
 	observeEach(t, map[string]orderCase{
 		"a late response does not bring a pod back that is gone": {
-			do: func(tr *Tracker) {
+			do: func(tr *Job) {
 				tr.BeginCall()
-				tr.Observe(podOf(1, 4, tracked), Watch)
-				tr.Gone(uidOf(1), Watch)
+				tr.ObservePod(podOf(1, 4, tracked), Watch)
+				tr.PodGone(uidOf(1), Watch)
 				_ = tr.View(ViewOptions{})
-				tr.Observe(podOf(1, 5, tracked), Response)
+				tr.ObservePod(podOf(1, 5, tracked), Response)
 			},
 		},
 		"a watch that lags does not bring a pod back that a list has shown to be gone": {
-			do: func(tr *Tracker) {
-				tr.Observe(podOf(1, 10, tracked), Watch)
+			do: func(tr *Job) {
+				tr.ObservePod(podOf(1, 10, tracked), Watch)
 				tr.BeginList().End(nil, "50")
 				_ = tr.View(ViewOptions{Uncounted: &batchv1.UncountedTerminatedPods{Succeeded: []types.UID{uidOf(1)}}})
 				_ = tr.View(ViewOptions{})
-				tr.Observe(podOf(1, 20, tracked, inPhase(corev1.PodSucceeded)), Watch)
+				tr.ObservePod(podOf(1, 20, tracked, inPhase(corev1.PodSucceeded)), Watch)
 			},
 		},
 		"a watch that lags does not bring a pod back that the answer to a write has shown to be gone": {
-			do: func(tr *Tracker) {
-				tr.Observe(podOf(1, 10, tracked), Watch)
-				tr.Gone(uidOf(1), Response)
+			do: func(tr *Job) {
+				tr.ObservePod(podOf(1, 10, tracked), Watch)
+				tr.PodGone(uidOf(1), Response)
 				_ = tr.View(ViewOptions{})
-				tr.Observe(podOf(1, 20, tracked, inPhase(corev1.PodSucceeded)), Watch)
+				tr.ObservePod(podOf(1, 20, tracked, inPhase(corev1.PodSucceeded)), Watch)
 			},
 		},
 	})
@@ -358,17 +358,17 @@ func TestAPodThatIsGoneStaysGone(t *testing.T) {
 func TestAPodThatThisProcessDeletedIsNotActive(t *testing.T) {
 	observeEach(t, map[string]orderCase{
 		"it is listed only when an observation shows how it stood then": {
-			do: func(tr *Tracker) {
-				tr.Observe(podOf(1, 1, tracked), Watch)
-				tr.Deleted(uidOf(1))
-				tr.Observe(podOf(1, 2, tracked, inPhase(corev1.PodRunning)), Watch)
+			do: func(tr *Job) {
+				tr.ObservePod(podOf(1, 1, tracked), Watch)
+				tr.PodDeleted(uidOf(1))
+				tr.ObservePod(podOf(1, 2, tracked, inPhase(corev1.PodRunning)), Watch)
 			},
 		},
 		"the watch shows it": {
-			do: func(tr *Tracker) {
-				tr.Observe(podOf(1, 1, tracked), Watch)
-				tr.Deleted(uidOf(1))
-				tr.Observe(podOf(1, 2, tracked, inPhase(corev1.PodSucceeded), deletedAt(epoch, 0)), Watch)
+			do: func(tr *Job) {
+				tr.ObservePod(podOf(1, 1, tracked), Watch)
+				tr.PodDeleted(uidOf(1))
+				tr.ObservePod(podOf(1, 2, tracked, inPhase(corev1.PodSucceeded), deletedAt(epoch, 0)), Watch)
 			},
 			wantRows: 1,
 		},
@@ -376,12 +376,12 @@ func TestAPodThatThisProcessDeletedIsNotActive(t *testing.T) {
 }
 
 func TestReleasesAreConfirmedOnlyWhenTheFinalizerIsKnownToBeGone(t *testing.T) {
-	tr := New()
-	tr.Observe(podOf(1, 1, tracked, inPhase(corev1.PodFailed)), Watch)
-	tr.Observe(podOf(2, 1, inPhase(corev1.PodFailed)), Watch)
-	tr.Observe(podOf(3, 1, tracked, inPhase(corev1.PodFailed)), Watch)
-	tr.Gone(uidOf(3), Watch)
-	tr.Observe(podOf(4, 1, inPhase(corev1.PodFailed)), Watch)
+	tr := New(Key{}, nil)
+	tr.ObservePod(podOf(1, 1, tracked, inPhase(corev1.PodFailed)), Watch)
+	tr.ObservePod(podOf(2, 1, inPhase(corev1.PodFailed)), Watch)
+	tr.ObservePod(podOf(3, 1, tracked, inPhase(corev1.PodFailed)), Watch)
+	tr.PodGone(uidOf(3), Watch)
+	tr.ObservePod(podOf(4, 1, inPhase(corev1.PodFailed)), Watch)
 	q := ViewOptions{Uncounted: &batchv1.UncountedTerminatedPods{
 		Succeeded: []types.UID{uidOf(1)}, Failed: []types.UID{uidOf(3), uidOf(2)},
 	}}
@@ -389,7 +389,7 @@ func TestReleasesAreConfirmedOnlyWhenTheFinalizerIsKnownToBeGone(t *testing.T) {
 	if diff := cmp.Diff(want, mustView(t, tr, q).Confirmed); diff != "" {
 		t.Errorf("confirmed (-want +got):\n%s", diff)
 	}
-	tr.Observe(podOf(1, 2, inPhase(corev1.PodFailed)), Response)
+	tr.ObservePod(podOf(1, 2, inPhase(corev1.PodFailed)), Response)
 	want = [][]byte{uidBytes(1), uidBytes(2), uidBytes(3)}
 	if diff := cmp.Diff(want, mustView(t, tr, q).Confirmed); diff != "" {
 		t.Errorf("confirmed after the response (-want +got):\n%s", diff)
@@ -397,7 +397,7 @@ func TestReleasesAreConfirmedOnlyWhenTheFinalizerIsKnownToBeGone(t *testing.T) {
 }
 
 func TestCreationsOfUnknownOutcomeStayInFlightUntilAList(t *testing.T) {
-	tr := New()
+	tr := New(Key{}, nil)
 	tr.SetPolicy(Policy{Policy: podfacts.Policy{Indexed: true}})
 	tr.BeginCreate(0).Created(podOf(1, 10, withIndex("0")))
 	tr.BeginCreate(1).Refused()
@@ -421,15 +421,15 @@ func TestCreationsOfUnknownOutcomeStayInFlightUntilAList(t *testing.T) {
 }
 
 func TestPodsMissingInAListCountNowhere(t *testing.T) {
-	tr := New()
-	tr.Observe(podOf(1, 10, tracked), Response)
+	tr := New(Key{}, nil)
+	tr.ObservePod(podOf(1, 10, tracked), Response)
 	list := tr.BeginList()
-	tr.Observe(podOf(2, 30, tracked), Response) // Created while the list was under way.
+	tr.ObservePod(podOf(2, 30, tracked), Response) // Created while the list was under way.
 	list.End(nil, "20")
 	if active := mustView(t, tr, ViewOptions{}).Pods.Active; active != 1 {
 		t.Errorf("%d pods are active, want the one that is newer than the list", active)
 	}
-	tr.Gone(uidOf(1), Watch)
+	tr.PodGone(uidOf(1), Watch)
 	if _, known := tr.Pod(uidOf(1)); known {
 		t.Error("a pod older than the list and not in it is still known when the watch has shown its end")
 	}
@@ -441,16 +441,16 @@ func TestPodsMissingInAListCountNowhere(t *testing.T) {
 // A retryCase is observations of pods, and the retry facts that follow from them.
 type retryCase struct {
 	policy       Policy
-	early, do    func(*Tracker) // before and after the policy is known
-	wantFailures []int          // seconds
-	wantSuccess  int            // seconds; 0: never
+	early, do    func(*Job) // before and after the policy is known
+	wantFailures []int      // seconds
+	wantSuccess  int        // seconds; 0: never
 }
 
 func retryEach(t *testing.T, cases map[string]retryCase) {
 	t.Helper()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			tr := New()
+			tr := New(Key{}, nil)
 			if tc.early != nil {
 				tc.early(tr)
 			}
@@ -486,46 +486,46 @@ func fails(n, rv, s int, more ...option) *podcache.Pod {
 func TestRetryFacts(t *testing.T) {
 	retryEach(t, map[string]retryCase{
 		"failures outlive their pods": {
-			do: func(tr *Tracker) {
-				tr.Observe(fails(1, 1, 3), Watch)
-				tr.Gone(uidOf(1), Watch)
+			do: func(tr *Job) {
+				tr.ObservePod(fails(1, 1, 3), Watch)
+				tr.PodGone(uidOf(1), Watch)
 			},
 			wantFailures: []int{3},
 		},
 		// kubernetes#114516: releasing a failed pod must not make its failure forgotten.
 		"the release of a failed pod changes nothing": {
-			do: func(tr *Tracker) {
-				tr.Observe(fails(1, 1, 3), Watch)
+			do: func(tr *Job) {
+				tr.ObservePod(fails(1, 1, 3), Watch)
 				released := podOf(1, 2, inPhase(corev1.PodFailed), endedAt(at(3), 1))
-				tr.Observe(released, Response)
-				tr.Observe(released, Watch)
+				tr.ObservePod(released, Response)
+				tr.ObservePod(released, Watch)
 			},
 			wantFailures: []int{3},
 		},
 		// The engine leaves aside what comes before the success, unless the success is
 		// said to lie in the future.
 		"a success is told beside failures, whatever order they are seen in": {
-			do: func(tr *Tracker) {
-				tr.Observe(fails(1, 1, 9), Watch)
-				tr.Observe(podOf(2, 1, tracked, inPhase(corev1.PodSucceeded), endedAt(at(5), 0)), Watch)
-				tr.Observe(fails(3, 1, 4), Watch)
-				tr.Observe(fails(4, 1, 7), Watch)
+			do: func(tr *Job) {
+				tr.ObservePod(fails(1, 1, 9), Watch)
+				tr.ObservePod(podOf(2, 1, tracked, inPhase(corev1.PodSucceeded), endedAt(at(5), 0)), Watch)
+				tr.ObservePod(fails(3, 1, 4), Watch)
+				tr.ObservePod(fails(4, 1, 7), Watch)
 			},
 			wantFailures: []int{4, 7, 9}, wantSuccess: 5,
 		},
 		"a pod that never had the finalizer and fails by itself is a failure": {
-			do: func(tr *Tracker) {
-				tr.Observe(podOf(1, 1, inPhase(corev1.PodRunning)), Watch)
-				tr.Observe(podOf(1, 2, inPhase(corev1.PodFailed), endedAt(at(3), 1)), Watch)
+			do: func(tr *Job) {
+				tr.ObservePod(podOf(1, 1, inPhase(corev1.PodRunning)), Watch)
+				tr.ObservePod(podOf(1, 2, inPhase(corev1.PodFailed), endedAt(at(3), 1)), Watch)
 			},
 			wantFailures: []int{3},
 		},
 		"a pod cannot have failed before it was created, whatever its node's clock says": {
-			do:           func(tr *Tracker) { tr.Observe(fails(1, 1, 3, createdAt(at(60))), Watch) },
+			do:           func(tr *Job) { tr.ObservePod(fails(1, 1, 3, createdAt(at(60))), Watch) },
 			wantFailures: []int{60},
 		},
 		"after a restart, failures are read from the pods that are left": {
-			do:           func(tr *Tracker) { tr.Observe(podOf(1, 9, inPhase(corev1.PodFailed), endedAt(at(8), 1)), Watch) },
+			do:           func(tr *Job) { tr.ObservePod(podOf(1, 9, inPhase(corev1.PodFailed), endedAt(at(8), 1)), Watch) },
 			wantFailures: []int{8},
 		},
 	})
@@ -534,22 +534,22 @@ func TestRetryFacts(t *testing.T) {
 func TestRetryFactsOfDeletedPods(t *testing.T) {
 	retryEach(t, map[string]retryCase{
 		"a pod being deleted is a failure, and its real end replaces the guess": {
-			do: func(tr *Tracker) {
-				tr.Observe(podOf(1, 1, tracked, deletedAt(at(2), 0)), Watch)
-				tr.Observe(fails(1, 2, 6, deletedAt(at(2), 0)), Watch)
+			do: func(tr *Job) {
+				tr.ObservePod(podOf(1, 1, tracked, deletedAt(at(2), 0)), Watch)
+				tr.ObservePod(fails(1, 2, 6, deletedAt(at(2), 0)), Watch)
 			},
 			wantFailures: []int{6},
 		},
 		"with replacement policy Failed, a pod being deleted is no failure yet": {
 			policy: Policy{Policy: podfacts.Policy{ReplaceFailedOnly: true}},
-			do:     func(tr *Tracker) { tr.Observe(podOf(1, 1, tracked, deletedAt(at(2), 0)), Watch) },
+			do:     func(tr *Job) { tr.ObservePod(podOf(1, 1, tracked, deletedAt(at(2), 0)), Watch) },
 		},
 		"a pod that is released and then deleted is no failure, even if it ends as Failed": {
-			do: func(tr *Tracker) {
-				tr.Observe(podOf(1, 1, tracked, inPhase(corev1.PodRunning)), Watch)
-				tr.Observe(podOf(1, 2, inPhase(corev1.PodRunning)), Response)
-				tr.Deleted(uidOf(1))
-				tr.Observe(podOf(1, 3, inPhase(corev1.PodFailed), endedAt(at(4), 143), deletedAt(at(3), 0)), Watch)
+			do: func(tr *Job) {
+				tr.ObservePod(podOf(1, 1, tracked, inPhase(corev1.PodRunning)), Watch)
+				tr.ObservePod(podOf(1, 2, inPhase(corev1.PodRunning)), Response)
+				tr.PodDeleted(uidOf(1))
+				tr.ObservePod(podOf(1, 3, inPhase(corev1.PodFailed), endedAt(at(4), 143), deletedAt(at(3), 0)), Watch)
 			},
 		},
 	})
@@ -559,27 +559,27 @@ func TestRetryFactsFollowThePolicy(t *testing.T) {
 	retryEach(t, map[string]retryCase{
 		"pods of indexes that the Job does not ask for, or of none, say nothing": {
 			policy: Policy{Policy: podfacts.Policy{Indexed: true, Completions: 2}},
-			do: func(tr *Tracker) {
-				tr.Observe(fails(1, 1, 3, withIndex("1")), Watch)
-				tr.Observe(fails(2, 1, 4, withIndex("2")), Watch)
-				tr.Observe(fails(3, 1, 5), Watch)
-				tr.Observe(podOf(4, 1, tracked, inPhase(corev1.PodSucceeded), endedAt(at(6), 0), withIndex("2")), Watch)
+			do: func(tr *Job) {
+				tr.ObservePod(fails(1, 1, 3, withIndex("1")), Watch)
+				tr.ObservePod(fails(2, 1, 4, withIndex("2")), Watch)
+				tr.ObservePod(fails(3, 1, 5), Watch)
+				tr.ObservePod(podOf(4, 1, tracked, inPhase(corev1.PodSucceeded), endedAt(at(6), 0), withIndex("2")), Watch)
 			},
 			wantFailures: []int{3},
 		},
 		"an index that the Job asks for from now on says something": {
 			policy: Policy{Policy: podfacts.Policy{Indexed: true, Completions: 2}},
-			do: func(tr *Tracker) {
-				tr.Observe(fails(1, 1, 3, withIndex("2")), Watch)
+			do: func(tr *Job) {
+				tr.ObservePod(fails(1, 1, 3, withIndex("2")), Watch)
 				tr.SetPolicy(Policy{Policy: podfacts.Policy{Indexed: true, Completions: 3}})
 			},
 			wantFailures: []int{3},
 		},
 		"pods that are seen before their Job count as the Job says": {
 			policy: Policy{Policy: podfacts.Policy{ReplaceFailedOnly: true}},
-			early: func(tr *Tracker) {
-				tr.Observe(podOf(1, 1, tracked, deletedAt(at(2), 0)), Watch)
-				tr.Observe(fails(2, 1, 4), Watch)
+			early: func(tr *Job) {
+				tr.ObservePod(podOf(1, 1, tracked, deletedAt(at(2), 0)), Watch)
+				tr.ObservePod(fails(2, 1, 4), Watch)
 			},
 			wantFailures: []int{4},
 		},
@@ -587,9 +587,9 @@ func TestRetryFactsFollowThePolicy(t *testing.T) {
 }
 
 func TestRetryFactsKeepTheLatestFailures(t *testing.T) {
-	tr := New()
+	tr := New(Key{}, nil)
 	for n := range 100 {
-		tr.Observe(podOf(n, 1, tracked, inPhase(corev1.PodFailed), endedAt(epoch.Add(time.Duration(n)*time.Second), 1)), Watch)
+		tr.ObservePod(podOf(n, 1, tracked, inPhase(corev1.PodFailed), endedAt(epoch.Add(time.Duration(n)*time.Second), 1)), Watch)
 	}
 	got := mustView(t, tr, ViewOptions{}).Retry.GetRecentFailures()
 	if len(got) != 64 {
@@ -601,9 +601,9 @@ func TestRetryFactsKeepTheLatestFailures(t *testing.T) {
 }
 
 func TestActiveRowsAreCutAndSaySo(t *testing.T) {
-	tr := New()
+	tr := New(Key{}, nil)
 	for n := range 3 {
-		tr.Observe(podOf(n, 1, tracked, inPhase(corev1.PodRunning), isReady, restarted(int32(n))), Watch)
+		tr.ObservePod(podOf(n, 1, tracked, inPhase(corev1.PodRunning), isReady, restarted(int32(n))), Watch)
 	}
 	got := mustView(t, tr, ViewOptions{ActiveRows: 2}).Active
 	if len(got.Pods) != 2 || !got.Truncated {
@@ -619,10 +619,10 @@ func TestActiveRowsAreCutAndSaySo(t *testing.T) {
 }
 
 func TestPodsThatWaitedLongestAreListedFirst(t *testing.T) {
-	tr := New()
+	tr := New(Key{}, nil)
 	succeeded := inPhase(corev1.PodSucceeded)
 	for _, n := range []int{7, 2, 9, 4, 1} {
-		tr.Observe(podOf(n, 1, tracked, succeeded), Watch)
+		tr.ObservePod(podOf(n, 1, tracked, succeeded), Watch)
 	}
 	listed := func(q ViewOptions) []string {
 		v := mustView(t, tr, q)
@@ -644,8 +644,8 @@ func TestPodsThatWaitedLongestAreListedFirst(t *testing.T) {
 		{ask: ViewOptions{MaxRows: 3}, want: []string{"2", "7", "9"}},
 		{ask: ViewOptions{MaxRows: 2, Uncounted: &batchv1.UncountedTerminatedPods{Succeeded: []types.UID{uidOf(1)}}}, want: []string{"1", "7"}},
 		// A newer version of a pod keeps its place; a released or deleted pod has none.
-		{change: func() { tr.Observe(podOf(7, 2, tracked, succeeded, isReady), Watch) }, ask: ViewOptions{MaxRows: 1}, want: []string{"7"}},
-		{change: func() { tr.Observe(podOf(7, 3, succeeded), Watch); tr.Gone(uidOf(2), Watch) }, ask: ViewOptions{MaxRows: 2}, want: []string{"4", "9"}},
+		{change: func() { tr.ObservePod(podOf(7, 2, tracked, succeeded, isReady), Watch) }, ask: ViewOptions{MaxRows: 1}, want: []string{"7"}},
+		{change: func() { tr.ObservePod(podOf(7, 3, succeeded), Watch); tr.PodGone(uidOf(2), Watch) }, ask: ViewOptions{MaxRows: 2}, want: []string{"4", "9"}},
 		{change: func() { tr.SetPolicy(Policy{}) }, ask: ViewOptions{MaxRows: 1}, want: []string{"9"}},
 	} {
 		if step.change != nil {
@@ -661,10 +661,10 @@ func TestPodsThatWaitedLongestAreListedFirst(t *testing.T) {
 // listed before it.
 func TestPodsThatCanBeCountedAreListedFirst(t *testing.T) {
 	for replaceFailedOnly, want := range map[bool]string{false: "1", true: "2"} {
-		tr := New()
+		tr := New(Key{}, nil)
 		tr.SetPolicy(Policy{Policy: podfacts.Policy{ReplaceFailedOnly: replaceFailedOnly}})
-		tr.Observe(podOf(1, 1, tracked, inPhase(corev1.PodRunning), deletedAt(epoch, 3600)), Watch)
-		tr.Observe(podOf(2, 1, tracked, inPhase(corev1.PodSucceeded)), Watch)
+		tr.ObservePod(podOf(1, 1, tracked, inPhase(corev1.PodRunning), deletedAt(epoch, 3600)), Watch)
+		tr.ObservePod(podOf(2, 1, tracked, inPhase(corev1.PodSucceeded)), Watch)
 		rows := mustView(t, tr, ViewOptions{MaxRows: 1}).Unaccounted
 		if len(rows) != 1 || strconv.Itoa(int(rows[0].Uid[15])) != want {
 			t.Errorf("replacing failed pods only: %v: rows %v, want pod %s", replaceFailedOnly, rows, want)
@@ -675,12 +675,12 @@ func TestPodsThatCanBeCountedAreListedFirst(t *testing.T) {
 // With limits per index, a failed pod stays in the list until it is replaced. Failed pods
 // that fill a short list must not hide a pod that has succeeded.
 func TestFailedPodsThatStayInTheListHideNoSucceededPod(t *testing.T) {
-	tr := New()
+	tr := New(Key{}, nil)
 	tr.SetPolicy(Policy{Policy: podfacts.Policy{LimitedPerIndex: true}})
 	for n := range 3 {
-		tr.Observe(podOf(n, 1, tracked, inPhase(corev1.PodFailed), withIndex(strconv.Itoa(n))), Watch)
+		tr.ObservePod(podOf(n, 1, tracked, inPhase(corev1.PodFailed), withIndex(strconv.Itoa(n))), Watch)
 	}
-	tr.Observe(podOf(3, 1, tracked, inPhase(corev1.PodSucceeded), withIndex("3")), Watch)
+	tr.ObservePod(podOf(3, 1, tracked, inPhase(corev1.PodSucceeded), withIndex("3")), Watch)
 	var listed []int
 	for _, row := range mustView(t, tr, ViewOptions{MaxRows: 2}).Unaccounted {
 		listed = append(listed, int(row.Uid[15]))
@@ -692,7 +692,7 @@ func TestFailedPodsThatStayInTheListHideNoSucceededPod(t *testing.T) {
 
 // The API server takes any text as an uncounted UID. None of these can be a pod's.
 func TestUncountedUIDsThatNoPodCanHaveAreNotConfirmed(t *testing.T) {
-	got := mustView(t, New(), ViewOptions{Uncounted: &batchv1.UncountedTerminatedPods{
+	got := mustView(t, New(Key{}, nil), ViewOptions{Uncounted: &batchv1.UncountedTerminatedPods{
 		Succeeded: []types.UID{"x"}, Failed: []types.UID{types.UID(strings.ToUpper(string(uidOf(0xa)))), uidOf(0xa)},
 	}}).Confirmed
 	if want := [][]byte{uidBytes(0xa)}; !cmp.Equal(want, got) {
@@ -701,23 +701,23 @@ func TestUncountedUIDsThatNoPodCanHaveAreNotConfirmed(t *testing.T) {
 }
 
 func TestAbsencesAreForgotten(t *testing.T) {
-	tr := New()
+	tr := New(Key{}, nil)
 	for i := range 50 {
-		tr.Observe(podOf(i, 1, tracked), Watch)
+		tr.ObservePod(podOf(i, 1, tracked), Watch)
 	}
 	end := tr.BeginCall()
 	for i := range 25 {
-		tr.Gone(uidOf(i), Watch)
+		tr.PodGone(uidOf(i), Watch)
 	}
 	if len(tr.absent) != 25 {
 		t.Errorf("%d absences are kept while a response is under way, want 25", len(tr.absent))
 	}
 	end()
 	for i := 25; i < 50; i++ {
-		tr.Gone(uidOf(i), Response)
-		tr.Gone(uidOf(i), Watch)
+		tr.PodGone(uidOf(i), Response)
+		tr.PodGone(uidOf(i), Watch)
 	}
-	tr.Gone(uidOf(99), Watch)
+	tr.PodGone(uidOf(99), Watch)
 	if len(tr.absent) != 0 {
 		t.Errorf("%d absences are kept that nothing can undo", len(tr.absent))
 	}

@@ -8,8 +8,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/executor/internal/clock"
 	"jobpolicy.dev/executor/podcache"
-	"jobpolicy.dev/executor/wallclock"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/podfacts"
@@ -48,19 +48,19 @@ type View struct {
 }
 
 // View returns the current facts. The package comment says what it costs.
-func (t *Tracker) View(o ViewOptions) View {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	recorded, counter := o.recorded(), t.pods.counter
+func (j *Job) View(o ViewOptions) View {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	recorded, counter := o.recorded(), j.pods.counter
 	v := View{
 		Pods:      counter.Totals.Summary(),
-		InFlight:  t.calls.inFlight(),
+		InFlight:  j.calls.inFlight(),
 		Retry:     counter.Retry(o.wall()),
-		Confirmed: recorded.Confirmed(t.pods.tracked),
+		Confirmed: recorded.Confirmed(j.pods.tracked),
 	}
 	v.Unaccounted, v.Unlisted = counter.Rows(recorded, o.MaxRows, o.wall())
 	if o.ActiveRows > 0 {
-		v.Active = counter.Active(t.pods.all(), recorded, o.ActiveRows)
+		v.Active = counter.Active(j.pods.all(), recorded, o.ActiveRows)
 	}
 	return v
 }
@@ -84,15 +84,20 @@ func (o ViewOptions) wall() podfacts.Wall {
 	if o.Now.IsZero() {
 		return nil
 	}
-	return func(seen time.Time) time.Time { return wallclock.Of(seen, o.Now) }
+	return func(seen time.Time) time.Time { return clock.WallOf(seen, o.Now) }
 }
 
 // tracked reports whether a pod has the tracking finalizer. All pods are known before the first
 // View, so a pod that is not known does not exist.
 func (p *pods) tracked(uid string) bool {
 	id, err := wire.UIDString([]byte(uid))
-	r, known := p.records[id]
-	return err == nil && known && r.Pod.HasTrackingFinalizer
+	return err == nil && p.hasFinalizer(id)
+}
+
+// hasFinalizer reports whether a pod is known and has the tracking finalizer.
+func (p *pods) hasFinalizer(uid types.UID) bool {
+	r, known := p.records[uid]
+	return known && r.Pod.HasTrackingFinalizer
 }
 
 // all are the pods as the counter has them.
@@ -107,10 +112,10 @@ func (p *pods) all() iter.Seq[*podfacts.Counted[*podcache.Pod]] {
 }
 
 // Pod returns what was last seen of a pod.
-func (t *Tracker) Pod(uid types.UID) (*podcache.Pod, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	r, known := t.pods.records[uid]
+func (j *Job) Pod(uid types.UID) (*podcache.Pod, bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	r, known := j.pods.records[uid]
 	if !known {
 		return nil, false
 	}
@@ -118,22 +123,22 @@ func (t *Tracker) Pod(uid types.UID) (*podcache.Pod, bool) {
 }
 
 // Strays returns the pods that the Job controls and its selector does not match.
-func (t *Tracker) Strays() []*podcache.Pod {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	out := make([]*podcache.Pod, 0, len(t.pods.strays))
-	for _, r := range t.pods.strays {
+func (j *Job) Strays() []*podcache.Pod {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	out := make([]*podcache.Pod, 0, len(j.pods.strays))
+	for _, r := range j.pods.strays {
 		out = append(out, r.Pod)
 	}
 	return out
 }
 
 // WithTrackingFinalizer returns the pods that have the tracking finalizer.
-func (t *Tracker) WithTrackingFinalizer() []*podcache.Pod {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (j *Job) WithTrackingFinalizer() []*podcache.Pod {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	var out []*podcache.Pod
-	for _, r := range t.pods.records {
+	for _, r := range j.pods.records {
 		if r.Pod.HasTrackingFinalizer {
 			out = append(out, r.Pod)
 		}
@@ -143,15 +148,8 @@ func (t *Tracker) WithTrackingFinalizer() []*podcache.Pod {
 
 // Idle reports whether no pod is active, terminating or being created, so that the Job may
 // be able to finish.
-func (t *Tracker) Idle() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.pods.counter.Totals.Active == 0 && t.pods.counter.Totals.Terminating == 0 && len(t.calls.creations) == 0
-}
-
-// Len returns the number of pods known.
-func (t *Tracker) Len() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.pods.records)
+func (j *Job) Idle() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.pods.counter.Totals.Active == 0 && j.pods.counter.Totals.Terminating == 0 && len(j.calls.creations) == 0
 }

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	"jobpolicy.dev/services/internal/bounded"
+	"jobpolicy.dev/services/internal/logging"
 )
 
 // accuracy is that of the durations in reports.
@@ -21,7 +21,7 @@ const maxMessage = 300
 
 // said joins a reason and a message of a cluster component in one line; empty if there are none.
 func said(reason, message string) string {
-	message = bounded.Text(strings.TrimSuffix(strings.Join(strings.Fields(message), " "), "."), maxMessage)
+	message = logging.Text(strings.TrimSuffix(strings.Join(strings.Fields(message), " "), "."), maxMessage)
 	return strings.Trim(reason+": "+message, ": ")
 }
 

@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 	"k8s.io/client-go/kubernetes"
 
-	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor/internal/controller"
 )
 
 // Config is a controller's configuration with short backoffs, and without logs and spans.

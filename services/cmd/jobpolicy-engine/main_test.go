@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"jobpolicy.dev/services/internal/decider"
-	"jobpolicy.dev/services/internal/program"
+	"jobpolicy.dev/services/internal/servicemain"
 	"jobpolicy.dev/services/internal/testenv"
 	"jobpolicy.dev/services/internal/tlsfiles"
 )
@@ -35,40 +35,40 @@ func TestCommandLine(t *testing.T) {
 	}{
 		"help": {
 			args:     []string{"--help"},
-			wantCode: program.ExitOK,
+			wantCode: servicemain.ExitOK,
 			want:     []string{"Serving:", "TLS and callers:", "Shutdown:", "Logging:", "--client-ca-file", "(default 20s)"},
 		},
-		"version":            {args: []string{"--version"}, wantCode: program.ExitOK, want: []string{"jobpolicy-engine devel"}},
-		"nothing, so no TLS": {wantCode: program.ExitUsage, want: []string{"--tls-cert-file", "--tls-private-key-file", "--insecure"}},
+		"version":            {args: []string{"--version"}, wantCode: servicemain.ExitOK, want: []string{"jobpolicy-engine devel"}},
+		"nothing, so no TLS": {wantCode: servicemain.ExitUsage, want: []string{"--tls-cert-file", "--tls-private-key-file", "--insecure"}},
 		"no authority for clients": {
 			args:     []string{"--tls-cert-file=c", "--tls-private-key-file=k"},
-			wantCode: program.ExitUsage, want: []string{"--client-ca-file", "--insecure"},
+			wantCode: servicemain.ExitUsage, want: []string{"--client-ca-file", "--insecure"},
 		},
 		"a list of callers whom nobody authenticates": {
 			args:     []string{"--insecure", "--authorized-callers-file=x"},
-			wantCode: program.ExitUsage, want: []string{"--authorized-callers-file", "--client-ca-file"},
+			wantCode: servicemain.ExitUsage, want: []string{"--authorized-callers-file", "--client-ca-file"},
 		},
 		"too little memory": {
 			args:     []string{"--insecure", "--memory-limit=100Mi"},
-			wantCode: program.ExitUsage, want: []string{"--memory-limit", "256Mi"},
+			wantCode: servicemain.ExitUsage, want: []string{"--memory-limit", "256Mi"},
 		},
-		"an unknown flag": {args: []string{"--tls-cert=x"}, wantCode: program.ExitUsage, want: []string{"--tls-cert"}},
+		"an unknown flag": {args: []string{"--tls-cert=x"}, wantCode: servicemain.ExitUsage, want: []string{"--tls-cert"}},
 		"a value of no sense": {
 			args:     []string{"--insecure", "--max-connection-age=old"},
-			wantCode: program.ExitUsage, want: []string{"--max-connection-age"},
+			wantCode: servicemain.ExitUsage, want: []string{"--max-connection-age"},
 		},
 		"several values that are out of range": {
 			args:     []string{"--insecure", "--max-concurrent-calls=0", "--max-connections=0", "--shutdown-timeout=-1s", "--log-level=loud"},
-			wantCode: program.ExitUsage,
+			wantCode: servicemain.ExitUsage,
 			want:     []string{"--max-concurrent-calls", "--max-connections must", "--shutdown-timeout", "--log-level"},
 		},
 		"a certificate that is not there": {
 			args:     []string{"--tls-cert-file", missing, "--tls-private-key-file", missing, "--client-ca-file", missing},
-			wantCode: program.ExitFailed, want: []string{"--tls-cert-file", missing},
+			wantCode: servicemain.ExitFailed, want: []string{"--tls-cert-file", missing},
 		},
 		"an address that cannot be listened on": {
 			args:     []string{"--insecure", "--http-address=", "--grpc-address=256.0.0.1:1"},
-			wantCode: program.ExitFailed, want: []string{"--grpc-address"},
+			wantCode: servicemain.ExitFailed, want: []string{"--grpc-address"},
 		},
 	}
 	for name, tc := range cases {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"jobpolicy.dev/services/internal/policyserver"
-	"jobpolicy.dev/services/internal/program"
+	"jobpolicy.dev/services/internal/servicemain"
 	"jobpolicy.dev/services/internal/tlsfiles"
 )
 
@@ -45,8 +45,8 @@ type options struct {
 	shutdownTimeout         time.Duration
 }
 
-// AddFlags implements program.Options.
-func (o *options) AddFlags(s *program.Set) {
+// AddFlags implements servicemain.Options.
+func (o *options) AddFlags(s *servicemain.Set) {
 	serving := s.Group("Serving")
 	serving.StringVar(&o.grpcAddress, "grpc-address", ":8443", "`Address` (host:port) to serve gRPC on.")
 	serving.StringVar(&o.httpAddress, "http-address", "127.0.0.1:8081", "`Address` (host:port) to serve /healthz, /readyz and /metrics on, in plaintext. Empty: serve none of them.")
@@ -67,9 +67,9 @@ func (o *options) AddFlags(s *program.Set) {
 	shutdown.DurationVar(&o.shutdownTimeout, "shutdown-timeout", 20*time.Second, "Time that calls in progress get to end after that.")
 }
 
-// Validate implements program.Options.
+// Validate implements servicemain.Options.
 func (o *options) Validate() error {
-	var errs program.Problems
+	var errs servicemain.Problems
 	errs.Require(o.grpcAddress != "", "--grpc-address must not be empty")
 	errs.Require(o.maxConcurrentCalls >= 1, "--max-concurrent-calls must be at least 1, is %d", o.maxConcurrentCalls)
 	errs.Require(o.maxOpenCalls >= 2, "--max-open-calls must be at least 2, is %d", o.maxOpenCalls)

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"jobpolicy.dev/services/internal/buildinfo"
-	"jobpolicy.dev/services/internal/instrumented"
+	"jobpolicy.dev/services/internal/decider"
 	"jobpolicy.dev/services/internal/policyserver"
 	"jobpolicy.dev/services/internal/probes"
 	"jobpolicy.dev/services/internal/telemetry"
@@ -75,7 +75,7 @@ func newPolicyServer(o *options, creds credentials.TransportCredentials, tracing
 	limitMemory(memory)
 	doubleProcessors()
 	spans := policyserver.LimitSpans(tracing.Provider)
-	decider, err := instrumented.New(instrumented.Config{TracerProvider: spans, Registerer: r, Logger: log})
+	decider, err := decider.NewEmbedded(decider.EmbeddedConfig{TracerProvider: spans, Registerer: r, Logger: log})
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/services/internal/issuer"
-	"jobpolicy.dev/services/internal/program"
+	"jobpolicy.dev/services/internal/servicemain"
 )
 
 // certificateOptions say which certificates to keep for the engine and its callers.
@@ -49,7 +49,7 @@ func (o *certificateOptions) validate() error {
 	}
 	authority, err := parseSecret("--certificate-authority-secret", o.authority)
 	leaves, leavesErr := o.leaves()
-	errs := program.Problems{err, leavesErr}
+	errs := servicemain.Problems{err, leavesErr}
 	if err == nil && leavesErr == nil {
 		errs = append(errs, distinct(authority, leaves))
 	}
@@ -64,7 +64,7 @@ func (o *certificateOptions) validate() error {
 
 // distinct checks that each Secret has one use.
 func distinct(authority types.NamespacedName, leaves []issuer.Leaf) error {
-	var errs program.Problems
+	var errs servicemain.Problems
 	used := map[types.NamespacedName]bool{authority: true}
 	for _, leaf := range leaves {
 		errs.Require(!used[leaf.Secret],

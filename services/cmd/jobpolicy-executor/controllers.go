@@ -14,11 +14,9 @@ import (
 
 	"jobpolicy.dev/engine/zone"
 	"jobpolicy.dev/executor"
-	"jobpolicy.dev/executor/apiserver"
-	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/services/internal/probes"
-	"jobpolicy.dev/services/internal/program"
+	"jobpolicy.dev/services/internal/servicemain"
 	"jobpolicy.dev/services/internal/views"
 )
 
@@ -50,7 +48,7 @@ func (o *controllerOptions) addFlags(fs *pflag.FlagSet) {
 }
 
 func (o *controllerOptions) validate() error {
-	var errs program.Problems
+	var errs servicemain.Problems
 	for _, name := range o.names {
 		plain := strings.TrimPrefix(name, "-")
 		errs.Require(name == everyController || slices.Contains(knownControllers, plain),
@@ -87,19 +85,21 @@ func (o *controllerOptions) enabled(name string) bool {
 type controllers struct {
 	run   []func(context.Context) error
 	ready func() error // nil once the caches of all are filled
-	pages map[string]http.Handler
+	// queues returns what the work queues have to do.
+	queues func() []probes.QueueLoad
+	pages  map[string]http.Handler
 	// second reports another controller on the same Jobs. It always passes, because neither
 	// a restart of the executor nor another replica would help.
 	second probes.Check
 	crons  views.CronJobs // nil without that controller
-	server *apiserver.Server
+	server *executor.APIServer
 	// standBy fills the pod cache before Run; nil: Run fills it.
 	standBy func(ctx context.Context, start func(func()))
 }
 
-func (o *options) newControllers(client *clients, jobs *executor.Executor, shared controller.Config, report *shadow.Report) (*controllers, error) {
+func (o *options) newControllers(client *clients, jobs *executor.Executor, shared executor.Common, report *shadow.Report) (*controllers, error) {
 	c := &controllers{
-		run: []func(context.Context) error{jobs.Run}, ready: jobs.Ready,
+		run: []func(context.Context) error{jobs.Run}, ready: jobs.Ready, queues: func() []probes.QueueLoad { return queues(jobs) },
 		pages: map[string]http.Handler{"GET /debug/decisions": views.Decisions(jobs)},
 		second: probes.Check{
 			Name: "second-controller", Note: jobs.SecondController, Run: func(context.Context) error { return nil },
@@ -123,6 +123,14 @@ func (o *options) newControllers(client *clients, jobs *executor.Executor, share
 		c.crons = jobs
 	}
 	return c, nil
+}
+
+// queues are the loads of an executor's work queues.
+func queues(jobs *executor.Executor) (loads []probes.QueueLoad) {
+	for _, load := range jobs.Queues() {
+		loads = append(loads, probes.QueueLoad(load))
+	}
+	return loads
 }
 
 // configure says which controllers to run besides that of Jobs.

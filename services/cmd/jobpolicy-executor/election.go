@@ -14,7 +14,7 @@ import (
 
 	"jobpolicy.dev/executor/leaderelection"
 	"jobpolicy.dev/services/internal/kubeclient"
-	"jobpolicy.dev/services/internal/program"
+	"jobpolicy.dev/services/internal/servicemain"
 )
 
 // electionOptions say whether and how to elect a leader. Names and defaults of
@@ -47,7 +47,7 @@ func (o *electionOptions) validate() error {
 		}
 		return nil
 	}
-	var errs program.Problems
+	var errs servicemain.Problems
 	errs.Require(o.leaseDuration >= time.Second, "--leader-elect-lease-duration must be at least 1s, is %s", o.leaseDuration)
 	lease := o.leaseDuration.Truncate(time.Second) // A lease has whole seconds.
 	errs.Require(lease > o.renewDeadline,

@@ -13,7 +13,6 @@ import (
 
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/services/internal/decider"
-	"jobpolicy.dev/services/internal/instrumented"
 	"jobpolicy.dev/services/internal/kubeclient"
 	"jobpolicy.dev/services/internal/probes"
 	"jobpolicy.dev/services/internal/tlsfiles"
@@ -40,7 +39,7 @@ type engine struct {
 // are what the engine must support.
 func (o *engineOptions) newEngine(needs []need, client kubernetes.Interface, tracing trace.TracerProvider, r prometheus.Registerer, log *slog.Logger) (*engine, error) {
 	if o.target == embedded {
-		local, err := instrumented.New(instrumented.Config{TracerProvider: tracing, Registerer: r, Logger: log})
+		local, err := decider.NewEmbedded(decider.EmbeddedConfig{TracerProvider: tracing, Registerer: r, Logger: log})
 		return &engine{decider: local, check: alwaysThere(), certificate: noCertificate(), close: func() {}, follow: func(context.Context) {}}, err
 	}
 	creds, follow, err := o.credentials(client, log)
@@ -116,7 +115,7 @@ func (o *engineOptions) credentials(client kubernetes.Interface, log *slog.Logge
 
 // fallBack makes this process answer while the engine cannot be reached.
 func (e *engine) fallBack(tracing trace.TracerProvider, r prometheus.Registerer, log *slog.Logger) error {
-	local, err := instrumented.New(instrumented.Config{TracerProvider: tracing, Registerer: r, Logger: log})
+	local, err := decider.NewEmbedded(decider.EmbeddedConfig{TracerProvider: tracing, Registerer: r, Logger: log})
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor"
-	"jobpolicy.dev/services/internal/program"
+	"jobpolicy.dev/services/internal/servicemain"
 	"jobpolicy.dev/services/internal/testenv"
 )
 
@@ -104,8 +104,8 @@ func TestALeaderThatWasAwayWritesNothingOnceAnotherLeads(t *testing.T) {
 			before := door.Writes()
 			door.Answer()
 			way.back(t, first, door)
-			if code := first.ExitCode(t); code != program.ExitFailed {
-				t.Errorf("exit code of the replica that was away = %d, want %d", code, program.ExitFailed)
+			if code := first.ExitCode(t); code != servicemain.ExitFailed {
+				t.Errorf("exit code of the replica that was away = %d, want %d", code, servicemain.ExitFailed)
 			}
 			if after := door.Writes(); len(after) > len(before) {
 				t.Errorf("the replica that was away wrote beside the next leader: %q", after[len(before):])
@@ -121,8 +121,8 @@ func TestALeaderThatWasAwayWritesNothingOnceAnotherLeads(t *testing.T) {
 				return nil
 			})
 			second.Signal(t, syscall.SIGTERM)
-			if code := second.ExitCode(t); code != program.ExitOK {
-				t.Errorf("exit code of the next leader = %d, want %d", code, program.ExitOK)
+			if code := second.ExitCode(t); code != servicemain.ExitOK {
+				t.Errorf("exit code of the next leader = %d, want %d", code, servicemain.ExitOK)
 			}
 		})
 	}
@@ -155,8 +155,8 @@ func TestALeaderWhoseClockJumpsOverTheLeaseWritesNothing(t *testing.T) {
 			}
 			before := len(door.Writes())
 			door.Answer()
-			if code := p.ExitCode(t); code != program.ExitFailed { // it could not renew the lease
-				t.Errorf("exit code = %d, want %d", code, program.ExitFailed)
+			if code := p.ExitCode(t); code != servicemain.ExitFailed { // it could not renew the lease
+				t.Errorf("exit code = %d, want %d", code, servicemain.ExitFailed)
 			}
 			if wrote := len(door.Writes()) > before; wrote != (jump < time.Hour) {
 				t.Errorf("it wrote: %t; the lease was renewed less than an hour before, by its clock: %t", wrote, jump < time.Hour)
@@ -191,8 +191,8 @@ func TestADeletedLeaseMakesNoSecondLeader(t *testing.T) {
 	door.Answer()
 	for _, p := range []*testenv.Process{second, first} {
 		p.Signal(t, syscall.SIGTERM)
-		if code := p.ExitCode(t); code != program.ExitOK {
-			t.Errorf("exit code = %d, want %d", code, program.ExitOK)
+		if code := p.ExitCode(t); code != servicemain.ExitOK {
+			t.Errorf("exit code = %d, want %d", code, servicemain.ExitOK)
 		}
 	}
 }

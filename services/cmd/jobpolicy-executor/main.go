@@ -6,14 +6,14 @@ import (
 	"context"
 	"log/slog"
 
-	"jobpolicy.dev/services/internal/program"
+	"jobpolicy.dev/services/internal/servicemain"
 )
 
 func main() { newProgram().Main() }
 
-func newProgram() *program.Program {
+func newProgram() *servicemain.Program {
 	o := &options{}
-	return &program.Program{
+	return &servicemain.Program{
 		Name:     name,
 		Summary:  summary,
 		Options:  o,

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"jobpolicy.dev/executor"
-	"jobpolicy.dev/services/internal/program"
+	"jobpolicy.dev/services/internal/servicemain"
 	"jobpolicy.dev/services/internal/testengine"
 	"jobpolicy.dev/services/internal/testenv"
 )
@@ -36,17 +36,17 @@ func TestCommandLine(t *testing.T) {
 	}{
 		"help": {
 			args:     []string{"--help"},
-			wantCode: program.ExitOK, want: []string{"Kubernetes API:", "Policy engine:", "Jobs:", "Leader election:", "--kube-api-burst", "(default 30)", "(default 10m0s)"},
+			wantCode: servicemain.ExitOK, want: []string{"Kubernetes API:", "Policy engine:", "Jobs:", "Leader election:", "--kube-api-burst", "(default 30)", "(default 10m0s)"},
 		},
-		"version": {args: []string{"--version"}, wantCode: program.ExitOK, want: []string{"jobpolicy-executor devel"}},
-		"nothing": {wantCode: program.ExitUsage, want: []string{"--engine is required"}},
+		"version": {args: []string{"--version"}, wantCode: servicemain.ExitOK, want: []string{"jobpolicy-executor devel"}},
+		"nothing": {wantCode: servicemain.ExitUsage, want: []string{"--engine is required"}},
 		"a kubeconfig that is not there": {
 			args:     []string{"--engine=embedded", "--kubeconfig", missing},
-			wantCode: program.ExitFailed, want: []string{"--kubeconfig", missing},
+			wantCode: servicemain.ExitFailed, want: []string{"--kubeconfig", missing},
 		},
 		"an authority that is not there": {
 			args:     []string{"--engine=e:1", "--kubeconfig", testenv.StartAPI(t).Kubeconfig, "--engine-ca-file", missing},
-			wantCode: program.ExitFailed, want: []string{"--engine-ca-file", missing},
+			wantCode: servicemain.ExitFailed, want: []string{"--engine-ca-file", missing},
 		},
 	}
 	for name, tc := range cases {
@@ -60,7 +60,7 @@ func refuses(t *testing.T, cases map[string][2][]string) {
 	t.Helper()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			testenv.CommandLine(t, newProgram().Start, append([]string{"--engine=e:1"}, tc[0]...), program.ExitUsage, tc[1])
+			testenv.CommandLine(t, newProgram().Start, append([]string{"--engine=e:1"}, tc[0]...), servicemain.ExitUsage, tc[1])
 		})
 	}
 }
@@ -254,8 +254,8 @@ func TestReplicasLeadInTurn(t *testing.T) {
 	assertLeads(t, secondAddress, "1")
 
 	api.RefuseRenewals.Store(true)
-	if code := second.ExitCode(t); code != program.ExitFailed {
-		t.Errorf("exit code after losing the lease = %d, want %d", code, program.ExitFailed)
+	if code := second.ExitCode(t); code != servicemain.ExitFailed {
+		t.Errorf("exit code after losing the lease = %d, want %d", code, servicemain.ExitFailed)
 	}
 	testenv.Eventually(t, func() error {
 		if second.Log.Count("leader lease lost") == 0 {

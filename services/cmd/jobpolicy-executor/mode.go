@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
-	"jobpolicy.dev/executor/controller"
+	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/shadow"
-	"jobpolicy.dev/services/internal/program"
+	"jobpolicy.dev/services/internal/servicemain"
 )
 
 // Values of --mode.
@@ -33,7 +33,7 @@ func (o *modeOptions) shadow() bool { return o.mode == shadowMode }
 
 // validate checks the flags, and that the others go together with --mode=shadow.
 func (o *modeOptions) validate(all *options) error {
-	var errs program.Problems
+	var errs servicemain.Problems
 	errs.Require(o.mode == manageMode || o.mode == shadowMode, "--mode must be %s or %s, is %q", manageMode, shadowMode, o.mode)
 	errs.Require(o.rest > 0, "--shadow-rest must be above 0s, is %s", o.rest)
 	if !o.shadow() {
@@ -47,7 +47,7 @@ func (o *modeOptions) validate(all *options) error {
 
 // newReport returns nil except in shadow mode. In shadow mode every client that is made
 // from api from now on only reads.
-func (o *modeOptions) newReport(api *rest.Config, t controller.Telemetry) (*shadow.Report, error) {
+func (o *modeOptions) newReport(api *rest.Config, t executor.Telemetry) (*shadow.Report, error) {
 	if !o.shadow() {
 		return nil, nil
 	}

@@ -5,18 +5,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	exported "jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor"
 	"jobpolicy.dev/services/internal/telemetry"
 )
 
 // Whoever searches traces must not need to know which process a span is from.
 func TestSpansOfBothProcessesNameThingsAlike(t *testing.T) {
 	executors := []string{
-		exported.EventRuleAnswered,
-		string(exported.AttrNamespace), string(exported.AttrJobName), string(exported.AttrJobUID),
-		string(exported.AttrDisposition), string(exported.AttrDecidingRule),
-		string(exported.AttrCreates), string(exported.AttrDeletes), string(exported.AttrReleases),
-		string(exported.AttrRule), string(exported.AttrDecided), string(exported.AttrDetail),
+		executor.EventRuleAnswered,
+		string(executor.AttrNamespace), string(executor.AttrJobName), string(executor.AttrJobUID),
+		string(executor.AttrDisposition), string(executor.AttrDecidingRule),
+		string(executor.AttrCreates), string(executor.AttrDeletes), string(executor.AttrReleases),
+		string(executor.AttrRule), string(executor.AttrDecided), string(executor.AttrDetail),
 	}
 	engines := []string{
 		telemetry.EventRuleAnswered,

@@ -10,7 +10,7 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/decisionlog"
 	"jobpolicy.dev/services/internal/kubeclient"
-	"jobpolicy.dev/services/internal/program"
+	"jobpolicy.dev/services/internal/servicemain"
 	"jobpolicy.dev/services/internal/tlsfiles"
 )
 
@@ -82,8 +82,8 @@ type jobOptions struct {
 	gates                featureGates
 }
 
-// AddFlags implements program.Options.
-func (o *options) AddFlags(s *program.Set) {
+// AddFlags implements servicemain.Options.
+func (o *options) AddFlags(s *servicemain.Set) {
 	o.kube.AddFlags(s.Group("Kubernetes API"))
 	o.engine.addFlags(s.Group("Policy engine"))
 	o.certs.addFlags(s.Group("Certificates of the engine and its callers"))
@@ -122,15 +122,15 @@ func (o *jobOptions) addFlags(fs *pflag.FlagSet) {
 	fs.Var(&o.gates, "feature-gates", gatesUsage())
 }
 
-// Validate implements program.Options.
+// Validate implements servicemain.Options.
 func (o *options) Validate() error {
-	errs := program.Problems{o.kube.Validate(), o.engine.validate(), o.certs.validate(), o.controllers.validate(), o.jobs.validate(), o.election.validate(), o.log.Validate(), o.mode.validate(o)}
+	errs := servicemain.Problems{o.kube.Validate(), o.engine.validate(), o.certs.validate(), o.controllers.validate(), o.jobs.validate(), o.election.validate(), o.log.Validate(), o.mode.validate(o)}
 	errs.Require(o.shutdownTimeout > 0, "--shutdown-timeout must be above 0s, is %s", o.shutdownTimeout)
 	return errors.Join(errs...)
 }
 
 func (o *engineOptions) validate() error {
-	var errs program.Problems
+	var errs servicemain.Problems
 	errs.Require(o.target != "", "--engine is required: the policy engine's address, or embedded")
 	errs.Require(o.target != embedded || !o.tls.IsSet(),
 		"--engine=embedded excludes --engine-ca-file, --engine-cert-file, --engine-key-file, --engine-tls-secret, --engine-server-name and --engine-insecure")
@@ -144,7 +144,7 @@ func (o *engineOptions) validate() error {
 }
 
 func (o *jobOptions) validate() error {
-	var errs program.Problems
+	var errs servicemain.Problems
 	errs.Require(o.managedBy != "", "--managed-by must not be empty")
 	errs.Require(o.onSecondController == secondReport || o.onSecondController == secondStandDown,
 		"--on-second-controller must be report or stand-down, is %q", o.onSecondController)

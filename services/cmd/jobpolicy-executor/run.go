@@ -16,15 +16,11 @@ import (
 	"k8s.io/client-go/rest"
 
 	"jobpolicy.dev/executor"
-	"jobpolicy.dev/executor/apiserver"
-	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/leaderelection"
-	"jobpolicy.dev/executor/limit"
 	"jobpolicy.dev/executor/shadow"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/kubeclient"
-	"jobpolicy.dev/services/internal/liveness"
 	"jobpolicy.dev/services/internal/probes"
 	"jobpolicy.dev/services/internal/telemetry"
 	"jobpolicy.dev/services/internal/views"
@@ -63,7 +59,7 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	seen := controller.Telemetry{Registerer: registry, Logger: log, TracerProvider: tracing.Provider}
+	seen := executor.Telemetry{Registerer: registry, Logger: log, TracerProvider: tracing.Provider}
 	report, err := o.mode.newReport(api, seen)
 	if err != nil {
 		return err
@@ -73,7 +69,7 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 		return err
 	}
 	var all *controllers
-	alive := newLiveness(registry, func() error { return all.ready() }, election, log)
+	alive := newLiveness(&all, election, log)
 	server, client, err := o.newClients(api, alive, registry, log)
 	if err != nil {
 		return err
@@ -117,11 +113,15 @@ func newRegistry() (*prometheus.Registry, error) {
 	return r, kubeclient.RegisterMetrics(r)
 }
 
-// stallTimeout is liveness.Config.StallTimeout. A test sets it; 0: the default.
+// stallTimeout is probes.WatchConfig.StallTimeout. A test sets it; 0: the default.
 var stallTimeout time.Duration
 
-func newLiveness(g prometheus.Gatherer, ready func() error, election *leaderelection.Election, log *slog.Logger) *liveness.Watch {
-	return liveness.New(liveness.Config{Gatherer: g, Ready: ready, Holds: holds(election), Logger: log, StallTimeout: stallTimeout, Period: stallTimeout / 10})
+// newLiveness returns the watch of the controllers that all will point to.
+func newLiveness(all **controllers, election *leaderelection.Election, log *slog.Logger) *probes.Watch {
+	return probes.NewWatch(probes.WatchConfig{
+		Queues: func() []probes.QueueLoad { return (*all).queues() }, Ready: func() error { return (*all).ready() },
+		QueueLabel: executor.QueueLabel, Holds: holds(election), Logger: log, StallTimeout: stallTimeout, Period: stallTimeout / 10,
+	})
 }
 
 // newElection returns nil if there is no leader election. Shadow mode needs no lease,
@@ -152,9 +152,9 @@ type clients struct {
 	secrets kubernetes.Interface
 }
 
-func (o *options) newClients(api *rest.Config, alive *liveness.Watch, r prometheus.Registerer, log *slog.Logger) (*apiserver.Server, *clients, error) {
-	server, err := apiserver.New(apiserver.Config{
-		Gangs: o.jobs.gates.workloadWithJob, TypesMinor: apiserver.TypesMinor(), Registerer: r, Logger: log,
+func (o *options) newClients(api *rest.Config, alive *probes.Watch, r prometheus.Registerer, log *slog.Logger) (*executor.APIServer, *clients, error) {
+	server, err := executor.NewAPIServer(executor.APIServerConfig{
+		Gangs: o.jobs.gates.workloadWithJob, TypesMinor: executor.TypesMinor(), Registerer: r, Logger: log,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -178,8 +178,8 @@ func (o *options) newClients(api *rest.Config, alive *liveness.Watch, r promethe
 }
 
 // shared is the part of the configuration that all controllers have.
-func (o *options) shared(client *clients, t controller.Telemetry) controller.Config {
-	return controller.Config{
+func (o *options) shared(client *clients, t executor.Telemetry) executor.Common {
+	return executor.Common{
 		Client: client, Events: client.events, ManagedBy: o.jobs.managedBy, ReplaceBuiltin: o.jobs.replaceBuiltin,
 		Namespaces:      o.controllers.namespaces,
 		DecisionTimeout: o.engine.timeout + decisionMargin, DrainPeriod: o.shutdownTimeout, Telemetry: t,
@@ -189,15 +189,15 @@ func (o *options) shared(client *clients, t controller.Telemetry) controller.Con
 // wrapDecider is set by a test.
 var wrapDecider func(executor.Decider) executor.Decider
 
-func (o *options) newExecutor(shared controller.Config, server *apiserver.Server, serverNow func() time.Time, report *shadow.Report) (*executor.Executor, error) {
+func (o *options) newExecutor(shared executor.Common, server *executor.APIServer, serverNow func() time.Time, report *shadow.Report) (*executor.Executor, error) {
 	shared.Workers = o.jobs.concurrentSyncs
 	if wrapDecider != nil {
 		shared.Decider = wrapDecider(shared.Decider)
 	}
 	cfg := executor.Config{
-		Config: shared, APIServer: server,
+		Common: shared, APIServer: server,
 		Shadow: report,
-		Writes: limit.Config{PerJob: jobWrites(o.kube.QPS), Alone: loneJobWrites(o.kube.QPS)},
+		Writes: executor.WriteLimits{PerJob: jobWrites(o.kube.QPS), Alone: loneJobWrites(o.kube.QPS)},
 		Settings: &jobpolicyv1.Settings{
 			PodFailureBackoff:      durationpb.New(o.jobs.podFailureBackoff),
 			MaxPodFailureBackoff:   durationpb.New(o.jobs.maxPodFailureBackoff),
@@ -239,7 +239,7 @@ func loneJobWrites(qps float32) int {
 
 // lead returns the function that runs all controllers, under leader election if there is
 // one, and the check that their caches are filled.
-func lead(election *leaderelection.Election, all *controllers, alive *liveness.Watch) (func(context.Context) error, probes.Check) {
+func lead(election *leaderelection.Election, all *controllers, alive *probes.Watch) (func(context.Context) error, probes.Check) {
 	caches, run := all.caches(), alive.Lead(all.Run)
 	if election == nil {
 		return run, caches

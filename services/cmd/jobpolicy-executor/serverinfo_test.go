@@ -14,7 +14,7 @@ import (
 	policy "jobpolicy.dev/engine"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
-	"jobpolicy.dev/services/internal/program"
+	"jobpolicy.dev/services/internal/servicemain"
 	"jobpolicy.dev/services/internal/testengine"
 	"jobpolicy.dev/services/internal/testenv"
 )
@@ -26,7 +26,7 @@ func without(capability jobpolicyv1.Capability) []jobpolicyv1.Capability {
 // parsed are the options of a command line.
 func parsed(t *testing.T, args ...string) *options {
 	t.Helper()
-	o, flags := &options{}, program.New(name, summary)
+	o, flags := &options{}, servicemain.New(name, summary)
 	o.AddFlags(flags)
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)

@@ -9,15 +9,15 @@ import (
 	"encoding/json"
 	"syscall/js"
 
-	"jobpolicy.dev/services/internal/play"
+	"jobpolicy.dev/services/internal/playground"
 )
 
 func main() {
-	var p play.Playground
+	var p playground.Playground
 	js.Global().Set("jobpolicyOpen", js.FuncOf(func(_ js.Value, args []js.Value) any {
-		var s play.State
+		var s playground.State
 		if err := json.Unmarshal([]byte(args[0].String()), &s); err != nil {
-			return text(play.Answer{Problem: &play.Problem{Field: "link", Text: "expected a state of this page: " + err.Error()}})
+			return text(playground.Answer{Problem: &playground.Problem{Field: "link", Text: "expected a state of this page: " + err.Error()}})
 		}
 		return text(p.Open(s))
 	}))

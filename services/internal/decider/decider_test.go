@@ -24,7 +24,6 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/services/internal/decider"
-	"jobpolicy.dev/services/internal/instrumented"
 	"jobpolicy.dev/services/internal/testengine"
 	"jobpolicy.dev/services/internal/testenv"
 )
@@ -48,9 +47,9 @@ func newRemote(t *testing.T, target string, change func(*decider.RemoteConfig)) 
 	return r
 }
 
-func newEmbedded(t *testing.T, decide func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)) *instrumented.Engine {
+func newEmbedded(t *testing.T, decide func(*jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error)) *decider.Embedded {
 	t.Helper()
-	j, err := instrumented.New(instrumented.Config{
+	j, err := decider.NewEmbedded(decider.EmbeddedConfig{
 		TracerProvider: noop.NewTracerProvider(), Registerer: prometheus.NewRegistry(),
 		Logger: (&testenv.Log{}).Logger(), Decide: decide,
 	})

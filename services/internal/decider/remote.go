@@ -1,6 +1,6 @@
-// Package decider asks the policy engine on behalf of the executor: Remote asks over gRPC,
-// and Fallback asks the engine in this process if that fails. (Package instrumented is the
-// engine in this process alone.) All satisfy executor.Decider and give the same answers.
+// Package decider asks the policy engine: Remote over gRPC, Embedded in this process, and Fallback
+// the second of two if the first cannot be reached. All satisfy executor.Decider and give the same
+// answers.
 package decider
 
 import (

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"gopkg.in/natefinch/lumberjack.v2"
 
-	"jobpolicy.dev/services/internal/program"
+	"jobpolicy.dev/services/internal/servicemain"
 	"jobpolicy.dev/services/internal/telemetry"
 )
 
@@ -52,7 +52,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 
 // Validate returns an error for each flag that cannot be used.
 func (o *Options) Validate() error {
-	var errs program.Problems
+	var errs servicemain.Problems
 	errs.Require(o.Format == formatJSON || o.Format == formatBinary, "--decision-log-format must be json or protobuf, is %q", o.Format)
 	errs.Require(o.Sample > 0 && o.Sample <= 1, "--decision-log-sample must be above 0 and at most 1, is %v", o.Sample)
 	errs.Require(o.MaxSize >= 1, "--decision-log-max-size must be at least 1, is %d", o.MaxSize)

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protodelim"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	services "jobpolicy.dev/services/internal/telemetry"
 )
@@ -108,7 +108,7 @@ func newCollectorSink(ctx context.Context, service services.Service, count count
 	if err != nil {
 		return nil, err
 	}
-	s.logs, s.logger = logs, logs.Provider.Logger(telemetry.TracerName)
+	s.logs, s.logger = logs, logs.Provider.Logger(executor.TracerName)
 	return s, nil
 }
 
@@ -146,13 +146,13 @@ func attributes(record *jobpolicyv1.DecisionRecord) []attribute.KeyValue {
 	if cron := record.GetCronJob(); cron != nil {
 		object := cron.GetRequest().GetCronJob()
 		return append(attrs,
-			telemetry.AttrNamespace.String(object.GetNamespace()),
-			telemetry.AttrCronJobName.String(object.GetName()))
+			executor.AttrNamespace.String(object.GetNamespace()),
+			executor.AttrCronJobName.String(object.GetName()))
 	}
 	object := record.GetJob().GetRequest().GetJob()
 	return append(attrs,
-		telemetry.AttrNamespace.String(object.GetNamespace()),
-		telemetry.AttrJobName.String(object.GetName()))
+		executor.AttrNamespace.String(object.GetNamespace()),
+		executor.AttrJobName.String(object.GetName()))
 }
 
 func (s *collectorSink) close(ctx context.Context) error { return s.logs.Shutdown(ctx) }

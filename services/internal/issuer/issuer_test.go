@@ -60,7 +60,8 @@ func newCluster(t tester, secrets ...types.NamespacedName) *cluster {
 	for _, name := range secrets {
 		objects = append(objects, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}})
 	}
-	c := &cluster{Clientset: fake.NewClientset(objects...), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	// Nothing here reads field managers, and NewClientset takes most of the time of these tests to keep them.
+	c := &cluster{Clientset: fake.NewSimpleClientset(objects...), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	c.PrependReactor("update", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		if c.failing--; c.failing == 0 {
 			return true, nil, errLost

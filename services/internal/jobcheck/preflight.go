@@ -13,11 +13,14 @@ import (
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/services/differences"
 	"jobpolicy.dev/services/internal/manifest"
 )
 
 // A Touch is one difference, with the objects that it touches.
 type Touch struct {
+	// ID is that of the row in services/differences.
+	ID string `json:"id"`
 	// What is the situation. BuiltIn and Here are what the built-in controller and
 	// jobpolicy do in it.
 	What    string   `json:"what"`
@@ -33,10 +36,10 @@ type Cluster struct {
 	Now      time.Time
 }
 
-// difference is a row of docs/differences.md that can be seen in an object. Those are left out that
+// difference is a row of services/differences that can be seen in an object. Those are left out that
 // concern only a restart, a race or the answer of a failing API server.
 type difference struct {
-	what, builtIn, here string
+	id string
 	// job and cron say whether an object is touched; nil: none of its kind is.
 	job  func(*batchv1.Job, time.Time) bool
 	cron func(*batchv1.CronJob, *Cluster) bool
@@ -49,82 +52,69 @@ const manyPods = 500
 // with.
 const longest = 292 * 365 * 24 * 3600
 
-var differences = []difference{
+var visible = []difference{
 	{
-		what:    "disruptions (condition DisruptionTarget) that the pod failure policy ignores",
-		builtIn: "delay the next pod", here: "do not delay it",
+		id:  "ignored-disruption",
 		job: func(j *batchv1.Job, _ time.Time) bool { return ignores(j, true) },
 	},
 	{
-		what:    "pods still running when a Job fails, with a pod failure policy that ignores failures",
-		builtIn: "may be left uncounted", here: "all count as failed",
+		id:  "running-when-failing",
 		job: func(j *batchv1.Job, _ time.Time) bool { return ignores(j, false) },
 	},
 	{
-		what:    "a start time kept over a suspension",
-		builtIn: "counts for the deadline on resume", here: "counts anew",
+		id: "kept-start-time",
 		job: func(j *batchv1.Job, _ time.Time) bool {
 			return ptr.Deref(j.Spec.Suspend, false) && j.Status.StartTime != nil && j.Spec.ActiveDeadlineSeconds != nil
 		},
 	},
 	{
-		what:    "more than 500 pods to delete because the Job is suspended or ends",
-		builtIn: "are deleted at once", here: "are deleted 500 at a time (--max-pod-changes-per-sync)",
+		id:  "many-deletions",
 		job: func(j *batchv1.Job, _ time.Time) bool { return ptr.Deref(j.Spec.Parallelism, 1) > manyPods },
 	},
 	{
-		what:    "a deadline longer than 292 years",
-		builtIn: "overflows: it has passed at once", here: "is respected",
+		id:  "long-deadline",
 		job: func(j *batchv1.Job, _ time.Time) bool { return ptr.Deref(j.Spec.ActiveDeadlineSeconds, 0) > longest },
 	},
 	{
-		what:    "a NonIndexed Job whose pod template has no labels",
-		builtIn: "never gets a pod", here: "gets its pods",
+		id: "template-without-labels",
 		job: func(j *batchv1.Job, _ time.Time) bool {
 			return ptr.Deref(j.Spec.ManualSelector, false) && len(j.Spec.Template.Labels) == 0 && !wire.Indexed(j)
 		},
 	},
 	{
-		what:    "lastScheduleTime in the future",
-		builtIn: "nothing runs until then", here: "the schedule goes on",
+		id: "future-schedule-time",
 		cron: func(c *batchv1.CronJob, all *Cluster) bool {
 			return c.Status.LastScheduleTime != nil && c.Status.LastScheduleTime.After(all.Now)
 		},
 	},
 	{
-		what:    "a schedule with a run in an hour that clock changes repeat or leave out",
-		builtIn: "may lose runs", here: "runs at the times that the clocks show",
+		id:   "clock-changes",
 		cron: func(c *batchv1.CronJob, _ *Cluster) bool { return losesRuns(c) },
 	},
 	{
-		what:    "@every with a shorter starting deadline",
-		builtIn: "never runs", here: "runs",
+		id: "every-with-short-deadline",
 		cron: func(c *batchv1.CronJob, _ *Cluster) bool {
 			every, ok := interval(c)
 			return ok && c.Spec.StartingDeadlineSeconds != nil && *c.Spec.StartingDeadlineSeconds < int64(every/time.Second)
 		},
 	},
 	{
-		what:    "startingDeadlineSeconds: 0",
-		builtIn: "never runs", here: "runs",
+		id:   "deadline-of-zero",
 		cron: func(c *batchv1.CronJob, _ *Cluster) bool { return ptr.Deref(c.Spec.StartingDeadlineSeconds, 1) == 0 },
 	},
 	{
-		what:    "@every shorter than a minute",
-		builtIn: "lastScheduleTime stays while the Job of that minute is active", here: "it moves on",
+		id: "short-every",
 		cron: func(c *batchv1.CronJob, _ *Cluster) bool {
 			every, ok := interval(c)
 			return ok && every < time.Minute
 		},
 	},
 	{
-		what:    "a Job in status.active that the CronJob does not control",
-		builtIn: "counts for the concurrency policy, and Replace deletes it", here: "does not count, and is left alone",
+		id:   "active-but-not-controlled",
 		cron: lists,
 	},
 	{
-		what:    "a Job whose controller has the CronJob's name, and is another object",
-		builtIn: "counts for the history limits and lastSuccessfulTime", here: "is not the CronJob's",
+		id:   "namesake",
 		cron: namesake,
 	},
 }
@@ -134,8 +124,9 @@ var differences = []difference{
 // controller.
 func Preflight(c Cluster) []Touch {
 	var out []Touch
-	for _, d := range differences {
-		t := Touch{What: d.what, BuiltIn: d.builtIn, Here: d.here}
+	for _, d := range visible {
+		row := differences.Find(d.id)
+		t := Touch{ID: row.ID, What: plain(row.What), BuiltIn: plain(row.BuiltIn), Here: plain(row.Here)}
 		for i := range c.Jobs {
 			j := &c.Jobs[i]
 			if d.job != nil && theirs(j) && wire.FinishedCondition(j) == nil && d.job(j, c.Now) {
@@ -158,6 +149,9 @@ func Preflight(c Cluster) []Touch {
 	}
 	return out
 }
+
+// plain is Markdown without its marks of code.
+func plain(text string) string { return strings.ReplaceAll(text, "`", "") }
 
 // theirs reports whether the built-in controller acts on a Job.
 func theirs(j *batchv1.Job) bool {

@@ -42,16 +42,12 @@ func ignoring(disruptions bool) *batchv1.PodFailurePolicy {
 	return &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{rule}}
 }
 
-// touched are the objects that differences touch, by what the built-in controller does.
+// touched are the objects that differences touch, by the difference.
 func touched(c jobcheck.Cluster) map[string][]string {
 	c.Now = now
 	got := map[string][]string{}
 	for _, touch := range jobcheck.Preflight(c) {
-		key := touch.BuiltIn
-		if key == "never runs" { // two differences have these words
-			key = touch.What
-		}
-		got[key] = touch.Objects
+		got[touch.ID] = touch.Objects
 	}
 	return got
 }
@@ -60,7 +56,7 @@ func TestCheck(t *testing.T) {
 	finished := []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
 	cases := map[string]struct {
 		cluster jobcheck.Cluster
-		want    map[string][]string // objects by what the built-in controller does
+		want    map[string][]string // objects by the difference
 	}{
 		"nothing out of the ordinary": {
 			cluster: jobcheck.Cluster{
@@ -80,7 +76,7 @@ func TestCheck(t *testing.T) {
 				},
 				CronJobs: []batchv1.CronJob{cron("c", func(c *batchv1.CronJob) { c.Spec.JobTemplate.Spec.PodFailurePolicy = ignoring(false) })},
 			},
-			want: map[string][]string{"delay the next pod": {"job ns/a"}, "may be left uncounted": {"job ns/a", "cronjob ns/c"}},
+			want: map[string][]string{"ignored-disruption": {"job ns/a"}, "running-when-failing": {"job ns/a", "cronjob ns/c"}},
 		},
 		"others": {
 			cluster: jobcheck.Cluster{
@@ -90,7 +86,7 @@ func TestCheck(t *testing.T) {
 				},
 			},
 			want: map[string][]string{
-				"are deleted at once": {"job ns/big"}, "counts for the concurrency policy, and Replace deletes it": {"cronjob ns/lists"},
+				"many-deletions": {"job ns/big"}, "active-but-not-controlled": {"cronjob ns/lists"},
 			},
 		},
 		"pods without labels": {
@@ -103,14 +99,14 @@ func TestCheck(t *testing.T) {
 					j.Spec.ManualSelector, j.Spec.Template.Labels = ptr.To(true), map[string]string{"app": "a"}
 				}),
 			}},
-			want: map[string][]string{"never gets a pod": {"job ns/bare"}},
+			want: map[string][]string{"template-without-labels": {"job ns/bare"}},
 		},
 		"another controller with the CronJob's name": {
 			cluster: jobcheck.Cluster{
 				Jobs:     []batchv1.Job{job("old", controlledBy("c", "another")), job("run", controlledBy("d", "cron")), job("else", controlledBy("e", "another"))},
 				CronJobs: []batchv1.CronJob{cron("c", func(*batchv1.CronJob) {}), cron("d", func(*batchv1.CronJob) {})},
 			},
-			want: map[string][]string{"counts for the history limits and lastSuccessfulTime": {"cronjob ns/c"}},
+			want: map[string][]string{"namesake": {"cronjob ns/c"}},
 		},
 	}
 	for name, tc := range cases {
@@ -130,7 +126,7 @@ func TestCheckOfManagedTemplates(t *testing.T) {
 		}
 	}
 	got := touched(jobcheck.Cluster{CronJobs: []batchv1.CronJob{cron("ours", large(nil)), cron("theirs", large(ptr.To("example.com/queue")))}})
-	if diff := cmp.Diff(map[string][]string{"are deleted at once": {"cronjob ns/ours"}}, got); diff != "" {
+	if diff := cmp.Diff(map[string][]string{"many-deletions": {"cronjob ns/ours"}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -155,10 +151,10 @@ func TestCheckOfTimes(t *testing.T) {
 		},
 	}
 	want := map[string][]string{
-		"counts for the deadline on resume": {"job ns/kept"}, "overflows: it has passed at once": {"job ns/long"},
-		"nothing runs until then": {"cronjob ns/ahead"}, "may lose runs": {"cronjob ns/night"},
-		"@every with a shorter starting deadline": {"cronjob ns/every"}, "startingDeadlineSeconds: 0": {"cronjob ns/zero"},
-		"lastScheduleTime stays while the Job of that minute is active": {"cronjob ns/short"},
+		"kept-start-time": {"job ns/kept"}, "long-deadline": {"job ns/long"},
+		"future-schedule-time": {"cronjob ns/ahead"}, "clock-changes": {"cronjob ns/night"},
+		"every-with-short-deadline": {"cronjob ns/every"}, "deadline-of-zero": {"cronjob ns/zero"},
+		"short-every": {"cronjob ns/short"},
 	}
 	if diff := cmp.Diff(want, touched(cluster)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

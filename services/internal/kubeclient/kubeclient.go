@@ -31,7 +31,7 @@ import (
 
 	"jobpolicy.dev/executor/newerfields"
 	"jobpolicy.dev/executor/podcache"
-	"jobpolicy.dev/services/internal/program"
+	"jobpolicy.dev/services/internal/servicemain"
 )
 
 // Options say how to reach the API server. Names and defaults of the flags are
@@ -51,7 +51,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 
 // Validate checks the values. Errors name flags.
 func (o *Options) Validate() error {
-	var errs program.Problems
+	var errs servicemain.Problems
 	errs.Require(o.QPS > 0 && !math.IsInf(float64(o.QPS), 0), "--kube-api-qps must be a number above 0, is %g", o.QPS)
 	errs.Require(o.Burst >= 1, "--kube-api-burst must be at least 1, is %d", o.Burst)
 	return errors.Join(errs...)

@@ -16,7 +16,6 @@ import (
 
 	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/cli"
-	"jobpolicy.dev/services/internal/cluster"
 	"jobpolicy.dev/services/internal/jobcheck"
 	"jobpolicy.dev/services/internal/manifest"
 )
@@ -45,8 +44,8 @@ type checkCommand struct {
 	dryRun string
 	output *cli.Output
 	// cluster and reader are for a dry run; reader is nil without one.
-	cluster cluster.Flags
-	reader  *cluster.Reader
+	cluster clusterFlags
+	reader  *clusterReader
 }
 
 // severities are in order, the least severe first.

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"jobpolicy.dev/services/internal/cluster"
 )
 
 // completionTimeout is how long a shell waits for names from a cluster.
@@ -14,7 +12,7 @@ const completionTimeout = 3 * time.Second
 
 // complete completes one argument: job/NAME and cronjob/NAME in the namespace, if the
 // command takes that kind. Without a cluster it completes nothing.
-func complete(flags *cluster.Flags, jobs, cronJobs bool) cobra.CompletionFunc {
+func complete(flags *clusterFlags, jobs, cronJobs bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp

@@ -17,14 +17,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"jobpolicy.dev/services/internal/cli"
-	"jobpolicy.dev/services/internal/cluster"
 )
 
 // An executorPod is the pod of an executor in the cluster, whose HTTP port kubectl
 // forwards to this machine.
 type executorPod struct {
 	cli.IO
-	cluster   cluster.Flags
+	cluster   clusterFlags
 	namespace string
 	lease     string
 	pod       string

@@ -17,7 +17,6 @@ import (
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/explain"
 	"jobpolicy.dev/services/internal/cli"
-	"jobpolicy.dev/services/internal/cluster"
 	"jobpolicy.dev/services/internal/jobcheck"
 	"jobpolicy.dev/services/internal/timeline"
 )
@@ -40,7 +39,7 @@ const maxEventPods = 5
 
 type explainCommand struct {
 	cli.IO
-	cluster cluster.Flags
+	cluster clusterFlags
 	output  *cli.Output
 	engine  engineFlags
 	zone    string
@@ -118,7 +117,7 @@ var now = time.Now
 
 // readFacts reads what explain needs. It fails if it cannot read the Job or its pods: without them
 // the explanation would be wrong. If it cannot read events, the answer says so.
-func readFacts(ctx context.Context, reader *cluster.Reader, name string) (explain.Facts, error) {
+func readFacts(ctx context.Context, reader *clusterReader, name string) (explain.Facts, error) {
 	f := explain.Facts{Now: now(), PodEvents: map[string][]corev1.Event{}}
 	var err error
 	if f.Job, err = reader.Job(ctx, name); err != nil {

@@ -9,7 +9,6 @@ import (
 	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/services/explain"
 	"jobpolicy.dev/services/internal/cli"
-	"jobpolicy.dev/services/internal/cluster"
 	"jobpolicy.dev/services/internal/cronruns"
 	"jobpolicy.dev/services/internal/jobcheck"
 )
@@ -25,7 +24,7 @@ func cronArgument(args []string) (name string, ok bool) {
 // cronKinds are kubectl's names for the kind.
 var cronKinds = []string{"cronjob", "cronjobs", "cj"}
 
-func (c *explainCommand) cronJob(ctx context.Context, reader *cluster.Reader, name string, decide explain.DecideCronJob) error {
+func (c *explainCommand) cronJob(ctx context.Context, reader *clusterReader, name string, decide explain.DecideCronJob) error {
 	facts, err := readCronFacts(ctx, reader, name)
 	if err != nil {
 		return err
@@ -43,7 +42,7 @@ func (c *explainCommand) cronJob(ctx context.Context, reader *cluster.Reader, na
 
 // readCronFacts reads what explain needs. It reads the CronJob before the Jobs, so an
 // active Job that is not in the list no longer exists.
-func readCronFacts(ctx context.Context, reader *cluster.Reader, name string) (explain.CronFacts, error) {
+func readCronFacts(ctx context.Context, reader *clusterReader, name string) (explain.CronFacts, error) {
 	var f explain.CronFacts
 	var err error
 	if f.CronJob, err = reader.CronJob(ctx, name); err != nil {

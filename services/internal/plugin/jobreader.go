@@ -6,12 +6,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	batchv1 "k8s.io/api/batch/v1"
-
-	"jobpolicy.dev/services/internal/cluster"
 )
 
 // jobReader reads the Job that simulate plays.
-type jobReader struct{ cluster cluster.Flags }
+type jobReader struct{ cluster clusterFlags }
 
 // AddFlags adds the flags that say which cluster.
 func (r *jobReader) AddFlags(fs *pflag.FlagSet) { r.cluster.AddFlags(fs, true) }

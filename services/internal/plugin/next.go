@@ -15,7 +15,6 @@ import (
 	"jobpolicy.dev/engine/zone"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/internal/cli"
-	"jobpolicy.dev/services/internal/cluster"
 	"jobpolicy.dev/services/internal/cronruns"
 	"jobpolicy.dev/services/internal/manifest"
 )
@@ -35,7 +34,7 @@ const maxNext = 10_000
 
 type nextCommand struct {
 	cli.IO
-	cluster  cluster.Flags
+	cluster  clusterFlags
 	output   *cli.Output
 	file     string
 	n        int

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"jobpolicy.dev/services/internal/cli"
-	"jobpolicy.dev/services/internal/cluster"
 	"jobpolicy.dev/services/internal/jobcheck"
 )
 
@@ -33,7 +32,7 @@ const maxExamples = 5
 
 type preflightCommand struct {
 	cli.IO
-	cluster cluster.Flags
+	cluster clusterFlags
 	output  *cli.Output
 	probing bool
 	timeout time.Duration

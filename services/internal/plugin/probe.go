@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"jobpolicy.dev/services/internal/cluster"
 )
 
 // Field managers of the controllers that a probe knows.
@@ -16,7 +14,7 @@ const (
 )
 
 // probe prints which controller was the first to act on Jobs that name no manager.
-func (c *preflightCommand) probe(ctx context.Context, reader *cluster.Reader) error {
+func (c *preflightCommand) probe(ctx context.Context, reader *clusterReader) error {
 	writers, err := reader.ProbeJobs(ctx, c.timeout)
 	if err != nil {
 		return err

@@ -11,7 +11,6 @@ import (
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/explain"
 	"jobpolicy.dev/services/internal/cli"
-	"jobpolicy.dev/services/internal/cluster"
 	"jobpolicy.dev/services/internal/jobcheck"
 	"jobpolicy.dev/services/internal/timeline"
 )
@@ -25,7 +24,7 @@ x (failed) or > (not ended).`
 
 type timelineCommand struct {
 	cli.IO
-	cluster cluster.Flags
+	cluster clusterFlags
 	output  *cli.Output
 	html    string
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,11 +14,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"jobpolicy.dev/engine"
 	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/explain"
 	"jobpolicy.dev/services/internal/cli"
-	"jobpolicy.dev/services/internal/cluster"
 )
 
 const waitLong = `Waits until a Job is finished, and prints what changes meanwhile. The exit code is 0 if the
@@ -30,7 +31,7 @@ var waitEvery = time.Second
 
 type waitCommand struct {
 	cli.IO
-	cluster cluster.Flags
+	cluster clusterFlags
 	output  *cli.Output
 	timeout time.Duration
 	quiet   bool
@@ -82,7 +83,7 @@ func (c *waitCommand) run(ctx context.Context, args []string) error {
 }
 
 // follow reads the Job again and again until it is finished.
-func (c *waitCommand) follow(ctx context.Context, reader *cluster.Reader, job *batchv1.Job) (*batchv1.Job, error) {
+func (c *waitCommand) follow(ctx context.Context, reader *clusterReader, job *batchv1.Job) (*batchv1.Job, error) {
 	uid, told := job.UID, ""
 	for {
 		if wire.FinishedCondition(job) != nil {
@@ -116,7 +117,7 @@ func (c *waitCommand) follow(ctx context.Context, reader *cluster.Reader, job *b
 // lastSeen returns a deleted Job as it was last read, with its end if its events show it: a
 // Job with a short time to live may be gone before wait reads it again. The event may come
 // a little later.
-func (c *waitCommand) lastSeen(ctx context.Context, reader *cluster.Reader, job *batchv1.Job) (*batchv1.Job, error) {
+func (c *waitCommand) lastSeen(ctx context.Context, reader *clusterReader, job *batchv1.Job) (*batchv1.Job, error) {
 	for since := time.Now(); ; {
 		events, err := reader.EventsOf(ctx, job.UID)
 		if end := endOf(events); end != nil {
@@ -142,12 +143,11 @@ func endOf(events []corev1.Event) *batchv1.JobCondition {
 		end := &batchv1.JobCondition{
 			Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: e.Reason, Message: e.Message, LastTransitionTime: metav1.NewTime(explain.Seen(e)),
 		}
-		switch e.Reason {
-		case "Completed":
+		if e.Reason == "Completed" {
 			end.Type = batchv1.JobComplete
 			return end
-		case batchv1.JobReasonBackoffLimitExceeded, batchv1.JobReasonDeadlineExceeded, batchv1.JobReasonPodFailurePolicy,
-			batchv1.JobReasonFailedIndexes, batchv1.JobReasonMaxFailedIndexesExceeded:
+		}
+		if slices.Contains(engine.FailureReasons(), e.Reason) {
 			return end
 		}
 	}

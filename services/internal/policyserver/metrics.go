@@ -13,7 +13,7 @@ import (
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
-	"jobpolicy.dev/services/internal/bounded"
+	"jobpolicy.dev/services/internal/logging"
 	"jobpolicy.dev/services/internal/telemetry"
 )
 
@@ -95,7 +95,7 @@ func newCallMetrics(r prometheus.Registerer, log *slog.Logger) (*callMetrics, er
 // limit makes the logger of a reason. Each reason is limited by itself, so that the first
 // call or connection that is refused for it is logged at once.
 func (m *callMetrics) limit(reason string, log *slog.Logger) {
-	m.limited[reason] = bounded.Log(log.With("reason", reason))
+	m.limited[reason] = logging.Bounded(log.With("reason", reason))
 }
 
 // know sets which methods get a label of their own. It must be called before serving.

@@ -22,8 +22,8 @@ import (
 	"jobpolicy.dev/proto/conformance"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	jobpolicyv1grpc "jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
-	"jobpolicy.dev/services/internal/bounded"
-	"jobpolicy.dev/services/internal/instrumented"
+	"jobpolicy.dev/services/internal/decider"
+	"jobpolicy.dev/services/internal/logging"
 	"jobpolicy.dev/services/internal/probes"
 	"jobpolicy.dev/services/internal/refusal"
 )
@@ -67,7 +67,7 @@ var ServiceName = jobpolicyv1grpc.PolicyService_ServiceDesc.ServiceName
 
 // Config configures a Server. Every field but AuthorizedCallers is required.
 type Config struct {
-	Engine      *instrumented.Engine
+	Engine      *decider.Embedded
 	Credentials credentials.TransportCredentials
 	// TracerProvider is made by LimitSpans, as that of Engine.
 	TracerProvider trace.TracerProvider
@@ -189,7 +189,7 @@ func newPools(cfg Config) *pools {
 // unknownMethod answers calls of methods that are not served.
 func unknownMethod(_ any, stream grpc.ServerStream) error {
 	name, _ := grpc.MethodFromServerStream(stream)
-	name = bounded.Text(name, maxShownBytes)
+	name = logging.Text(name, maxShownBytes)
 	if strings.HasPrefix(name, "/jobpolicy.") && !strings.HasPrefix(name, "/"+contractVersion+".") {
 		return refusal.Refusal{
 			Code: codes.Unimplemented, Reason: jobpolicyv1.ErrorReason_ERROR_REASON_UNKNOWN_VERSION,

@@ -8,7 +8,7 @@ import (
 	"jobpolicy.dev/engine"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	jobpolicyv1grpc "jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
-	"jobpolicy.dev/services/internal/instrumented"
+	"jobpolicy.dev/services/internal/decider"
 )
 
 // contractVersion is the only contract served.
@@ -17,7 +17,7 @@ const contractVersion = "jobpolicy.v1"
 // service implements the RPCs.
 type service struct {
 	jobpolicyv1grpc.UnimplementedPolicyServiceServer
-	engine *instrumented.Engine
+	engine *decider.Embedded
 	build  jobpolicyv1grpc.Build
 }
 

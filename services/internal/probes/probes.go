@@ -1,5 +1,5 @@
 // Package probes serves a service's HTTP endpoints: liveness, readiness with a list of what
-// is missing, metrics, and profiles if they are switched on.
+// is missing, metrics, and profiles if they are switched on. A Watch says whether the process lives.
 package probes
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"jobpolicy.dev/services/internal/bounded"
+	"jobpolicy.dev/services/internal/logging"
 )
 
 const (
@@ -89,7 +89,7 @@ type Server struct {
 func New(cfg Config) *Server {
 	s := &Server{checks: cfg.Ready, alive: cfg.Alive}
 	// Each client that goes away before its answer is complete causes an error.
-	failed := slog.NewLogLogger(bounded.Log(cfg.Logger).Handler(), slog.LevelWarn)
+	failed := slog.NewLogLogger(logging.Bounded(cfg.Logger).Handler(), slog.LevelWarn)
 	mux := http.NewServeMux()
 	mux.Handle("GET /healthz", readInTime(http.HandlerFunc(s.healthz)))
 	mux.Handle("GET /readyz", readInTime(http.HandlerFunc(s.readyz)))

@@ -20,7 +20,7 @@ import (
 	"jobpolicy.dev/engine"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
-	"jobpolicy.dev/services/internal/bounded"
+	"jobpolicy.dev/services/internal/logging"
 )
 
 // A status travels in HTTP/2 trailers, its details in base64. Clients written in
@@ -68,7 +68,7 @@ func (r Refusal) Err() error {
 		if info.Metadata == nil {
 			info.Metadata = map[string]string{}
 		}
-		info.Metadata[key] = bounded.Text(value, maxMetadataBytes)
+		info.Metadata[key] = logging.Text(value, maxMetadataBytes)
 	}
 	details := []protoadapt.MessageV1{info}
 	if delay := retryDelays[r.Reason]; delay > 0 {
@@ -77,7 +77,7 @@ func (r Refusal) Err() error {
 	if len(r.Violations) > 0 {
 		details = append(details, badRequest(r.Violations))
 	}
-	st, err := status.New(r.Code, bounded.Text(r.Text, maxDescriptionBytes)).WithDetails(details...)
+	st, err := status.New(r.Code, logging.Text(r.Text, maxDescriptionBytes)).WithDetails(details...)
 	if err != nil {
 		// Cannot be: the details are valid UTF-8, and the code is not OK.
 		return status.Error(codes.Internal, internalText)
@@ -153,7 +153,7 @@ func badRequest(violations []engine.FieldViolation) *errdetails.BadRequest {
 	size := 0
 	for _, v := range violations {
 		fv := &errdetails.BadRequest_FieldViolation{
-			Field: bounded.Text(v.Field, maxDescriptionBytes), Description: bounded.Text(v.Description, maxDescriptionBytes),
+			Field: logging.Text(v.Field, maxDescriptionBytes), Description: logging.Text(v.Description, maxDescriptionBytes),
 		}
 		if size += proto.Size(fv); size > maxDetailBytes {
 			break
@@ -165,7 +165,7 @@ func badRequest(violations []engine.FieldViolation) *errdetails.BadRequest {
 
 func invalidText(violations []engine.FieldViolation) string {
 	first := strings.TrimPrefix(violations[0].Field+": "+violations[0].Description, ": ")
-	text := bounded.Text("invalid request: "+first, maxDescriptionBytes-len(" (and 1000000 more)"))
+	text := logging.Text("invalid request: "+first, maxDescriptionBytes-len(" (and 1000000 more)"))
 	if others := len(violations) - 1; others > 0 {
 		text += fmt.Sprintf(" (and %d more)", others)
 	}

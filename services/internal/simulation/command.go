@@ -19,7 +19,7 @@ import (
 	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/jobcheck"
 	"jobpolicy.dev/services/internal/manifest"
-	"jobpolicy.dev/services/internal/play"
+	"jobpolicy.dev/services/internal/playground"
 )
 
 const simulateLong = `Simulates a Job in virtual time with the policy engine, and shows what happens to it.
@@ -182,7 +182,7 @@ func jobsOf(file string, stdin io.Reader) ([]*batchv1.Job, error) {
 		case o.Job != nil:
 			jobs = append(jobs, o.Job)
 		case o.CronJob != nil:
-			jobs = append(jobs, play.JobOf(o.CronJob))
+			jobs = append(jobs, playground.JobOf(o.CronJob))
 		}
 	}
 	if len(jobs) == 0 {
@@ -192,7 +192,7 @@ func jobsOf(file string, stdin io.Reader) ([]*batchv1.Job, error) {
 }
 
 func (s *simulation) play(job *batchv1.Job) error {
-	sc, err := play.Scenario(job, s.scenario)
+	sc, err := playground.Scenario(job, s.scenario)
 	if err != nil {
 		return err
 	}

@@ -10,11 +10,11 @@ import (
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/cli"
-	"jobpolicy.dev/services/internal/play"
+	"jobpolicy.dev/services/internal/playground"
 )
 
 func (s *simulation) printResult(name string, r *simulate.Result) error {
-	report, err := play.NewReport(name, r)
+	report, err := playground.NewReport(name, r)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func verdictLine(w io.Writer, r *simulate.Result) string {
 	case "Failed":
 		return cli.Paint(w, cli.Bad, "Failed") + " (" + r.Reason + ")" + after + ": " + r.Message
 	}
-	line := cli.Paint(w, cli.Notice, r.Verdict) + after + ": " + play.Unfinished(r)
+	line := cli.Paint(w, cli.Notice, r.Verdict) + after + ": " + playground.Unfinished(r)
 	if r.Spec.GetSuspend() && !r.Deleted {
 		line += " (--resume-at)"
 	}

@@ -9,7 +9,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"jobpolicy.dev/services/internal/bounded"
+	"jobpolicy.dev/services/internal/logging"
 )
 
 // Bounds of what callers can choose in a span, in bytes. That of attributes is
@@ -39,7 +39,7 @@ func (c cleaning) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan
 type cleanSpan struct{ sdktrace.ReadOnlySpan }
 
 // Name implements sdktrace.ReadOnlySpan.
-func (s cleanSpan) Name() string { return bounded.Text(s.ReadOnlySpan.Name(), maxSpanNameBytes) }
+func (s cleanSpan) Name() string { return logging.Text(s.ReadOnlySpan.Name(), maxSpanNameBytes) }
 
 // Attributes implements sdktrace.ReadOnlySpan.
 func (s cleanSpan) Attributes() []attribute.KeyValue {
@@ -50,7 +50,7 @@ func (s cleanSpan) Attributes() []attribute.KeyValue {
 func (s cleanSpan) Events() []sdktrace.Event {
 	events := s.ReadOnlySpan.Events() // a copy
 	for i := range events {
-		events[i].Name = bounded.Text(events[i].Name, maxSpanNameBytes)
+		events[i].Name = logging.Text(events[i].Name, maxSpanNameBytes)
 		events[i].Attributes = cleanAttributes(events[i].Attributes)
 	}
 	return events
@@ -59,7 +59,7 @@ func (s cleanSpan) Events() []sdktrace.Event {
 // Status implements sdktrace.ReadOnlySpan.
 func (s cleanSpan) Status() sdktrace.Status {
 	status := s.ReadOnlySpan.Status()
-	status.Description = bounded.Text(status.Description, maxStatusBytes)
+	status.Description = logging.Text(status.Description, maxStatusBytes)
 	return status
 }
 

@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
-	"jobpolicy.dev/services/internal/bounded"
+	"jobpolicy.dev/services/internal/logging"
 )
 
 // ScopeName is the instrumentation scope of the services' own spans.
@@ -93,4 +93,4 @@ const maxNameBytes = 253
 // Name cuts a name from a request to the longest name that Kubernetes allows. Spans and
 // log lines are written before the engine has validated the request, and exporters drop
 // a whole batch in which one span is too large.
-func Name(s string) string { return bounded.Text(s, maxNameBytes) }
+func Name(s string) string { return logging.Text(s, maxNameBytes) }

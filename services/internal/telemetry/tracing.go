@@ -20,7 +20,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
-	"jobpolicy.dev/services/internal/bounded"
+	"jobpolicy.dev/services/internal/logging"
 )
 
 // Environment variables that this package reads. The SDK and the exporters read the
@@ -188,7 +188,7 @@ const errorPeriod = 10 * time.Minute
 // reportErrors logs the errors that the SDK cannot return to a caller. If a collector is
 // down, one comes every few seconds, often with another text.
 func reportErrors(log *slog.Logger) {
-	limited := bounded.LogEvery(errorPeriod, log)
+	limited := logging.BoundedEvery(errorPeriod, log)
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		limited.Warn("telemetry cannot be exported", "error", err)
 	}))

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
-	"jobpolicy.dev/services/internal/instrumented"
+	"jobpolicy.dev/services/internal/decider"
 	"jobpolicy.dev/services/internal/policyserver"
 	"jobpolicy.dev/services/internal/testenv"
 )
@@ -52,7 +52,7 @@ func Start(t testing.TB, cfg Config) *Engine {
 	t.Helper()
 	spans := policyserver.LimitSpans(cmp.Or[trace.TracerProvider](cfg.TracerProvider, noop.NewTracerProvider()))
 	e := &Engine{Registry: prometheus.NewRegistry(), Log: &testenv.Log{}}
-	decider, err := instrumented.New(instrumented.Config{
+	decider, err := decider.NewEmbedded(decider.EmbeddedConfig{
 		TracerProvider: spans, Registerer: e.Registry, Logger: e.Log.Logger(), Decide: cfg.Decide, DecideCron: cfg.DecideCron,
 	})
 	if err != nil {

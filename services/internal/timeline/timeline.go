@@ -1,5 +1,7 @@
 // Package timeline draws the life of a Job: a bar for each pod, and a mark for each
-// thing that happened to the Job.
+// thing that happened to the Job. The command timeline, the live page and the playground show the
+// same chart of what a cluster (Of), or a play (Played), says: as text, as a page without scripts, or
+// by its positions (Picture), from which a page draws it.
 package timeline
 
 import (
@@ -21,6 +23,9 @@ type Chart struct {
 	End   time.Time `json:"end"`
 	Bars  []Bar     `json:"pods"`
 	Marks []Mark    `json:"events"`
+
+	// precision is how precise the times in texts are.
+	precision time.Duration
 }
 
 // A Bar is the life of one pod.
@@ -35,8 +40,11 @@ type Bar struct {
 	Created time.Time `json:"created"`
 	Started time.Time `json:"started,omitzero"`
 	Ended   time.Time `json:"ended,omitzero"`
-	// Outcome is succeeded, failed, or empty for a pod that has not ended.
+	// Outcome is succeeded, failed, or empty for a pod that has not ended. In a play it may be evicted
+	// or deleted, too.
 	Outcome string `json:"outcome,omitempty"`
+	// Failures are when containers failed that were restarted in the pod. Only a play knows them.
+	Failures []time.Time `json:"-"`
 	// Text is what is written beside the bar.
 	Text string `json:"text"`
 }
@@ -49,7 +57,7 @@ type Mark struct {
 
 // New puts a chart in order: the bars by line, creation and name, the marks by time.
 func New(title string, now time.Time, bars []Bar, marks []Mark) Chart {
-	c := Chart{Title: title, Bars: append([]Bar{}, bars...), Marks: marks} // without pods, [] in JSON, not null
+	c := Chart{Title: title, Bars: append([]Bar{}, bars...), Marks: marks, precision: time.Second} // without pods, [] in JSON, not null
 	slices.SortStableFunc(c.Bars, func(a, b Bar) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 	})
@@ -136,7 +144,7 @@ func (c *Chart) clock(t time.Time) string {
 	if t.IsZero() {
 		return "?"
 	}
-	return simulate.Clock(t.Sub(c.Begin).Round(time.Second))
+	return simulate.Clock(t.Sub(c.Begin).Round(c.precision))
 }
 
 // barColumns is how wide the bars are in text.
@@ -186,7 +194,7 @@ func (c *Chart) row(b Bar) string {
 
 // The page is one file without scripts; colours follow the reader's light or dark
 // setting.
-var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
+const page = `<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{{.Title}}</title>
 <style>
 :root { color-scheme: light dark; --wait: #b0b0b0; --run: #4a90d9; --succeeded: #2e9e5b; --failed: #d64545; }
@@ -205,15 +213,17 @@ i.succeeded { background: var(--succeeded); } i.failed { background: var(--faile
 <h2>The Job</h2><table><thead><tr><th scope="col">After</th><th scope="col">What happened</th></tr></thead><tbody>
 {{range .Marks}}<tr><td>{{.At}}</td><td>{{.Text}}</td></tr>
 {{end}}</tbody></table></body></html>
-`))
+`
 
 // A Picture is a chart with the positions of everything that is drawn.
 type Picture struct {
-	Title string        `json:"title"`
-	From  string        `json:"from"`
-	Took  string        `json:"took"`
-	Bars  []PictureBar  `json:"bars"`
-	Marks []PictureMark `json:"marks"`
+	Title string `json:"title"`
+	From  string `json:"from"`
+	Took  string `json:"took"`
+	// Seconds is how long the chart is.
+	Seconds float64       `json:"seconds"`
+	Bars    []PictureBar  `json:"bars"`
+	Marks   []PictureMark `json:"marks"`
 }
 
 // A PictureBar is the bar of a pod: its parts and its text.
@@ -221,9 +231,12 @@ type PictureBar struct {
 	Name  string        `json:"name"`
 	Text  string        `json:"text"`
 	Parts []PicturePart `json:"parts"`
+	// Line is that of the Bar. Failures are percentages.
+	Line     int      `json:"line"`
+	Failures []string `json:"failures,omitempty"`
 }
 
-// A PicturePart is a piece of a bar. Class is wait, run, succeeded or failed; Left and
+// A PicturePart is a piece of a bar. Class is wait, run, or the Outcome of the Bar; Left and
 // Width are percentages.
 type PicturePart struct {
 	Class string `json:"class"`
@@ -231,40 +244,50 @@ type PicturePart struct {
 	Width string `json:"width"`
 }
 
-// A PictureMark is something that happened to the Job, and how long after the beginning.
+// A PictureMark is something that happened to the Job, and how long after the beginning. Left is a
+// percentage.
 type PictureMark struct {
 	At   string `json:"at"`
 	Text string `json:"text"`
+	Left string `json:"left"`
 }
 
-// WriteHTML draws the chart as one page without scripts.
-func (c *Chart) WriteHTML(w io.Writer) error { return page.Execute(w, c.Picture()) }
+// WriteHTML draws the chart as one page without scripts. It reads the template only here, so that the
+// playground, which has only pictures, is built without html/template.
+func (c *Chart) WriteHTML(w io.Writer) error {
+	return template.Must(template.New("page").Parse(page)).Execute(w, c.Picture())
+}
 
 // Picture computes the positions.
 func (c *Chart) Picture() Picture {
 	data := Picture{
-		Title: c.Title, From: c.Begin.UTC().Format(time.RFC3339), Took: simulate.Clock(c.End.Sub(c.Begin).Round(time.Second)),
+		Title: c.Title, From: c.Begin.UTC().Format(time.RFC3339), Took: c.clock(c.End), Seconds: c.End.Sub(c.Begin).Seconds(),
 	}
 	for _, b := range c.Bars {
 		running := b.Outcome
 		if running == "" {
 			running = "run"
 		}
-		bar := PictureBar{Name: b.Name, Text: b.Text}
+		bar := PictureBar{Name: b.Name, Text: b.Text, Line: b.Line}
 		if b.Started.IsZero() {
 			bar.Parts = []PicturePart{c.part("wait", b.Created, b.Ended)}
 		} else {
 			bar.Parts = []PicturePart{c.part("wait", b.Created, b.Started), c.part(running, b.Started, b.Ended)}
 		}
+		for _, at := range b.Failures {
+			bar.Failures = append(bar.Failures, percent(c.share(at)))
+		}
 		data.Bars = append(data.Bars, bar)
 	}
 	for _, m := range c.Marks {
-		data.Marks = append(data.Marks, PictureMark{c.clock(m.At), m.Text})
+		data.Marks = append(data.Marks, PictureMark{c.clock(m.At), m.Text, percent(c.share(m.At))})
 	}
 	return data
 }
 
 func (c *Chart) part(class string, from, to time.Time) PicturePart {
 	left := c.share(from)
-	return PicturePart{class, fmt.Sprintf("%.2f", 100*left), fmt.Sprintf("%.2f", 100*(c.share(to)-left))}
+	return PicturePart{class, percent(left), percent(c.share(to) - left)}
 }
+
+func percent(share float64) string { return fmt.Sprintf("%.2f", 100*share) }

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/services/explain"
 	"jobpolicy.dev/services/internal/timeline"
 )
@@ -157,5 +158,36 @@ func factsAt(beyond metav1.Time) explain.Facts {
 			Status:     corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{{State: container}}},
 		}},
 		Events: []corev1.Event{{Type: "Warning", LastTimestamp: beyond}},
+	}
+}
+
+// A play says more than a cluster: in what row a pod stands, and when its containers failed.
+func TestPlayed(t *testing.T) {
+	second := func(n float64) *time.Duration { return new(time.Duration(n * float64(time.Second))) }
+	c := timeline.Played("job", begin, &simulate.Result{
+		Pods: []*simulate.Pod{
+			{Name: "job-1", Index: new(int32(1)), Number: 0, Started: second(1), Ended: second(7.25), Outcome: "evicted", ExitCode: 137, Restarts: 1, Failures: []time.Duration{2 * time.Second}},
+			{Name: "job-0", Index: new(int32(0)), Number: 1, Started: second(1)},
+			{Name: "job-2", Index: new(int32(2)), Number: 2},
+		},
+		Timeline: []*simulate.Entry{
+			{At: 5 * time.Second, Kind: simulate.UserChange, Text: "suspended"}, {At: time.Second, Kind: simulate.PodsStarted, Text: "pods started"},
+		},
+		Moments: []*simulate.Moment{{}, {At: 10 * time.Second}},
+	})
+	want := timeline.Picture{
+		Title: "Job job", From: "2026-05-04T12:00:00Z", Took: "10s", Seconds: 10,
+		Bars: []timeline.PictureBar{
+			{Name: "job-0", Text: "running; created 0s, started 1s", Parts: []timeline.PicturePart{{"wait", "0.00", "10.00"}, {"run", "10.00", "90.00"}}},
+			{
+				Name: "job-1", Line: 1, Text: "evicted, exit code 137, restarts 1; created 0s, started 1s, ended 7.3s",
+				Parts: []timeline.PicturePart{{"wait", "0.00", "10.00"}, {"evicted", "10.00", "62.50"}}, Failures: []string{"20.00"},
+			},
+			{Name: "job-2", Line: 2, Text: "pending; created 0s", Parts: []timeline.PicturePart{{"wait", "0.00", "100.00"}}},
+		},
+		Marks: []timeline.PictureMark{{At: "5s", Text: "suspended", Left: "50.00"}},
+	}
+	if diff := cmp.Diff(want, c.Picture()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

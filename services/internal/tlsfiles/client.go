@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"jobpolicy.dev/services/internal/bounded"
+	"jobpolicy.dev/services/internal/logging"
 )
 
 // Client names the files of a client of the engine, or the Secret that has their
@@ -70,7 +70,7 @@ func (c *Client) Validate() error {
 func (c *Client) SecretCredentials(read func(key string) ([]byte, error), log *slog.Logger) credentials.TransportCredentials {
 	pool := newPool(newSource(read, "ca.crt"), log)
 	pair := newKeyPair(newSource(read, "tls.crt", "tls.key"), log)
-	return &following{config: clientConfig(pool, pair), serverName: c.ServerName, refused: bounded.Log(log)}
+	return &following{config: clientConfig(pool, pair), serverName: c.ServerName, refused: logging.Bounded(log)}
 }
 
 // Credentials reads the files once, so that errors show at the start, and follows changes
@@ -83,7 +83,7 @@ func (c *Client) Credentials(log *slog.Logger) (credentials.TransportCredentials
 	if _, err := config(); err != nil {
 		return nil, fmt.Errorf("--engine-ca-file, --engine-cert-file, --engine-key-file: %w", err)
 	}
-	return &following{config: config, serverName: c.ServerName, refused: bounded.Log(log)}, nil
+	return &following{config: config, serverName: c.ServerName, refused: logging.Bounded(log)}, nil
 }
 
 func (c *Client) config(log *slog.Logger) func() (*tls.Config, error) {

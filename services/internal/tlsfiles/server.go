@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"jobpolicy.dev/services/internal/bounded"
+	"jobpolicy.dev/services/internal/logging"
 )
 
 // Server names the files of a server.
@@ -69,7 +69,7 @@ func (s *Server) Credentials(log *slog.Logger) (credentials.TransportCredentials
 	if _, err := config(); err != nil {
 		return nil, fmt.Errorf("--tls-cert-file, --tls-private-key-file, --client-ca-file: %w", err)
 	}
-	return &following{config: config, refused: bounded.Log(log)}, nil
+	return &following{config: config, refused: logging.Bounded(log)}, nil
 }
 
 func (s *Server) config(log *slog.Logger) func() (*tls.Config, error) {

@@ -10,13 +10,14 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"jobpolicy.dev/executor/cronjob"
+	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/services/internal/cronruns"
 )
 
-// CronJobs is the controller of CronJobs, package executor/cronjob.
+// CronJobs are the views of CronJobs, those of executor.Executor.
 type CronJobs interface {
-	EachCronJob(f func(cronjob.Observation))
+	EachCronJob(f func(executor.CronJobObservation))
 }
 
 type cronJobJSON struct {
@@ -81,7 +82,7 @@ func clock(at *time.Time) string {
 
 func cronJobs(crons CronJobs, query url.Values) []cronJobJSON {
 	list := []cronJobJSON{}
-	crons.EachCronJob(func(o cronjob.Observation) {
+	crons.EachCronJob(func(o executor.CronJobObservation) {
 		if matches(query, o.CronJob.Namespace, o.CronJob.Name) {
 			list = append(list, cronJobOf(o))
 		}
@@ -92,14 +93,10 @@ func cronJobs(crons CronJobs, query url.Values) []cronJobJSON {
 	return list
 }
 
-func cronJobOf(o cronjob.Observation) cronJobJSON {
-	zone := o.Zone
-	if o.CronJob.Spec.TimeZone != nil {
-		zone = *o.CronJob.Spec.TimeZone
-	}
+func cronJobOf(o executor.CronJobObservation) cronJobJSON {
 	row := cronJobJSON{
 		Namespace: o.CronJob.Namespace, Name: o.CronJob.Name, UID: string(o.CronJob.UID), Schedule: o.CronJob.Spec.Schedule,
-		TimeZone: cmp.Or(zone, "UTC"), Suspended: o.Suspended, Active: len(o.CronJob.Status.Active), Reason: o.Explanation.GetSummary(), Refused: refusedOf(o.Refusals),
+		TimeZone: cronruns.PlanOf(o.CronJob, o.Zone).Clock(), Suspended: o.Suspended, Active: len(o.CronJob.Status.Active), Reason: o.Explanation.GetSummary(), Refused: refusedOf(o.Refusals),
 	}
 	if last := o.CronJob.Status.LastScheduleTime; last != nil {
 		row.Last = new(wire.Time(last.Time))

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor"
-	"jobpolicy.dev/executor/cronjob"
 )
 
 // A hub makes one snapshot after the other while somebody watches.
@@ -90,7 +89,7 @@ func (h *hub) snapshot(health json.RawMessage) {
 	h.jobs.end(h.n)
 	if h.cfg.CronJobs != nil {
 		minute := h.now.Truncate(time.Minute)
-		h.cfg.CronJobs.EachCronJob(func(o cronjob.Observation) {
+		h.cfg.CronJobs.EachCronJob(func(o executor.CronJobObservation) {
 			of := made{object: o.CronJob, decision: o.Explanation, minute: minute}
 			h.crons.put(h.n, o.CronJob.UID, of, func() json.RawMessage { return cronRow(o, h.now) })
 		})

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/executor"
-	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/executor/writes"
@@ -42,7 +41,7 @@ func job(t *testing.T, uid byte, waits ...jobpolicyv1.WaitReason) executor.Obser
 		t.Fatal(err)
 	}
 	return executor.Observation{
-		Job: &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: id, Name: string(id)}}, Decision: &state.Decision{Explanation: text},
+		Job: &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: id, Name: string(id)}}, Decision: &tracker.Decision{Explanation: text},
 	}
 }
 

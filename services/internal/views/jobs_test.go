@@ -11,8 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/executor"
-	"jobpolicy.dev/executor/cronjob"
-	"jobpolicy.dev/executor/state"
+	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/explain"
 )
@@ -37,8 +36,8 @@ func TestTimesThatJSONCannotHold(t *testing.T) {
 	latest := time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC)
 	cron := &batchv1.CronJob{Spec: batchv1.CronJobSpec{Schedule: "@daily"}, Status: batchv1.CronJobStatus{LastScheduleTime: &beyond}}
 	far := &jobpolicyv1.CronJobExplanation{NextScheduleTime: timestamppb.New(beyond.Time)} // from an engine that answers nonsense
-	var c cronJSON
-	if err := json.Unmarshal(cronRow(cronjob.Observation{CronJob: cron, Explanation: far}, now), &c); err != nil || !c.Last.Equal(latest) || !c.Next.Equal(latest) {
+	var c calendarRow
+	if err := json.Unmarshal(cronRow(executor.CronJobObservation{CronJob: cron, Explanation: far}, now), &c); err != nil || !c.Last.Equal(latest) || !c.Next.Equal(latest) {
 		t.Errorf("CronJob: %+v, error %v", c, err)
 	}
 	wait, err := proto.Marshal(&jobpolicyv1.Explanation{Waits: []*jobpolicyv1.Wait{{Until: timestamppb.New(beyond.Time)}}})
@@ -49,7 +48,7 @@ func TestTimesThatJSONCannotHold(t *testing.T) {
 		when.Type, when.Status = batchv1.JobComplete, "True"
 		o := executor.Observation{
 			Job:      &batchv1.Job{Status: batchv1.JobStatus{StartTime: &beyond, Conditions: []batchv1.JobCondition{when}}},
-			Decision: &state.Decision{Explanation: wait},
+			Decision: &tracker.Decision{Explanation: wait},
 		}
 		var j jobJSON
 		if err := json.Unmarshal(jobRow(o, late{}, now), &j); err != nil || !j.Ended.Equal(latest) || !j.Until.Equal(latest) {

@@ -17,8 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/executor"
-	"jobpolicy.dev/executor/cronjob"
-	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -34,9 +32,9 @@ func (j jobs) EachJob(f func(executor.Observation)) {
 	}
 }
 
-type crons []cronjob.Observation
+type crons []executor.CronJobObservation
 
-func (c crons) EachCronJob(f func(cronjob.Observation)) {
+func (c crons) EachCronJob(f func(executor.CronJobObservation)) {
 	for _, o := range c {
 		f(o)
 	}
@@ -51,7 +49,7 @@ func decided(t *testing.T, namespace, name string, after time.Duration, conditio
 	}
 	return executor.Observation{
 		Job:      &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "u"}, Status: batchv1.JobStatus{Conditions: conditions}},
-		Decision: &state.Decision{Time: noon.Add(after), Explanation: text},
+		Decision: &tracker.Decision{Time: noon.Add(after), Explanation: text},
 	}
 }
 
@@ -144,8 +142,8 @@ func TestDecisionsSayWhatIsKnown(t *testing.T) {
 
 func TestCronJobsAreAlsoJSON(t *testing.T) {
 	zone := "Europe/Berlin"
-	cron := func(namespace, name string) cronjob.Observation {
-		return cronjob.Observation{CronJob: &batchv1.CronJob{
+	cron := func(namespace, name string) executor.CronJobObservation {
+		return executor.CronJobObservation{CronJob: &batchv1.CronJob{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "u"}, Spec: batchv1.CronJobSpec{Schedule: "0 3 * * *"},
 		}}
 	}
@@ -196,7 +194,7 @@ func TestQueriesThatMeanNothingAreRefused(t *testing.T) {
 // The API server takes times of the year 10000, and JSON does not.
 func TestListsOfTimesThatJSONCannotHold(t *testing.T) {
 	beyond := time.Date(10000, time.January, 1, 0, 0, 0, 0, time.UTC)
-	o := cronjob.Observation{
+	o := executor.CronJobObservation{
 		CronJob:     &batchv1.CronJob{Status: batchv1.CronJobStatus{LastScheduleTime: &metav1.Time{Time: beyond}}},
 		Explanation: &jobpolicyv1.CronJobExplanation{NextScheduleTime: timestamppb.New(beyond)},
 	}

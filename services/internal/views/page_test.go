@@ -21,9 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor"
-	"jobpolicy.dev/executor/cronjob"
 	"jobpolicy.dev/executor/podcache"
-	"jobpolicy.dev/executor/state"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -35,7 +33,7 @@ type cluster struct {
 	mu    sync.Mutex
 	jobs  map[types.UID]executor.Observation
 	pods  map[types.UID]tracker.Census
-	crons []cronjob.Observation
+	crons []executor.CronJobObservation
 	asked int
 	// listed counts the pods that were listed.
 	listed int
@@ -64,7 +62,7 @@ func (c *cluster) Job(uid types.UID, mostPods int) (executor.Observation, tracke
 	return o, pods, ok
 }
 
-func (c *cluster) EachCronJob(f func(cronjob.Observation)) {
+func (c *cluster) EachCronJob(f func(executor.CronJobObservation)) {
 	for _, o := range c.crons {
 		f(o)
 	}
@@ -77,7 +75,7 @@ func (c *cluster) put(job *batchv1.Job, e *jobpolicyv1.Explanation) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.jobs[job.UID] = executor.Observation{Job: job, Decision: &state.Decision{Time: time.Now(), Explanation: text}}
+	c.jobs[job.UID] = executor.Observation{Job: job, Decision: &tracker.Decision{Time: time.Now(), Explanation: text}}
 }
 
 func (c *cluster) change(uid types.UID, change func(*executor.Observation)) {
@@ -145,9 +143,9 @@ type event struct {
 	}
 	JobsGone []string
 	Crons    []struct {
-		Name, Zone string
-		Suspended  bool
-		Days       []struct {
+		Name, TimeZone string
+		Suspended      bool
+		Days           []struct {
 			Runs  int64
 			First []struct{ At string }
 		}
@@ -484,7 +482,7 @@ func TestCalendar(t *testing.T) {
 	cron := func(name, schedule string) *batchv1.CronJob {
 		return &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name)}, Spec: batchv1.CronJobSpec{Schedule: schedule}}
 	}
-	c.crons = []cronjob.Observation{
+	c.crons = []executor.CronJobObservation{
 		{CronJob: cron("minutely", "* * * * *"), Zone: "Europe/Berlin"},
 		{CronJob: cron("held", "@daily"), Suspended: true},
 		{CronJob: cron("wrong", "never"), Explanation: &jobpolicyv1.CronJobExplanation{Summary: "unreadable"}},
@@ -497,7 +495,7 @@ func TestCalendar(t *testing.T) {
 			switch row.Name {
 			case "minutely":
 				// The days between two changes of the clock have 1440 minutes.
-				if len(row.Days) != 7 || row.Zone != "Europe/Berlin" || row.Days[3].Runs < 1380 || len(row.Days[3].First) != 3 || row.Days[3].First[1].At != "00:01" {
+				if len(row.Days) != 7 || row.TimeZone != "Europe/Berlin" || row.Days[3].Runs < 1380 || len(row.Days[3].First) != 3 || row.Days[3].First[1].At != "00:01" {
 					t.Errorf("%+v, want a run every minute, from 00:00 on", row)
 				}
 			default:

@@ -29,13 +29,13 @@ import (
 func TestSnapshotIsWhatTheTrackerSees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := newLife(t)
-		seen := tracker.New()
+		seen := tracker.New(tracker.Key{}, nil)
 		seen.SetPolicy(l.policy())
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			if pod, exists := l.step(); exists {
-				seen.Observe(podcache.From(pod), tracker.Watch)
+				seen.ObservePod(podcache.From(pod), tracker.Watch)
 			} else if pod != nil {
-				seen.Gone(pod.UID, tracker.Watch)
+				seen.PodGone(pod.UID, tracker.Watch)
 			}
 			l.record()
 			got := l.request(snapshot.Options{ActivePods: true})
@@ -62,10 +62,10 @@ func TestSnapshotIsWhatANewTrackerSees(t *testing.T) {
 		l.record()
 		limit := rapid.IntRange(1, 10).Draw(t, "rows")
 		got := l.request(snapshot.Options{ActivePods: true, MaxUnaccounted: limit})
-		fresh := tracker.New()
+		fresh := tracker.New(tracker.Key{}, nil)
 		fresh.SetPolicy(l.policy())
 		for _, pod := range l.byEnd() {
-			fresh.Observe(pod, tracker.Watch)
+			fresh.ObservePod(pod, tracker.Watch)
 		}
 		l.compare(l.view(fresh, limit), got)
 	})
@@ -238,7 +238,7 @@ func (l *life) request(o snapshot.Options) *jobpolicyv1.DecideJobRequest {
 }
 
 // view is the request that the executor makes of what a tracker knows.
-func (l *life) view(seen *tracker.Tracker, rows int) *jobpolicyv1.DecideJobRequest {
+func (l *life) view(seen *tracker.Job, rows int) *jobpolicyv1.DecideJobRequest {
 	v := seen.View(tracker.ViewOptions{Uncounted: l.job.Status.UncountedTerminatedPods, MaxRows: rows, ActiveRows: 1_000_000})
 	return &jobpolicyv1.DecideJobRequest{
 		Pods: v.Pods, UnaccountedPods: v.Unaccounted, UnlistedPods: v.Unlisted, ConfirmedReleases: v.Confirmed,

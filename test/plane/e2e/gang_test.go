@@ -21,7 +21,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/deploy/local/cluster"
-	"jobpolicy.dev/executor/gang"
+	"jobpolicy.dev/executor"
 )
 
 // TestGangScheduling runs the alpha gate WorkloadWithJob of v1.37. The other
@@ -95,10 +95,10 @@ func (g *gangPlane) lived(t *testing.T, spec batchv1.JobSpec) (view string) {
 func (g *gangPlane) view(t *testing.T, job *batchv1.Job) string {
 	t.Helper()
 	workload, group := g.onlyGang(t, job.Namespace)
-	if want := gang.WorkloadName(job); workload.Name != want {
+	if want := executor.WorkloadName(job); workload.Name != want {
 		t.Errorf("name of the Workload: %s, want %s", workload.Name, want)
 	}
-	if want := gang.PodGroupName(workload.Name, "train-pgt-0"); group.Name != want {
+	if want := executor.PodGroupName(workload.Name, "train-pgt-0"); group.Name != want {
 		t.Errorf("name of the PodGroup: %s, want %s", group.Name, want)
 	}
 	lines := []any{

@@ -13,71 +13,40 @@ import (
 // A Difference is one way in which this project deliberately differs from the built-in
 // controller. Any other difference is a failure.
 type Difference struct {
-	Name, Reason string
+	// Row is the difference's row in services/differences.
+	Row string
 	// explain returns our view without the effect of the difference, so that it should
 	// equal the built-in view. If the difference does not show, it returns our view
 	// unchanged.
 	explain func(builtin, ours []string) []string
 }
 
-// suspendedFinishes is the name of a difference that more than one test looks for.
-const suspendedFinishes = "a suspended Job finishes"
+// The rows that races.go and the shadow look for, too.
+const (
+	suspendedFinishes = "suspended-finishes"
+	verdictIsFirst    = "verdict-first"
+	podBeforeTheEnd   = "pod-before-the-end"
+)
 
 // Differences is the whole list. Differences in time only are not on it,
 // because times are not compared.
 func Differences() []Difference {
-	return []Difference{{
-		Name: suspendedFinishes,
-		Reason: "A Job that is suspended, and then has enough successes because it was resized, or too many failures because it adopts a failed " +
-			"pod, gets SuccessCriteriaMet or FailureTarget from both. The built-in controller never gets further: the Job has no start time, and the " +
-			"API server refuses a Complete or Failed Job without one. Here startTime is set together with the last condition. A Job that adopts " +
-			"ended pods as soon as it is created may get no condition Suspended here.",
-		explain: explainStuck,
-	}, {
-		Name: "a pod that the controller deletes fails no Job",
-		Reason: "The pods that a Job has too many, because it is suspended or has less parallelism, are released before they are deleted, so that " +
-			"they do not count as failed. While one of them is still to be seen after it has ended, the built-in controller nevertheless holds its " +
-			"exit code against a FailJob rule; a NotIn rule matches the 143 of any pod that was told to stop. Whether the Job then fails is a race. " +
-			"Here a pod that was released for good decides nothing.",
-		explain: explainOwnDeletion,
-	}, {
-		Name: "a pod that its Job no longer selects does not hold up the Job's deletion",
-		Reason: "A Job that is deleted in the foreground waits for its pods. If one of them has lost the labels that the Job selects by, the built-in " +
-			"controller does not see that it is the Job's, and never lets go of it. Here it is released and left alone.",
-		explain: explainStray,
-	}, {
-		Name: "pods that are deleted with their Job decide nothing",
-		Reason: "The pods of a Job that is deleted in the foreground are deleted milliseconds after it. In the built-in controller they count by how they end, " +
-			"and so may make the Job Failed or Complete on its way out; a work queue that had a success becomes Complete because its other pods are gone. " +
-			"Here they are released, and count nowhere.",
-		explain: explainDeletedPods,
-	}, {
-		Name: "a Job whose end was decided while it was suspended starts when it is resumed",
-		Reason: "While its last pods end, it is resumed. Both set its start time, without which it cannot be Complete or Failed; the built-in controller " +
-			"writes it only together with something else.",
-		explain: explainStarted,
-	}, {
-		Name: "an event tells only of a status that is written",
-		Reason: "The built-in controller sends the event Suspended, and then writes the status. If somebody changes the Job in that moment, so that the write is refused " +
-			"and the Job now has to fail, the event tells of something that never was. Here the event is sent when the status is written.",
-		explain: explainUnwritten,
-	}, {
-		Name: verdictIsFirst,
-		Reason: "The built-in controller deletes the pods that run in the moment in which it finds that the Job has to end, before it writes why. Here the " +
-			"verdict is written first, and a pod that ends by itself meanwhile is not deleted any more. Found only if the built-in side, seeing " +
-			"things later, otherwise shows the same (races.go).",
-		explain: func(_, ours []string) []string { return ours },
-	}, {
-		Name: deletesBeforeTheEnd,
-		Reason: "The built-in controller writes SuccessCriteriaMet and Complete, or FailureTarget and Failed, in one sync if no pod is left to wait for. It looks " +
-			"for pods only before that. Here each write is a reconcile of its own. A pod that appears between the two, within milliseconds, is adopted if it " +
-			"has no controller, and deleted, as the built-in controller does if it has to wait between the two. Found only if the built-in side, seeing " +
-			"things later, otherwise shows the same (races.go).",
-		explain: func(_, ours []string) []string { return ours },
-	}}
+	unexplained := func(_, ours []string) []string { return ours }
+	return []Difference{
+		{suspendedFinishes, explainStuck},
+		{"own-deletion", explainOwnDeletion},
+		{"no-longer-selected", explainStray},
+		{"deleted-with-its-job", explainDeletedPods},
+		{"resumed-while-ending", explainStarted},
+		{"unwritten-suspension", explainUnwritten},
+		// Found only if the built-in side, seeing things later, otherwise shows the same (races.go).
+		{verdictIsFirst, unexplained},
+		{podBeforeTheEnd, unexplained},
+	}
 }
 
-// explainStarted: the only difference is the start time of a Job that is still marked
+// explainStarted: both sides set the start time of a Job that is resumed, and the built-in one writes it
+// only together with something else. The only difference is the start time of a Job that is still marked
 // as suspended, has an interim condition, and has pods that are ending.
 func explainStarted(builtin, ours []string) []string {
 	interim := contains(ours, ": FailureTarget=True ") || contains(ours, ": SuccessCriteriaMet=True ")
@@ -127,7 +96,8 @@ func explainDeletedPods(builtin, ours []string) []string {
 	return slices.Clone(builtin)
 }
 
-// explainOwnDeletion: the built-in Job fails, or is about to fail, because of the exit code of
+// explainOwnDeletion: a NotIn rule of a pod failure policy matches the 143 of any pod that was told to stop,
+// and whether the built-in controller sees that pod's end is a race. The built-in Job fails, or is about to fail, because of the exit code of
 // a pod that the controller deleted; ours has deleted pods itself, too, and does not fail.
 func explainOwnDeletion(builtin, ours []string) []string {
 	doomed := slices.ContainsFunc(builtin, func(line string) bool {
@@ -205,12 +175,12 @@ func contains(lines []string, part string) bool {
 }
 
 // alikeButFor reports whether two views differ only deliberately, and names the
-// differences.
+// differences by their rows.
 func alikeButFor(builtin, ours []string) (names []string, same bool) {
 	for _, d := range Differences() {
 		explained := d.explain(builtin, slices.Clone(ours))
 		if !slices.Equal(explained, ours) {
-			names, ours = append(names, d.Name), explained
+			names, ours = append(names, d.Row), explained
 		}
 	}
 	return names, slices.Equal(builtin, ours)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 
+	"jobpolicy.dev/services/differences"
 	"jobpolicy.dev/test/simulated/conformance/virtual"
 )
 
@@ -93,24 +94,24 @@ func TestOnlyDeliberateDifferencesAreAccepted(t *testing.T) {
 	leavesFailed := append(slices.Clone(leaves), failed[1:]...)
 	checkDifferences(t, map[string]differenceCase{
 		"equal views":                         {builtin: completes, ours: completes, wantSame: true},
-		"the difference on the list":          {builtin: stuck, ours: completes, want: "a suspended Job finishes", wantSame: true},
+		"the difference on the list":          {builtin: stuck, ours: completes, want: suspendedFinishes, wantSame: true},
 		"the same the other way round":        {builtin: completes, ours: stuck},
-		"a Job that ends before it suspends":  {builtin: stuck, ours: atOnce, want: "a suspended Job finishes", wantSame: true},
+		"a Job that ends before it suspends":  {builtin: stuck, ours: atOnce, want: suspendedFinishes, wantSame: true},
 		"a Job that suspends on ours only":    {builtin: atOnce, ours: completes},
-		"a failure without a start time":      {builtin: failing, ours: failed, want: "a suspended Job finishes", wantSame: true},
+		"a failure without a start time":      {builtin: failing, ours: failed, want: suspendedFinishes, wantSame: true},
 		"a start time is all that differs":    {builtin: failing, ours: append([]string{"startTime=true completionTime=false"}, failing[1:]...)},
-		"doomed by a pod that was deleted":    {builtin: doomed, ours: idle, want: "a pod that the controller deletes fails no Job", wantSame: true},
+		"doomed by a pod that was deleted":    {builtin: doomed, ours: idle, want: "own-deletion", wantSame: true},
 		"doomed on ours only":                 {builtin: idle, ours: doomed},
 		"doomed by a pod that a user deleted": {builtin: doomed[:2], ours: idle[:1]},
-		"a pod that is no longer selected":    {builtin: strayed, ours: goes, want: "a pod that its Job no longer selects does not hold up the Job's deletion", wantSame: true},
+		"a pod that is no longer selected":    {builtin: strayed, ours: goes, want: "no-longer-selected", wantSame: true},
 		"one that holds up ours":              {builtin: goes, ours: strayed},
-		"failed because it is deleted":        {builtin: leavesFailed, ours: leaves, want: "pods that are deleted with their Job decide nothing", wantSame: true},
+		"failed because it is deleted":        {builtin: leavesFailed, ours: leaves, want: "deleted-with-its-job", wantSame: true},
 		"failed on ours only":                 {builtin: leaves, ours: leavesFailed},
 		"failed without being deleted":        {builtin: leavesFailed[1:], ours: leaves[1:]},
-		"an event of a refused status":        {builtin: told, ours: failed, want: "an event tells only of a status that is written", wantSame: true},
+		"an event of a refused status":        {builtin: told, ours: failed, want: "unwritten-suspension", wantSame: true},
 		"such an event on ours":               {builtin: failed, ours: told},
 		"an event that the status confirms":   {builtin: append([]string{idle[0]}, told...), ours: append([]string{idle[0]}, failed...)},
-		"another difference beside it":        {builtin: stuck, ours: append([]string{"failed=1"}, completes...), want: "a suspended Job finishes"},
+		"another difference beside it":        {builtin: stuck, ours: append([]string{"failed=1"}, completes...), want: suspendedFinishes},
 		"a line more on ours":                 {builtin: completes, ours: append([]string{"failed=1"}, completes...)},
 		"a line less on ours":                 {builtin: completes, ours: completes[1:]},
 		"the same lines in a different order": {builtin: []string{"a", "b"}, ours: []string{"b", "a"}},
@@ -129,7 +130,7 @@ func TestAResumedJobWhoseEndIsDecided(t *testing.T) {
 	const (
 		willFail    = `FailureTarget=True BackoffLimitExceeded "x"`
 		willSucceed = `SuccessCriteriaMet=True CompletionsReached "x"`
-		resumed     = "a Job whose end was decided while it was suspended starts when it is resumed"
+		resumed     = "resumed-while-ending"
 	)
 	checkDifferences(t, map[string]differenceCase{
 		"a resumed Job that is about to fail": {builtin: about("false", willFail), ours: about("true", willFail), want: resumed, wantSame: true},
@@ -155,6 +156,18 @@ func checkDifferences(t *testing.T, cases map[string]differenceCase) {
 				t.Errorf("alikeButFor = %q, %t; want %q, %t", got, same, tc.want, tc.wantSame)
 			}
 		})
+	}
+}
+
+// Each difference that is tolerated has its row, and each row that says that these tests show it is
+// tolerated.
+func TestToleratedDifferencesHaveRows(t *testing.T) {
+	tolerated := []string{disruptionsDoNotDelay}
+	for _, d := range Differences() {
+		tolerated = append(tolerated, d.Row)
+	}
+	if err := differences.CheckTolerated("test/simulated/conformance", tolerated); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -226,7 +239,7 @@ func TestAPodThatTheControllerDeletesIsFoundInItsRace(t *testing.T) {
 	ours := player{seed: c.seed}.play(t, c)
 	builtin := player{builtin: true, seed: c.seed, late: virtual.Latenesses{"pods": {Apart: batch}}}.play(t, c)
 	known, parted := c.compare(builtin, ours)
-	if want := []string{"a pod that the controller deletes fails no Job"}; parted != nil || !slices.Equal(known, want) {
+	if want := []string{"own-deletion"}; parted != nil || !slices.Equal(known, want) {
 		t.Errorf("compare() = %q, %+v; want %q", known, parted, want)
 	}
 }

@@ -75,7 +75,7 @@ func (c *Case) explainedByRace(t *testing.T, parted *parting, ours *transcript) 
 		case verdictFirst(differs.builtin, differs.ours):
 			known = []string{verdictIsFirst}
 		case latePod(differs.builtin, differs.ours):
-			known = []string{deletesBeforeTheEnd}
+			known = []string{podBeforeTheEnd}
 		}
 	}
 	if known != nil {
@@ -123,13 +123,10 @@ func (c *Case) explainedApart(t *testing.T, p player, seen *transcript) (known [
 	again.shapes = seen.shapes
 	names, differs := c.compare(again, seen)
 	if differs != nil && differs.at == len(c.Steps) && latePod(differs.builtin, differs.ours) {
-		return []string{deletesBeforeTheEnd}, true
+		return []string{podBeforeTheEnd}, true
 	}
 	return nil, differs == nil && len(names) == 0
 }
-
-// verdictIsFirst: see Differences.
-const verdictIsFirst = "a verdict is written before pods are deleted for it"
 
 // verdictFirst reports whether views of a Job with a verdict differ only in pods that
 // ended by themselves and still exist on our side.
@@ -160,9 +157,6 @@ func withoutDeletions(lines []string) []string {
 	slices.Sort(rest)
 	return rest
 }
-
-// deletesBeforeTheEnd: see Differences.
-const deletesBeforeTheEnd = "a pod that appears between a Job's verdict and its end is deleted"
 
 var (
 	finishedLine = regexp.MustCompile(`^condition \d: (Complete|Failed)=True `)

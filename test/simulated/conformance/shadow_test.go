@@ -62,7 +62,7 @@ func unchanged(e *virtual.Engine) executor.Decider { return e }
 
 // A difference in time only. It is not on the list, because the comparison of two sides does
 // not see it. A shadow sees it: the engine wants the pod before the built-in controller does.
-const disruptionsDoNotDelay = "disruptions that the pod failure policy ignores do not delay the next pod"
+const disruptionsDoNotDelay = "ignored-disruption"
 
 // ignoresDisruptions reports whether a case has a disruption that its policy may ignore.
 func (c *Case) ignoresDisruptions() bool {
@@ -71,7 +71,7 @@ func (c *Case) ignoresDisruptions() bool {
 		slices.ContainsFunc(policy.Rules, func(r batchv1.PodFailurePolicyRule) bool { return r.Action == batchv1.PodFailurePolicyActionIgnore })
 }
 
-// listed names the deliberate difference that a shadow has found; "" if it is not deliberate.
+// listed is the row of the deliberate difference that a shadow has found; "" if it is not deliberate.
 func (s seen) listed(c *Case, e shadow.Entry) string {
 	anyView := func(is func([]string) bool) bool {
 		return slices.ContainsFunc(s.moments, func(m moment) bool { return is(m.view.lines) })

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"jobpolicy.dev/services/differences"
 )
 
 // summary is the table of coverage: each feature by each end.
@@ -54,7 +56,8 @@ func summary(results []result) string {
 		fmt.Fprintf(&out, "%-44s %5d%s\n", feature, total, cells)
 	}
 	for _, d := range Differences() {
-		fmt.Fprintf(&out, "\ndeliberate difference %q: seen in %d cases\n  %s\n", d.Name, known[d.Name], d.Reason)
+		row := differences.Find(d.Row)
+		fmt.Fprintf(&out, "\ndeliberate difference %q: seen in %d cases\n  %s: built-in: %s; here: %s\n", d.Row, known[d.Row], row.What, row.BuiltIn, row.Here)
 	}
 	return out.String()
 }

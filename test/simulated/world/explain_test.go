@@ -16,7 +16,6 @@ import (
 
 	"jobpolicy.dev/engine"
 	"jobpolicy.dev/executor"
-	"jobpolicy.dev/executor/secondcontroller"
 	"jobpolicy.dev/executor/writes"
 	"jobpolicy.dev/services/explain"
 	"jobpolicy.dev/test/simulated/world/apiserver"
@@ -98,7 +97,7 @@ func TestExplainAfterFaults(t *testing.T) {
 		r := newReader(p)
 		r.from = p.begins.Add(p.calm + recovery)
 		if p.executor.standDown {
-			r.from = r.from.Add(secondcontroller.Quiet) // Until then they may leave Jobs alone.
+			r.from = r.from.Add(executor.SecondControllerQuiet) // Until then they may leave Jobs alone.
 		}
 		r.read(e.journal)
 		for _, b := range r.wrong {

@@ -17,9 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor"
-	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/leaderelection"
-	"jobpolicy.dev/executor/limit"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -163,18 +161,18 @@ func (f *fleet) executor(p *process, transport http.RoundTripper, log *slog.Logg
 	if err != nil {
 		return nil, err
 	}
-	shared := controller.Config{
+	shared := executor.Common{
 		Decider: decider{p.link}, Client: c, ManagedBy: executor.ManagedBy, ReplaceBuiltin: settings.replace, DrainPeriod: time.Second, Now: f.now, Workers: settings.workers,
-		Telemetry: controller.Telemetry{Logger: log, TracerProvider: noop.NewTracerProvider()},
+		Telemetry: executor.Telemetry{Logger: log, TracerProvider: noop.NewTracerProvider()},
 	}
 	manager := ""
 	if settings.noticing {
 		manager = executorManager
 	}
 	return executor.New(executor.Config{
-		Config: shared, FieldManager: manager, StandDown: settings.standDown,
+		Common: shared, FieldManager: manager, StandDown: settings.standDown,
 		Settings: settings.asked(),
-		Writes:   limit.Config{Total: settings.maxWrites},
+		Writes:   executor.WriteLimits{Total: settings.maxWrites},
 		Rows:     executor.RowLimits{Max: settings.maxRows, Least: settings.leastRows}, MissedReconcilesReportOnly: true, MaxUnseenPods: settings.maxUnseen,
 		CronJobs:     &executor.CronJobs{Workers: settings.workers, TimeZone: settings.zone},
 		FinishedJobs: &executor.FinishedJobs{Workers: settings.workers, ServerNow: c.serverNow},

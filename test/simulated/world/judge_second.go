@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/secondcontroller"
+	"jobpolicy.dev/executor"
 	"jobpolicy.dev/test/simulated/world/apiserver"
 )
 
@@ -66,7 +66,7 @@ func podOf(w apiserver.Write) (*corev1.Pod, bool) {
 // such a controller.
 func (j *judge) eventWritten(w apiserver.Write, ours bool) {
 	event, ok := w.New.(*corev1.Event)
-	if !ours || !ok || event.Reason != secondcontroller.EventReason {
+	if !ours || !ok || event.Reason != executor.SecondControllerEventReason {
 		return
 	}
 	r := j.jobs[event.InvolvedObject.UID]
@@ -89,7 +89,7 @@ func (j *judge) says(by string, job types.UID, now time.Time) {
 	case r == nil || r.secondAt.IsZero():
 		j.breach("second", types.NamespacedName{}, job, "%s says that a second controller works on the Job, and none does", by)
 		return
-	case !r.said[by].IsZero() && now.Sub(r.said[by]) < secondcontroller.Quiet:
+	case !r.said[by].IsZero() && now.Sub(r.said[by]) < executor.SecondControllerQuiet:
 		j.breach("second", r.key, r.uid, "%s says again that a second controller works on the Job, and once is enough", by)
 	}
 	if r.said == nil {
@@ -130,7 +130,7 @@ func (j *judge) noticed(r *jobRecord, by string) (at time.Time, ok bool) {
 func (j *judge) standsDownUntil() time.Time {
 	for _, s := range slices.Backward(j.sightings) {
 		if j.old(s.at) {
-			return s.at.Add(secondcontroller.Quiet)
+			return s.at.Add(executor.SecondControllerQuiet)
 		}
 	}
 	return time.Time{}
@@ -143,7 +143,7 @@ func (j *judge) leftAloneUntil(r *jobRecord) time.Time {
 	case r.secondAt.IsZero():
 		return time.Time{}
 	case j.standDown:
-		return j.secondAt.Add(secondcontroller.Quiet + j.lag)
+		return j.secondAt.Add(executor.SecondControllerQuiet + j.lag)
 	}
 	return r.secondAt.Add(recovers)
 }

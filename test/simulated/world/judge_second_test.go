@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"jobpolicy.dev/executor/secondcontroller"
+	"jobpolicy.dev/executor"
 )
 
 // contested begins a tape with a Job on which a second controller works while an executor
@@ -26,7 +26,7 @@ func contested(tp *tape) *batchv1.Job {
 func TestWhatIsSaidOfASecondController(t *testing.T) {
 	event := func(tp *tape, job *batchv1.Job, count int32) {
 		e := &corev1.Event{
-			ObjectMeta: metav1.ObjectMeta{Name: "event", UID: "event"}, Reason: secondcontroller.EventReason, Count: count,
+			ObjectMeta: metav1.ObjectMeta{Name: "event", UID: "event"}, Reason: executor.SecondControllerEventReason, Count: count,
 			InvolvedObject: corev1.ObjectReference{Name: job.Name, UID: job.UID},
 		}
 		tp.commit(executorA, "create", "events", "", e, e)
@@ -108,14 +108,14 @@ func TestStandingDown(t *testing.T) {
 		}},
 		"a write when the other has been silent for long": {play: func(tp *tape) {
 			job := contested(tp)
-			tp.wait(secondcontroller.Quiet + time.Second)
+			tp.wait(executor.SecondControllerQuiet + time.Second)
 			tp.status(executorA, job.UID, counts)
 		}},
 		"a write when it has been silent about this Job only": {play: func(tp *tape) {
 			job := contested(tp)
-			tp.wait(secondcontroller.Quiet / 2)
+			tp.wait(executor.SecondControllerQuiet / 2)
 			tp.pod(others, tp.job("b"), "another of theirs", noIndex)
-			tp.wait(secondcontroller.Quiet/2 + time.Minute)
+			tp.wait(executor.SecondControllerQuiet/2 + time.Minute)
 			tp.status(executorA, job.UID, counts)
 		}, want: []string{"second"}},
 		"a write of an executor that began later": {play: func(tp *tape) {
@@ -125,10 +125,10 @@ func TestStandingDown(t *testing.T) {
 			tp.wait(time.Minute)
 			tp.status(executorB, job.UID, counts)
 		}},
-		"no look at the Job while it is left alone": {play: looks(secondcontroller.Quiet, func(tp *tape) { contested(tp) })},
+		"no look at the Job while it is left alone": {play: looks(executor.SecondControllerQuiet, func(tp *tape) { contested(tp) })},
 		"no look at the Job ever after": {
 			want: []string{"status", "status", "liveness"},
-			play: looks(secondcontroller.Quiet+settles+2*time.Minute, func(tp *tape) { contested(tp) }),
+			play: looks(executor.SecondControllerQuiet+settles+2*time.Minute, func(tp *tape) { contested(tp) }),
 		},
 		"a write where nobody is to stand down": {play: func(tp *tape) {
 			job := contested(tp)

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/executor/telemetry"
+	"jobpolicy.dev/executor"
 )
 
 // A logHandler reads what an executor logs. The executor must never report a missed
@@ -25,10 +25,10 @@ func (h *logHandler) Enabled(_ context.Context, level slog.Level) bool {
 
 // Handle implements slog.Handler.
 func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == telemetry.LogMissedReconcile {
+	if r.Message == executor.LogMissedReconcile {
 		h.w.broken("missed reconcile", h.by+" "+attributes(r))
 	}
-	if r.Message == telemetry.LogSecondController {
+	if r.Message == executor.LogSecondController {
 		h.w.judge.says(h.by, types.UID(attribute(r, "uid")), time.Now())
 	}
 	if h.w.telling() && r.Level >= slog.LevelInfo {

@@ -17,7 +17,6 @@ import (
 
 	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/executor"
-	"jobpolicy.dev/executor/api"
 	"jobpolicy.dev/executor/podjob"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/proto/answer"
@@ -102,7 +101,7 @@ func (p *podjobs) round(ctx context.Context) (next time.Time, err error) {
 		next, err = answer.Earlier(next, at), errors.Join(err, stepErr)
 	}
 	for _, left := range owned {
-		left = slices.DeleteFunc(left, func(pod corev1.Pod) bool { return pod.Annotations[api.GroupAnnotation] == "" || !holds(&pod) })
+		left = slices.DeleteFunc(left, func(pod corev1.Pod) bool { return pod.Annotations[podjob.GroupAnnotation] == "" || !holds(&pod) })
 		err = errors.Join(err, p.controller.Remove(ctx, left))
 	}
 	return next, err
@@ -225,7 +224,7 @@ func (w *world) takeName(s *step) error {
 		owner.Controller, owner.BlockOwnerDeletion = nil, nil
 	}
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{api.GroupAnnotation: key.Name}, Finalizers: []string{heldByStranger}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{podjob.GroupAnnotation: key.Name}, Finalizers: []string{heldByStranger}},
 		Spec:       simpleSpec(1).Template.Spec,
 	}
 	if s.text != ofNobody {

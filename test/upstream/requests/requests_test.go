@@ -25,7 +25,6 @@ import (
 
 	"jobpolicy.dev/engine"
 	"jobpolicy.dev/executor"
-	"jobpolicy.dev/executor/controller"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -76,8 +75,8 @@ func TestEveryRequestOfTheExecutorIsValid(t *testing.T) {
 		}
 		verdicts := &judge{asked: map[string]chan error{}}
 		defer runExecutor(t, executor.Config{
-			Config: controller.Config{
-				Decider: verdicts, Client: fake.NewClientset(objects...), Telemetry: controller.Telemetry{Logger: slog.New(slog.DiscardHandler)},
+			Common: executor.Common{
+				Decider: verdicts, Client: fake.NewClientset(objects...), Telemetry: executor.Telemetry{Logger: slog.New(slog.DiscardHandler)},
 			},
 		})()
 		for _, uid := range uids {

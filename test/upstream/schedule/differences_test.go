@@ -7,10 +7,13 @@ import (
 
 const neverReturns = "the built-in controller never returns from a day that was left out"
 
-// differences are the reasons for which a schedule may be due at other times than
+// toleratedRow is the row in services/differences that clockReasons are about.
+const toleratedRow = "clock-changes"
+
+// clockReasons are the reasons for which a schedule may be due at other times than
 // with the built-in controller: after a clock change of this kind, it leaves out
 // times that the clocks do show, some for years.
-var differences = []struct {
+var clockReasons = []struct {
 	name string
 	is   func(clockChange) bool
 }{
@@ -41,7 +44,7 @@ func closeToMidnight(shown time.Time) bool {
 // begin of a window, to which the built-in controller goes back to the begin of
 // the month, and the difference.
 func explain(loc *time.Location, begin, first time.Time) string {
-	for _, d := range differences {
+	for _, d := range clockReasons {
 		if slices.ContainsFunc(changes(loc, begin.AddDate(0, 0, -40), first.AddDate(0, 0, 1)), d.is) {
 			return d.name
 		}
@@ -53,7 +56,7 @@ func explain(loc *time.Location, begin, first time.Time) string {
 // controller may look at; zero if none is.
 func leftOutDay(loc *time.Location, begin time.Time) time.Time {
 	for _, c := range changes(loc, begin.AddDate(-1, 0, 0), begin.AddDate(20, 0, 0)) {
-		if differences[0].is(c) {
+		if clockReasons[0].is(c) {
 			return c.at
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"jobpolicy.dev/engine/schedule"
 	"jobpolicy.dev/engine/zone"
+	"jobpolicy.dev/services/differences"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 )
 
 // TestSameTimes draws schedules, zones and windows, and lists what is due. Where
-// the lists differ, a clock change must explain it (differences), and the
+// the lists differ, a clock change must explain it (clockReasons), and the
 // engine's must be the times at which the clocks of the zone show what the
 // schedule asks for, found minute by minute.
 func TestSameTimes(t *testing.T) {
@@ -49,8 +50,14 @@ func TestSameTimes(t *testing.T) {
 		explained[reason]++
 		checkMinutes(t, text, loc, first)
 	}
-	for _, d := range differences {
+	for _, d := range clockReasons {
 		t.Logf("%d of %d differ: %s", explained[d.name], triples, d.name)
+	}
+}
+
+func TestTheToleratedDifferenceHasItsRow(t *testing.T) {
+	if err := differences.CheckTolerated("test/upstream/schedule", []string{toleratedRow}); err != nil {
+		t.Error(err)
 	}
 }
 

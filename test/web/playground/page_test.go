@@ -111,7 +111,7 @@ func testFirstScreen(t *testing.T, ctx context.Context) {
 	contains(t, "counters", browser.Text(ctx, t, "#counters"), "7 of 10")
 	contains(t, "conditions", browser.Text(ctx, t, "#conditions"), "FailureTarget")
 	contains(t, "log", browser.Text(ctx, t, "#log"), "2 pods failed (index 0,2): exit code 1")
-	if got := browser.Eval[int](ctx, t, `document.querySelectorAll('#chart rect.running, #chart rect.succeeded, #chart rect.failed').length`); got != 14 {
+	if got := browser.Eval[int](ctx, t, `document.querySelectorAll('#chart rect.run, #chart rect.succeeded, #chart rect.failed').length`); got != 14 {
 		t.Errorf("%d bars of pods, want 14", got)
 	}
 	t.Logf("the engine is ready %d ms after its script", browser.Eval[int](ctx, t, `Number(document.documentElement.dataset.engineMs)`))

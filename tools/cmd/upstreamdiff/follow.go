@@ -38,11 +38,11 @@ var followed = []area{
 	},
 	{
 		title: "Workloads and PodGroups", module: api, files: []string{"scheduling/*/types.go"},
-		by: []string{"executor/gang", "executor/api/gangs.go"},
+		by: []string{"executor/internal/gang", "executor/internal/api/gangs.go"},
 	},
 	{
 		title: "objects of gangs", module: "k8s.io/component-helpers", files: []string{"scheduling/schedulingv1/workloadbuilder/*.go"},
-		by: []string{"executor/gang"},
+		by: []string{"executor/internal/gang"},
 	},
 	{
 		title: "status rules and validation", module: kubernetes,
@@ -75,19 +75,19 @@ var followed = []area{
 	},
 	{
 		title: "gangs", module: kubernetes, files: []string{"pkg/controller/job/job_scheduling_manager.go", "pkg/controller/scheduling/podgroupprotection/*.go"},
-		by: []string{"engine/gang.go", "executor/gang", "test/plane/e2e/gang_test.go"},
+		by: []string{"engine/gang.go", "executor/internal/gang", "test/plane/e2e/gang_test.go"},
 	},
 	{
 		title: "CronJob controller", module: kubernetes, files: []string{"pkg/controller/cronjob/*.go"},
-		by: []string{"engine/cronjob", "engine/schedule", "executor/cronjob"},
+		by: []string{"engine/cronjob", "engine/schedule", "executor/internal/cronjob"},
 	},
 	{
 		title: "TTL controller", module: kubernetes, files: []string{"pkg/controller/ttlafterfinished/*.go"},
-		by: []string{"executor/ttl"},
+		by: []string{"executor/internal/ttl"},
 	},
 	{
 		title: "metrics", module: kubernetes, files: []string{"pkg/controller/job/metrics/*.go", "pkg/controller/cronjob/metrics/*.go", "pkg/controller/ttlafterfinished/metrics/*.go"},
-		by: []string{"executor/metrics.go", "executor/cronjob", "executor/ttl"},
+		by: []string{"executor/metrics.go", "executor/internal/cronjob", "executor/internal/ttl"},
 	},
 	{
 		title: "rights of the controllers", module: kubernetes, files: []string{"plugin/pkg/auth/authorizer/rbac/bootstrappolicy/controller_policy.go"},

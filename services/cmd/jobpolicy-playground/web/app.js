@@ -108,8 +108,7 @@ function showPlay(play, s) {
   get('verdict-more').textContent = play.message || play.ending || '';
   get('which').textContent = play.indexed ? 'Index' : 'Pod';
   const last = play.moments.length - 1;
-  const ends = play.pods.map((p) => p.endedSeconds ?? 0);
-  chart.draw(play, ends.reduce((a, b) => Math.max(a, b), play.moments[last]));
+  chart.draw(play);
   get('moment').max = last;
   drawLog(play);
   get('command').textContent = commandLine(s);

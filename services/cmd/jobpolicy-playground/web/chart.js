@@ -1,8 +1,8 @@
 'use strict';
 
-// The picture of a play: a bar for each pod on an axis of virtual time, a row for each
-// index of an Indexed Job, otherwise for each pod. All text goes in as text, never as
-// HTML.
+// The picture of a play (package timeline makes it): a bar for each pod on an axis of virtual
+// time, a row for each index of an Indexed Job, otherwise for each pod. All text goes in as
+// text, never as HTML.
 
 const maxRows = 300;
 const glyphs = { succeeded: '✓', failed: '✕', evicted: '↯', deleted: '–' };
@@ -41,26 +41,27 @@ class Chart {
     this.onPick = onPick;
   }
 
-  // draw draws a play from its beginning to end.
-  draw(play, end) {
-    this.play = play;
-    this.end = Math.max(end, 1);
+  draw(play) {
+    const picture = play.picture;
+    this.end = picture.seconds;
+    this.ends = new Map(play.pods.map((pod) => [pod.name, pod.endedSeconds ?? Infinity]));
     this.width = Math.max(this.box.clientWidth, 280);
     this.left = 44;
     this.right = this.width - 12;
     this.top = 34;
-    const rows = this.rows();
+    const bars = picture.bars ?? [];
+    const rows = new Map(bars.map((bar) => [bar.line, bars.filter((other) => other.line === bar.line)]));
     this.rowHeight = rows.size <= 24 ? 20 : rows.size <= 60 ? 12 : 5;
     const shown = [...rows.entries()].slice(0, maxRows);
     this.height = this.top + shown.length * this.rowHeight + 6;
     const root = svg('svg', {
       viewBox: `0 0 ${this.width} ${this.height}`, width: this.width, height: this.height, role: 'img',
-      'aria-label': `${play.pods.length} pods in ${rows.size} rows over ${clockText(end)}; the list below says the same in words`,
+      'aria-label': `${bars.length} pods in ${rows.size} rows over ${clockText(this.end)}; the list below says the same in words`,
     });
     this.drawAxis(root);
     this.bars = [];
     shown.forEach(([row, pods], i) => this.drawRow(root, row, pods, i));
-    this.drawMarks(root);
+    for (const mark of picture.marks ?? []) this.drawMark(root, mark);
     this.future = svg('rect', { class: 'future', y: this.top, height: this.height - this.top });
     this.cursor = svg('line', { class: 'cursor', y1: this.top - 8, y2: this.height });
     root.append(this.future, this.cursor);
@@ -74,19 +75,13 @@ class Chart {
     }
   }
 
-  // rows are the numbers of pods by row.
-  rows() {
-    const rows = new Map();
-    this.play.pods.forEach((pod, n) => {
-      const row = pod.index ?? n;
-      if (!rows.has(row)) rows.set(row, []);
-      rows.get(row).push(n);
-    });
-    return new Map([...rows.entries()].sort((a, b) => a[0] - b[0]));
+  x(seconds) {
+    return this.at((100 * seconds) / this.end);
   }
 
-  x(seconds) {
-    return this.left + (this.right - this.left) * Math.min(seconds / this.end, 1);
+  // at is the place of a percentage of the picture.
+  at(percent) {
+    return this.left + ((this.right - this.left) * Math.min(percent, 100)) / 100;
   }
 
   timeAt(event) {
@@ -110,58 +105,43 @@ class Chart {
     if (this.rowHeight >= 12 || i % 10 === 0) {
       root.append(svg('text', { class: 'label', x: this.left - 8, y: y + this.rowHeight / 2 + 4, 'text-anchor': 'end' }, String(row)));
     }
-    for (const n of pods) this.drawPod(root, n, y);
+    for (const pod of pods) this.drawPod(root, pod, y);
   }
 
-  drawPod(root, n, y) {
-    const pod = this.play.pods[n];
-    const ended = pod.endedSeconds ?? this.end;
-    const started = pod.startedSeconds ?? ended;
+  drawPod(root, pod, y) {
     const gap = this.rowHeight > 8 ? 3 : 1;
     const size = { y: y + gap, height: this.rowHeight - 2 * gap, rx: Math.min(3, gap) };
-    const from = this.x(pod.createdSeconds);
-    const begin = this.x(started);
-    const end = this.x(ended);
     const group = svg('g', {});
-    group.append(svg('title', {}, this.tell(pod)));
-    group.append(svg('rect', { ...size, class: 'pod pending', x: from, width: Math.max(begin - from, 1) }));
-    if (pod.startedSeconds !== undefined) {
-      const bar = svg('rect', { ...size, class: 'pod running', x: begin, width: Math.max(end - begin, 2) });
+    group.append(svg('title', {}, `${pod.name}: ${pod.text}`));
+    for (const part of pod.parts) {
+      const begin = this.at(Number(part.left));
+      const end = this.at(Number(part.left) + Number(part.width));
+      const bar = svg('rect', { ...size, class: 'pod ' + part.class, x: begin, width: Math.max(end - begin, part.class === 'wait' ? 1 : 2) });
       group.append(bar);
-      for (const at of this.play.failures[n]) {
-        group.append(svg('line', { class: 'restart', x1: this.x(at), x2: this.x(at), y1: size.y, y2: size.y + size.height }));
-      }
+      if (part.class === 'wait') continue;
       let glyph = null;
-      if (this.rowHeight >= 20 && end - begin > 18 && glyphs[pod.outcome]) {
-        glyph = svg('text', { class: 'glyph', x: end - 9, y: y + this.rowHeight / 2 + 4, 'text-anchor': 'middle' }, glyphs[pod.outcome]);
+      if (this.rowHeight >= 20 && end - begin > 18 && glyphs[part.class]) {
+        glyph = svg('text', { class: 'glyph', x: end - 9, y: y + this.rowHeight / 2 + 4, 'text-anchor': 'middle' }, glyphs[part.class]);
         group.append(glyph);
       }
-      this.bars.push({ bar, glyph, ended: pod.endedSeconds ?? Infinity, outcome: pod.outcome ?? 'running' });
+      this.bars.push({ bar, glyph, ended: this.ends.get(pod.name), outcome: part.class });
+    }
+    for (const failure of pod.failures ?? []) {
+      const x = this.at(Number(failure));
+      group.append(svg('line', { class: 'restart', x1: x, x2: x, y1: size.y, y2: size.y + size.height }));
     }
     root.append(group);
   }
 
-  tell(pod) {
-    const parts = [pod.name, `created at ${clockText(pod.createdSeconds)}`];
-    if (pod.startedSeconds !== undefined) parts.push(`running from ${clockText(pod.startedSeconds)}`);
-    if (pod.endedSeconds !== undefined) parts.push(`${pod.outcome} at ${clockText(pod.endedSeconds)}`);
-    if (pod.exitCode) parts.push(`exit code ${pod.exitCode}`);
-    if (pod.restarts) parts.push(`${pod.restarts} restarts`);
-    return parts.join(', ');
-  }
-
-  drawMarks(root) {
-    for (const entry of this.play.timeline) {
-      if (!['Condition', 'UserChange', 'JobDeleted'].includes(entry.kind)) continue;
-      const x = this.x(entry.atSeconds);
-      const group = svg('g', { class: 'mark' });
-      group.append(
-        svg('title', {}, `${clockText(entry.atSeconds)}: ${entry.text}`),
-        svg('line', { x1: x, x2: x, y1: this.top - 6, y2: this.height }),
-        svg('path', { d: `M ${x} ${this.top - 15} l 5 5 l -5 5 l -5 -5 z` }),
-      );
-      root.append(group);
-    }
+  drawMark(root, mark) {
+    const x = this.at(Number(mark.left));
+    const group = svg('g', { class: 'mark' });
+    group.append(
+      svg('title', {}, `${mark.at}: ${mark.text}`),
+      svg('line', { x1: x, x2: x, y1: this.top - 6, y2: this.height }),
+      svg('path', { d: `M ${x} ${this.top - 15} l 5 5 l -5 5 l -5 -5 z` }),
+    );
+    root.append(group);
   }
 
   // show marks a time: what is later is faint, and pods look as they did then.
@@ -173,7 +153,7 @@ class Chart {
     this.future.setAttribute('width', Math.max(this.width - x, 0));
     for (const { bar, glyph, ended, outcome } of this.bars) {
       const over = ended <= seconds + 1e-6;
-      bar.setAttribute('class', 'pod ' + (over ? outcome : 'running'));
+      bar.setAttribute('class', 'pod ' + (over ? outcome : 'run'));
       if (glyph) glyph.classList.toggle('unseen-glyph', !over);
     }
   }

@@ -23,8 +23,8 @@ export function cronsView(main, model) {
       head.replaceChildren(el('th', { scope: 'col' }, 'CronJob'), el('th', { scope: 'col' }, 'Next run'), ...model.days.map((d) => el('th', { scope: 'col' }, weekday.format(new Date(d + 'T00:00:00Z')))));
     }
     const q = search.value.toLowerCase();
-    const list = [...model.crons.values()].filter((c) => (c.ns + '/' + c.name).toLowerCase().includes(q))
-      .sort((a, b) => (a.ns + '/' + a.name < b.ns + '/' + b.name ? -1 : 1));
+    const list = [...model.crons.values()].filter((c) => (c.namespace + '/' + c.name).toLowerCase().includes(q))
+      .sort((a, b) => (a.namespace + '/' + a.name < b.namespace + '/' + b.name ? -1 : 1));
     const rows = list.map((c) => {
       const known = drawn.get(c.uid);
       const next = nextText(c);
@@ -45,15 +45,15 @@ export function cronsView(main, model) {
 
   function nextText(c) {
     if (c.suspended) return 'suspended';
-    if (!c.next) return '–';
-    const seconds = (Date.parse(c.next) - model.now) / 1000;
+    if (!c.nextSchedule) return '–';
+    const seconds = (Date.parse(c.nextSchedule) - model.now) / 1000;
     return seconds > 0 ? 'in ' + span(seconds) : 'due';
   }
 
   function row(c, text) {
-    const next = el('td', {}, el('p', {}, text), c.next && !c.suspended ? null : el('p', { class: 'soft' }, c.reason), c.active ? el('p', {}, `active: ${c.active}`) : null);
+    const next = el('td', {}, el('p', {}, text), c.nextSchedule && !c.suspended ? null : el('p', { class: 'soft' }, c.reason), c.active ? el('p', {}, `active: ${c.active}`) : null);
     const cells = c.days ? c.days.map(day) : model.days.map(() => el('td', { class: 'day' }));
-    return { of: c, next, row: el('tr', {}, el('th', { scope: 'row' }, `${c.ns}/${c.name}`, el('p', { class: 'mono' }, c.schedule), el('p', {}, c.zone)), next, ...cells) };
+    return { of: c, next, row: el('tr', {}, el('th', { scope: 'row' }, `${c.namespace}/${c.name}`, el('p', { class: 'mono' }, c.schedule), el('p', {}, c.timeZone)), next, ...cells) };
   }
 
   function day(d) {

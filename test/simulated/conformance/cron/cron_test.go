@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 
+	"jobpolicy.dev/services/differences"
 	"jobpolicy.dev/test/simulated/conformance/virtual"
 	"jobpolicy.dev/test/simulated/jobspec"
 )
@@ -74,5 +75,13 @@ func TestTheScheduleGoesOnAfterANameThatIsTaken(t *testing.T) {
 		if diff := cmp.Diff(want, runs); diff != "" {
 			t.Errorf("built-in %t: runs after each step (-want +got):\n%s", builtin, diff)
 		}
+	}
+}
+
+// Each difference that is tolerated has its row, and each row that says that these tests show it is
+// tolerated.
+func TestToleratedDifferencesHaveRows(t *testing.T) {
+	if err := differences.CheckTolerated("test/simulated/conformance/cron", toleratedRows()); err != nil {
+		t.Error(err)
 	}
 }

@@ -9,79 +9,52 @@ import (
 // A knownDifference is a deliberate difference from the built-in controllers. explains
 // reports whether it accounts for one line that only one side shows.
 type knownDifference struct {
-	name, reason string
-	explains     func(line string, ours bool) bool
+	// row is the difference's row in services/differences.
+	row      string
+	explains func(line string, ours bool) bool
 }
 
-func differences() []knownDifference {
+func knownDifferences() []knownDifference {
 	only := func(side bool, reason string) func(string, bool) bool {
 		return func(line string, ours bool) bool { return ours == side && eventOf(line, reason) }
 	}
+	parts := func(string, bool) bool { return false }
 	const built, own = false, true
 	return []knownDifference{
-		{
-			name:     "the end of a run is told even if its Job is deleted at once",
-			reason:   "With a history limit of 0 the built-in controller deletes a finished Job before it looks for the ends of runs.",
-			explains: only(own, "SawCompletedJob"),
-		},
-		{
-			name:     "a Job that the history limit deleted is not missed",
-			reason:   "The built-in controller may take its own deletion for somebody else's.",
-			explains: only(built, "MissingJob"),
-		},
-		{
-			name:   "a finished Job is deleted once",
-			reason: "The built-in controller may look before it has seen its own deletion, and complain that the Job is not found.",
-			explains: func(line string, ours bool) bool {
-				return !ours && eventOf(line, "FailedDelete") && strings.HasSuffix(line, " not found")
-			},
-		},
-		{
-			name:     "a run that is too late is told",
-			reason:   "The built-in controller looks no further back than the starting deadline, so it never sees the run that it would tell about.",
-			explains: only(own, "MissSchedule"),
-		},
-		{
-			name:     "a name that somebody else's Job has is told",
-			reason:   "The built-in controller skips the run without a word.",
-			explains: only(own, "FailedCreate"),
-		},
-		{
-			name:     "a run that is held back is told when it is news",
-			reason:   "The built-in controller repeats JobAlreadyActive at every look, even for a run that was due long ago. The explanation always says it.",
-			explains: only(built, "JobAlreadyActive"),
-		},
-		{
-			name:     missedIrregular,
-			reason:   "The built-in controller takes the first gap between two runs for the gap between all, and counts @every from the deadline instead of from the last run.",
-			explains: func(string, bool) bool { return false },
-		},
-		{
-			name:     runsInTime,
-			reason:   "The built-in controller compares to the nanosecond, and is never as fast as that.",
-			explains: func(string, bool) bool { return false },
-		},
-		{
-			name: takenIsSkipped,
-			reason: "The built-in controller deletes the active Job first, if the policy is Replace, and then finds that somebody else's Job has the name of the next run. " +
-				"It does not ask for the time of the run after it, so no run starts until something else happens to the CronJob or its Jobs.",
-			explains: func(string, bool) bool { return false },
-		},
-		{
-			name:     "missed times are told with the run that makes up for them",
-			reason:   "The built-in controller repeats TooManyMissedTimes at every look as long as no run starts. The explanation always has the number.",
-			explains: only(built, "TooManyMissedTimes"),
-		},
+		{"end-of-a-deleted-run", only(own, "SawCompletedJob")},
+		{"missing-after-history", only(built, "MissingJob")},
+		{"deleted-twice", func(line string, ours bool) bool {
+			return !ours && eventOf(line, "FailedDelete") && strings.HasSuffix(line, " not found")
+		}},
+		{"told-too-late", only(own, "MissSchedule")},
+		{takenName, only(own, "FailedCreate")},
+		// The explanation always says what these events repeat at every look.
+		{toldOnce, only(built, "JobAlreadyActive")},
+		{toldOnce, only(built, "TooManyMissedTimes")},
+		{missedIrregular, parts},
+		{everyWithDeadline, parts},
+		{runsInTime, parts},
 	}
 }
 
-// Differences that more than one line shows. After one of them the sides are not compared
-// any more.
+// Rows of differences that more than one line shows. After one of them, other than toldOnce, the
+// sides are not compared any more.
 const (
-	missedIrregular = "the latest of many missed runs is found for irregular schedules, and for @every with a deadline"
-	runsInTime      = "a run with a starting deadline of 0 starts in the second in which it is due"
-	takenIsSkipped  = "a run whose name is taken replaces nothing, and the schedule goes on"
+	toldOnce          = "events-told-once"
+	missedIrregular   = "irregular-missed-runs"
+	everyWithDeadline = "every-with-short-deadline"
+	runsInTime        = "deadline-of-zero"
+	takenName         = "taken-name"
 )
+
+// toleratedRows are the rows of knownDifferences, each once.
+func toleratedRows() []string {
+	var rows []string
+	for _, d := range knownDifferences() {
+		rows = append(rows, d.row)
+	}
+	return slices.Compact(rows)
+}
 
 // irregular reports whether ours started a run that the built-in controller did
 // not find. The built-in controller counts how often the first gap between two runs fits
@@ -117,12 +90,14 @@ func heldBack(builtin, ours []string) bool {
 // parting is the difference at which the sides part, or empty.
 func parting(d deed, builtin, ours []string) string {
 	switch {
+	case d.every && irregular(d, builtin, ours):
+		return everyWithDeadline
 	case irregular(d, builtin, ours), d.irregular && miscounted(builtin, ours):
 		return missedIrregular
 	case d.hasty && (later(builtin, ours) || heldBack(builtin, ours)):
 		return runsInTime
 	case d.taken && len(jobsOf(ours)) > len(jobsOf(builtin)):
-		return takenIsSkipped
+		return takenName
 	}
 	return ""
 }
@@ -147,9 +122,9 @@ func lastSchedule(view []string) (time.Time, bool) {
 func deliberate(builtin, ours []string) ([]string, bool) {
 	var names []string
 	account := func(line string, isOurs bool) bool {
-		for _, d := range differences() {
+		for _, d := range knownDifferences() {
 			if d.explains(line, isOurs) {
-				names = append(names, d.name)
+				names = append(names, d.row)
 				return true
 			}
 		}

@@ -10,7 +10,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -19,12 +18,8 @@ import (
 	"jobpolicy.dev/engine"
 	cronpolicy "jobpolicy.dev/engine/cronjob"
 	"jobpolicy.dev/executor"
-	"jobpolicy.dev/executor/controller"
-	"jobpolicy.dev/executor/cronjob"
-	"jobpolicy.dev/executor/informer"
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/shadow"
-	"jobpolicy.dev/executor/ttl"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -98,7 +93,7 @@ func OurJobs(e *Engine, log *slog.Logger) Program {
 			return err
 		}
 		jobs, err := executor.New(executor.Config{
-			Config: controller.Config{Decider: e, Client: client, ReplaceBuiltin: true, Telemetry: controller.Telemetry{Logger: log}},
+			Common: executor.Common{Decider: e, Client: client, ReplaceBuiltin: true, Telemetry: executor.Telemetry{Logger: log}},
 		})
 		if err != nil {
 			return err
@@ -116,7 +111,7 @@ func ShadowJobs(e executor.Decider, report *shadow.Report, log *slog.Logger) Pro
 			return err
 		}
 		jobs, err := executor.New(executor.Config{
-			Config: controller.Config{Decider: e, Client: client, Telemetry: controller.Telemetry{Logger: log}}, Shadow: report,
+			Common: executor.Common{Decider: e, Client: client, Telemetry: executor.Telemetry{Logger: log}}, Shadow: report,
 		})
 		if err != nil {
 			return err
@@ -143,35 +138,15 @@ func (e *Engine) cronJobs(log *slog.Logger, report *shadow.Report) Program {
 		if err != nil {
 			return err
 		}
-		factory := informers.NewSharedInformerFactory(client, 0)
-		jobs := factory.Batch().V1().Jobs().Informer()
-		run, err := e.besideJobs(client, informer.All(jobs), log, report)
+		run, err := executor.NewBesideJobs(executor.Config{
+			Common:   executor.Common{Decider: e, Client: client, ReplaceBuiltin: true, Telemetry: executor.Telemetry{Logger: log}},
+			CronJobs: &executor.CronJobs{}, FinishedJobs: &executor.FinishedJobs{}, Shadow: report,
+		})
 		if err != nil {
 			return err
 		}
-		factory.Start(ctx.Done())
-		defer factory.Shutdown()
-		errs := make(chan error, len(run))
-		for _, run := range run {
-			go func() { errs <- run(ctx) }()
-		}
-		for range run {
-			err = errors.Join(err, <-errs)
-		}
-		return err
+		return run.Run(ctx)
 	}
-}
-
-func (e *Engine) besideJobs(client kubernetes.Interface, jobs *informer.Set, log *slog.Logger, report *shadow.Report) ([]func(context.Context) error, error) {
-	shared := controller.Config{
-		Decider: e, Client: client, ManagedBy: ManagedBy, ReplaceBuiltin: true, Telemetry: controller.Telemetry{Logger: log},
-	}
-	crons, err := cronjob.New(cronjob.Config{Config: shared, Jobs: jobs, Shadow: report})
-	if err != nil {
-		return nil, err
-	}
-	finished, err := ttl.New(ttl.Config{Config: shared, Jobs: jobs, Shadow: report})
-	return []func(context.Context) error{crons.Run, finished.Run}, err
 }
 
 // lean is the client that the executor's program makes: it decodes only the fields of pods

@@ -1,0 +1,156 @@
+package api
+
+import (
+	"errors"
+	"testing"
+
+	"go.opentelemetry.io/otel/trace/noop"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/record"
+
+	"jobpolicy.dev/executor/internal/telemetry"
+	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/tracker"
+)
+
+func ownedBy(job types.UID) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: job, Controller: new(true)}}
+}
+
+// heldPod is a pod of Job 1, with the finalizer.
+func heldPod() *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: "p", Namespace: "ns", UID: "2", ResourceVersion: "10", Finalizers: []string{batchv1.JobTrackingFinalizer}, OwnerReferences: ownedBy("1"),
+	}}
+}
+
+// callsAbout returns a Pods of Job 1, which knows the pod, and the Job.
+func callsAbout(client kubernetes.Interface, pod *corev1.Pod) (*Pods, *tracker.Job) {
+	known := tracker.New(tracker.Key{UID: "1"}, nil)
+	known.ObservePod(podcache.From(pod), tracker.Watch)
+	c := &Client{Core: client.CoreV1(), Tracer: telemetry.NewTracer(noop.NewTracerProvider(), "test")}
+	return c.Pods(known, record.NewFakeRecorder(1)), known
+}
+
+// When a pod's deletion was only waiting for the finalizer, the API server
+// answers the release with the version from before it. The release is confirmed
+// all the same, and a late event does not bring the pod back.
+func TestReleaseWithWhichAPodGoesIsConfirmed(t *testing.T) {
+	cases := map[string]struct {
+		grace    int64
+		others   []string
+		wantGone bool
+	}{
+		"nothing else holds the pod":              {grace: 0, wantGone: true},
+		"its containers have time to end":         {grace: 30},
+		"another finalizer holds the pod for now": {grace: 0, others: []string{"example.com/hold"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			held := heldPod()
+			held.DeletionTimestamp, held.DeletionGracePeriodSeconds = new(metav1.Now()), &tc.grace
+			held.Finalizers = append(held.Finalizers, tc.others...)
+			answer := held.DeepCopy()
+			answer.Finalizers = tc.others
+			client := fake.NewClientset()
+			client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, answer, nil })
+			calls, known := callsAbout(client, held)
+			after, err := calls.patch(t.Context(), podcache.From(held), releasePatch(held.UID))
+			if gone := after == nil; err != nil || gone != tc.wantGone {
+				t.Fatalf("gone is %v, error %v; want %v", gone, err, tc.wantGone)
+			}
+			late := held.DeepCopy()
+			late.ResourceVersion = "11"
+			known.ObservePod(podcache.From(late), tracker.Watch)
+			if still := known.Census(0).Known == 1; still == tc.wantGone {
+				t.Errorf("after a late event the tracker knows the pod: %v", still)
+			}
+		})
+	}
+}
+
+// The decision deletes a pod that somebody has taken from the Job meanwhile. It is neither
+// released nor deleted.
+func TestAPodThatWasTakenFromTheJobIsNotDeleted(t *testing.T) {
+	for name, owners := range map[string][]metav1.OwnerReference{"for another Job": ownedBy("9"), "for nobody": nil} {
+		t.Run(name, func(t *testing.T) {
+			seen := heldPod()
+			live := seen.DeepCopy()
+			live.ResourceVersion, live.OwnerReferences = "11", owners
+			client := fake.NewClientset(live)
+			patches := 0
+			client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+				patches++
+				return true, nil, apierrors.NewConflict(corev1.Resource("pods"), "p", errors.New("it has changed"))
+			})
+			calls, _ := callsAbout(client, seen)
+			if err := calls.Delete(t.Context(), &batchv1.Job{}, "2", true); err != nil {
+				t.Error(err)
+			}
+			if patches != 1 {
+				t.Errorf("%d patches, want the one that met the conflict", patches)
+			}
+			if _, err := client.CoreV1().Pods("ns").Get(t.Context(), "p", metav1.GetOptions{}); err != nil {
+				t.Errorf("the pod: %v, want it to be there", err)
+			}
+		})
+	}
+}
+
+// A pod is released before it is deleted, or was released by an earlier reconcile whose
+// deletion failed. In between, somebody takes it from the Job, or its kubelet writes its status.
+func TestAPodThatIsTakenAfterItsReleaseIsNotDeleted(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change  func(*corev1.Pod) // after the release
+		deletes int               // tries
+		deleted bool
+	}{
+		"nothing happens":            {func(*corev1.Pod) {}, 1, true},
+		"its kubelet writes":         {func(p *corev1.Pod) { p.ResourceVersion, p.Status.Phase = "12", corev1.PodRunning }, 2, true},
+		"another Job has adopted it": {func(p *corev1.Pod) { p.ResourceVersion, p.OwnerReferences = "12", ownedBy("9") }, 1, false},
+	} {
+		run := func(t *testing.T, releaseFirst bool) {
+			live := heldPod()
+			if !releaseFirst {
+				live.ResourceVersion, live.Finalizers = "11", nil
+			}
+			client, deletes, deleted := fake.NewClientset(), 0, false
+			calls, _ := callsAbout(client, live)
+			if !releaseFirst {
+				tc.change(live)
+			}
+			client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+				live.ResourceVersion, live.Finalizers = "11", nil
+				released := live.DeepCopy()
+				tc.change(live)
+				return true, released, nil
+			})
+			client.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, live.DeepCopy(), nil })
+			client.PrependReactor("delete", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+				deletes++
+				wanted := a.(clienttesting.DeleteActionImpl).GetDeleteOptions().Preconditions.ResourceVersion
+				if wanted != nil && *wanted != live.ResourceVersion {
+					return true, nil, apierrors.NewConflict(corev1.Resource("pods"), "p", errors.New("it has changed"))
+				}
+				deleted = true
+				return true, nil, nil
+			})
+			if err := calls.Delete(t.Context(), &batchv1.Job{}, "2", releaseFirst); err != nil {
+				t.Error(err)
+			}
+			if deletes != tc.deletes || deleted != tc.deleted {
+				t.Errorf("deleted %v after %d tries, want %v after %d", deleted, deletes, tc.deleted, tc.deletes)
+			}
+		}
+		t.Run(name, func(t *testing.T) { run(t, true) })
+		t.Run(name+", released earlier", func(t *testing.T) { run(t, false) })
+	}
+}

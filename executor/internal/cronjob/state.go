@@ -1,0 +1,153 @@
+package cronjob
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor/internal/clock"
+	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/executor/writes"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// cronState is what is remembered about one CronJob UID. None of it is needed after a restart.
+type cronState struct {
+	cronKey
+	runs *runs
+
+	mu sync.Mutex
+	// cron is the newest version seen; nil after its deletion. It is replaced, never
+	// changed.
+	cron *batchv1.CronJob
+	// namesTaken are the names of runs that Jobs of others have, with the time when that was
+	// found.
+	namesTaken map[string]time.Time
+	// creation is the backoff after the Job of a scheduled run could not be created. asked is
+	// the backoff after the Job of a manual run could not be created.
+	creation, asked clock.Backoff
+	// refusals are the writes for the CronJob that the API server refuses.
+	refusals writes.Refusals
+	sequence uint64 // Of the last request.
+	// warned has the generation and the text of the last warning about the CronJob.
+	warned string
+	last   *jobpolicyv1.CronJobExplanation // Of the last decision.
+}
+
+func newCronState(cron *batchv1.CronJob) *cronState {
+	return &cronState{cronKey: cronKey{cron.UID, cron.Namespace, cron.Name}, runs: newRuns(), namesTaken: map[string]time.Time{}}
+}
+
+// observe stores a version of the CronJob, and reports whether it is newer than the
+// known one.
+func (s *cronState) observe(cron *batchv1.CronJob) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cron != nil && wire.ResourceVersion(cron.ResourceVersion) <= wire.ResourceVersion(s.cron.ResourceVersion) {
+		return false
+	}
+	if s.cron != nil && asksAnew(s.cron, cron) {
+		s.endBackoffs()
+	}
+	s.cron = cron
+	return true
+}
+
+// asksAnew reports whether somebody has changed what the CronJob asks for, such as its template,
+// or has suspended or resumed it. A write of its status does not count.
+func asksAnew(before, after *batchv1.CronJob) bool {
+	return before.Generation != after.Generation || !maps.Equal(wire.Annotations(before.Annotations), wire.Annotations(after.Annotations))
+}
+
+// endBackoffs ends both delays, because what made creations fail may be gone
+// (kubernetes/kubernetes#139917). s.mu must be held.
+func (s *cronState) endBackoffs() {
+	s.creation.Reset()
+	s.asked.Reset()
+}
+
+// madeRoom records that a Job of the CronJob is gone: a quota of Jobs may admit another one.
+func (s *cronState) madeRoom() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.endBackoffs()
+}
+
+func (s *cronState) current() *batchv1.CronJob {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cron
+}
+
+// started ends the backoffs, because a Job was created.
+func (s *cronState) started() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.endBackoffs()
+}
+
+// failed begins the next delay after a Job could not be created.
+func (s *cronState) failed(create *jobpolicyv1.CreateJob, limits clock.Limits) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.backoff(create).Failed(limits)
+}
+
+// nothingToWrite forgets the refused writes. While a creation backs off, decisions leave it out.
+func (s *cronState) nothingToWrite() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refusals.Over(writes.DeleteRun, writes.UpdateCronJob, writes.UpdateCronJobStatus)
+	if !s.creation.Active() && !s.asked.Active() {
+		s.refusals.Over(writes.CreateRun)
+	}
+}
+
+// backoff returns the backoff of a creation: asked if the run has no scheduled time. s.mu must
+// be held.
+func (s *cronState) backoff(create *jobpolicyv1.CreateJob) *clock.Backoff {
+	if create.GetScheduledTime() == nil {
+		return &s.asked
+	}
+	return &s.creation
+}
+
+// A name that is taken is tried again after rememberTaken: its Job may be gone. A request
+// has at most maxTaken such names.
+const (
+	rememberTaken = time.Minute
+	maxTaken      = 10
+)
+
+// taken records that a Job of somebody else has the name of a run.
+func (s *cronState) taken(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.namesTaken[name] = time.Now()
+}
+
+// takenNames are the names that are taken as far as is known, in order. s.mu must be locked.
+func (s *cronState) takenNames() []string {
+	maps.DeleteFunc(s.namesTaken, func(_ string, since time.Time) bool { return time.Since(since) >= rememberTaken })
+	names := slices.Sorted(maps.Keys(s.namesTaken))
+	return names[:min(len(names), maxTaken)]
+}
+
+// decided keeps the explanation of a decision, to be shown.
+func (s *cronState) decided(d *jobpolicyv1.DecideCronJobResponse) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = d.GetExplanation()
+}
+
+// known returns the state of a CronJob that exists.
+func (c *Controller) known(uid types.UID) (*cronState, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, ok := c.crons[uid]
+	return s, ok
+}

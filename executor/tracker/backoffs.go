@@ -1,0 +1,107 @@
+package tracker
+
+import (
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor/internal/clock"
+)
+
+// Step is a step of a decision that has a backoff of its own. So finished pods are counted
+// and released even while a quota is exhausted or a webhook refuses new pods.
+type Step int
+
+const (
+	// Create is the creation of pods.
+	Create Step = iota
+	// Delete is the deletion of pods.
+	Delete
+	steps
+)
+
+// backoffs are the backoffs of a Job's steps and of the releases of single pods.
+type backoffs struct {
+	steps    [steps]clock.Backoff
+	releases map[types.UID]*release
+}
+
+// A release is the backoff of the release of one pod.
+type release struct {
+	clock.Backoff
+	// skipped: since the last call of UntilNextRelease, MayRelease has skipped the pod, because
+	// its delay had not ended.
+	skipped bool
+}
+
+// StepFailed starts the next delay of a step and returns it.
+func (j *Job) StepFailed(step Step, limits clock.Limits) time.Duration {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.backoffs.steps[step].Failed(limits)
+}
+
+// StepMayGoOn ends the delay of a step: part of the step has succeeded, or a pod has ended and
+// made room for a new one.
+func (j *Job) StepMayGoOn(step Step) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.backoffs.steps[step].Reset()
+}
+
+// StepWaitsUntil is when the last delay of a step ends or has ended; zero if there was none.
+func (j *Job) StepWaitsUntil(step Step) time.Time {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.backoffs.steps[step].Until()
+}
+
+// ReleaseFailed starts the next delay of a pod's release and returns it.
+func (j *Job) ReleaseFailed(pod types.UID, limits clock.Limits) time.Duration {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	b := &j.backoffs
+	if b.releases == nil {
+		b.releases = map[types.UID]*release{}
+	}
+	if b.releases[pod] == nil {
+		b.releases[pod] = &release{}
+	}
+	return b.releases[pod].Failed(limits)
+}
+
+// MayRelease reports whether the pod may be released now: its release is not backing off.
+func (j *Job) MayRelease(pod types.UID) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	r := j.backoffs.releases[pod]
+	if r == nil || !r.Active() {
+		return true
+	}
+	r.skipped = true
+	return false
+}
+
+// UntilNextRelease is how long until the first delay of a release ends; 0 if no delay runs. If
+// MayRelease has skipped a pod since the last call, and the pod's delay has ended, it returns
+// 1 ns: try again at once. It forgets the delays of pods that do not have the tracking finalizer
+// any more.
+func (j *Job) UntilNextRelease() (next time.Duration) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	maps.DeleteFunc(j.backoffs.releases, func(uid types.UID, _ *release) bool {
+		return !j.pods.hasFinalizer(uid)
+	})
+	for _, r := range j.backoffs.releases {
+		wait := time.Until(r.Until())
+		if r.skipped {
+			wait = max(wait, 1)
+		}
+		r.skipped = false
+		if wait > 0 && (next == 0 || wait < next) {
+			next = wait
+		}
+	}
+	return next
+}

@@ -1,0 +1,108 @@
+package differences_test
+
+import (
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jobpolicy.dev/services/differences"
+	"jobpolicy.dev/services/internal/testenv"
+)
+
+const (
+	root = "../.."
+	page = root + "/docs/differences.md"
+	head = "| what | built-in | here |\n|---|---|---|\n"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the tables of docs/differences.md")
+
+func TestThePageHasTheTables(t *testing.T) {
+	got := string(testenv.ReadFile(t, page))
+	want, sections := got, map[string]string{}
+	for _, r := range differences.Rows() {
+		sections[r.Section] += "| " + r.What + " | " + r.BuiltIn + " | " + r.Here + " |\n"
+	}
+	for section, rows := range sections {
+		before, after, found := strings.Cut(want, "\n## "+section+"\n")
+		prose, after, headed := strings.Cut(after, head)
+		if !found || !headed || strings.Contains(prose, "\n## ") {
+			t.Fatalf("%s has no section %q with a table", page, section)
+		}
+		end := regexp.MustCompile(`(?m)^[^|]|^$|\z`).FindStringIndex(after)
+		want = before + "\n## " + section + "\n" + prose + head + rows + after[end[0]:]
+	}
+	if *rewrite {
+		if err := os.WriteFile(page, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got); -rewrite writes it:\n%s", page, diff)
+	}
+}
+
+// unshown are the rows that no test shows. Only make the list shorter.
+var unshown = []string{
+	"running-when-failing", "surplus-success", "failed-without-finalizer", "template-without-labels", "run-without-annotation",
+	"active-but-not-controlled", "namesake", "replaced-unread", "short-every", "combined-count", "podgroup-refused",
+}
+
+// Whatever a row names exists, and a row that names nothing is on the list.
+func TestEachRowIsShown(t *testing.T) {
+	tests, seen := testNames(t), map[string]bool{}
+	var none []string
+	for _, r := range differences.Rows() {
+		if seen[r.ID] {
+			t.Errorf("two rows have the ID %q", r.ID)
+		}
+		seen[r.ID] = true
+		if len(r.ShownBy) == 0 {
+			none = append(none, r.ID)
+		}
+		for _, name := range r.ShownBy {
+			if _, err := os.Stat(filepath.Join(root, name)); err != nil && !tests[name] {
+				t.Errorf("row %q is shown by %s, which is neither a file, a folder nor a test", r.ID, name)
+			}
+		}
+	}
+	if diff := cmp.Diff(slices.Sorted(slices.Values(unshown)), slices.Sorted(slices.Values(none))); diff != "" {
+		t.Errorf("rows without a test (-want +got):\n%s", diff)
+	}
+}
+
+// testNames are the names of all tests of the repository.
+func testNames(t *testing.T) map[string]bool {
+	t.Helper()
+	names, test := map[string]bool{}, regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		for _, match := range test.FindAllStringSubmatch(string(testenv.ReadFile(t, path)), -1) {
+			names[match[1]] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func TestWhatOnlyOneSideHasIsNamed(t *testing.T) {
+	const folder = "test/upstream/schedule"
+	if err := differences.CheckTolerated(folder, []string{"clock-changes"}); err != nil {
+		t.Error(err)
+	}
+	testenv.WantError(t, differences.CheckTolerated(folder, nil), `row "clock-changes"`)
+	testenv.WantError(t, differences.CheckTolerated(folder, []string{"clock-changes", "other"}), `tolerates "other"`)
+}

@@ -1,0 +1,117 @@
+package clients
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"jobpolicy.dev/test/plane/clients/history"
+)
+
+// askedFor says that clients are built and shall run: `make test-clients` sets it. Without it the tests of this
+// package are skipped: clients take minutes to build.
+const askedFor = "JOBPOLICY_TEST_CLIENTS"
+
+var (
+	onlyFlag     = flag.String("clients.only", ".", "run the scenarios whose name, client/scenario, matches this `regexp`")
+	parallelFlag = flag.String("clients.parallel", "6", "how many scenarios run at the same time; they mostly wait")
+	writeFlag    = flag.String("clients.write", "", "write what was compared, and when it was seen, into files in this `folder`")
+	only         *regexp.Regexp
+)
+
+// comparison gathers which differences showed in any client.
+var (
+	comparison = history.Comparison{Differences: differences}
+	played     []string
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	only = regexp.MustCompile(*onlyFlag)
+	if err := flag.Set("test.parallel", *parallelFlag); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	if unused := comparison.Unused(played); code == 0 && len(unused) > 0 {
+		fmt.Fprintf(os.Stderr, "differences that show nowhere any more:\n\t%s\n", strings.Join(unused, "\n\t"))
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func TestKubectl(t *testing.T) { compare(t, kubectl) }
+func TestJobSet(t *testing.T)  { compare(t, jobset) }
+func TestHelm(t *testing.T)    { compare(t, helm) }
+func TestKueue(t *testing.T)   { compare(t, kueue) }
+
+// all are the clients that there are.
+var all = []client{kubectl, jobset, helm, kueue}
+
+// compare runs the scenarios of a client under both sides, and compares them.
+func compare(t *testing.T, c client) {
+	t.Helper()
+	if os.Getenv(askedFor) == "" || *clusterFlag != "" {
+		t.Skip("not asked for; make test-clients does")
+	}
+	scenarios := c.scenarios(t)
+	if len(scenarios) == 0 {
+		t.Skip("-clients.only leaves nothing")
+	}
+	if missing := c.missing(t); len(missing) > 0 {
+		t.Fatalf("not built (test/plane/clients/build.sh): %v", missing)
+	}
+	plane := startPlane(t)
+	if c.install != nil {
+		c.install(t, plane)
+	}
+	recordings := map[side]map[string]recording{}
+	for _, s := range sides {
+		t.Run(string(s), func(t *testing.T) {
+			s.takeOver(t, plane)
+			recordings[s] = stage{plane.Kubeconfig(), plane.RESTConfig(), s}.playAll(t, c, scenarios)
+		})
+	}
+	for _, scenario := range scenarios {
+		name := c.name + "/" + scenario
+		t.Run(scenario, func(t *testing.T) { report(t, name, recordings[builtin][scenario], recordings[ours][scenario]) })
+	}
+}
+
+// playAll runs scenarios beside each other, and returns when all are done.
+func (s stage) playAll(t *testing.T, c client, scenarios []string) map[string]recording {
+	t.Helper()
+	var mu sync.Mutex
+	all := map[string]recording{}
+	t.Run("scenarios", func(t *testing.T) {
+		for _, scenario := range scenarios {
+			t.Run(scenario, func(t *testing.T) {
+				t.Parallel()
+				r := s.play(t, c, scenario)
+				r.write(t, fileName(c, scenario, s.side))
+				mu.Lock()
+				defer mu.Unlock()
+				all[scenario] = r
+			})
+		}
+	})
+	return all
+}
+
+// report compares the two recordings of a scenario, and shows how long they took and what they measured.
+func report(t *testing.T, name string, builtin, ours recording) {
+	t.Helper()
+	played = append(played, name)
+	t.Logf("took %.1f s under the built-in controllers, %.1f s under ours", builtin.took.Seconds(), ours.took.Seconds())
+	for i, f := range builtin.figures {
+		if i < len(ours.figures) {
+			t.Log(f.beside(ours.figures[i]))
+		}
+	}
+	if left := comparison.Compare(name, builtin.lines, ours.lines); len(left) > 0 {
+		t.Errorf("only under the built-in controllers (-), only under ours (+):\n\t%s", strings.Join(left, "\n\t"))
+	}
+}

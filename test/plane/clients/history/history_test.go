@@ -1,0 +1,104 @@
+package history
+
+import (
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/yaml"
+)
+
+// recorded is a recording of versions, each as YAML behind the type of its event.
+func recorded(t *testing.T, versions ...string) *Recorder {
+	t.Helper()
+	r := &Recorder{lives: map[types.UID]*life{}, latest: time.Now()}
+	for _, text := range versions {
+		o := map[string]any{}
+		if err := yaml.Unmarshal([]byte(text), &o); err != nil {
+			t.Fatal(err)
+		}
+		kind := watch.Modified
+		if o["gone"] == true {
+			kind = watch.Deleted
+		}
+		delete(o, "gone")
+		r.see(watch.Event{Type: kind, Object: &unstructured.Unstructured{Object: o}})
+	}
+	return r
+}
+
+func TestLines(t *testing.T) {
+	for name, tc := range map[string]struct{ versions, want []string }{
+		"each change of a condition counts, however many writes it took": {
+			[]string{
+				`{kind: Job, metadata: {uid: a, name: a}, status: {active: 1}}`,
+				`{kind: Job, metadata: {uid: a, name: a}, status: {active: 2, conditions: [{type: Suspended, status: "False", reason: JobResumed, message: m}]}}`,
+				`{kind: Job, metadata: {uid: a, name: a}, status: {succeeded: 2, failed: 0, startTime: "2026-11-27T11:44:02Z", conditions: [{type: Suspended, status: "False", reason: JobResumed, message: m}, {type: Complete, status: "True", reason: R}]}}`,
+			},
+			[]string{"job a: Suspended=False (JobResumed: m)", "job a: Complete=True (R: )", `job a: in the end {"startTime":"TIME","succeeded":2}`},
+		},
+		"how far a Job got that was deleted while it ran does not count": {
+			[]string{
+				`{kind: Job, metadata: {uid: a, name: a}, status: {active: 2}}`,
+				`{kind: Job, metadata: {uid: a, name: a, deletionTimestamp: "2026-11-27T11:44:02Z"}, status: {failed: 1}}`,
+				`{kind: Job, metadata: {uid: a, name: a}, status: {failed: 1}, gone: true}`,
+				`{kind: Job, metadata: {uid: b, name: a}, status: {succeeded: 1}}`,
+			},
+			[]string{"job a: deleted", `job a (2): in the end {"succeeded":1}`},
+		},
+		"a pod that is deleted before it ends is stopped": {
+			[]string{
+				`{kind: Job, metadata: {uid: a, name: a}}`,
+				`{kind: Pod, metadata: {uid: p, name: a-bcdfg, ownerReferences: [{uid: a}], deletionTimestamp: "2026-11-27T11:44:02Z"}, status: {phase: Running}}`,
+				`{kind: Pod, metadata: {uid: p, name: a-bcdfg, ownerReferences: [{uid: a}], deletionTimestamp: "2026-11-27T11:44:02Z"}, status: {phase: Failed}, gone: true}`,
+				`{kind: Pod, metadata: {uid: q, name: a-bcdfh, ownerReferences: [{uid: a}], finalizers: [f]}, status: {phase: Failed}}`,
+			},
+			[]string{"pod of job a: Failed, with a finalizer ×1", "pod of job a: stopped ×1"},
+		},
+		"an event counts once, and none about a pod": {
+			[]string{
+				`{kind: Event, metadata: {uid: e}, involvedObject: {kind: Job, name: a}, type: Normal, reason: R, message: "Created pod: a-bcdfg"}`,
+				`{kind: Event, metadata: {uid: f}, involvedObject: {kind: Job, name: a}, type: Normal, reason: R, message: "Created pod: a-bcdfh"}`,
+				`{kind: Event, metadata: {uid: g}, involvedObject: {kind: Pod, name: a-bcdfg}, type: Normal, reason: Started}`,
+			},
+			[]string{"event about job a: Normal R: Created pod: a-~"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, recorded(t, tc.versions...).Lines()); diff != "" {
+				t.Errorf("lines (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCompare(t *testing.T) {
+	known := Comparison{Differences: []Difference{
+		{Name: "late", Scenario: regexp.MustCompile("^kueue/"), Builtin: regexp.MustCompile("Suspended")},
+		{Name: "elsewhere", Scenario: regexp.MustCompile("^helm/")},
+		{Name: "sometimes", Race: true},
+	}}
+	builtin, ours := []string{"a", "b: Suspended", "c", "d"}, []string{"a", "d", "c"}
+	if diff := cmp.Diff([]string{"+ c", "- b: Suspended", "- c"}, sorted(known.Compare("jobset/a", builtin, ours))); diff != "" {
+		t.Errorf("a row about another client explains something (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"late"}, known.Unused([]string{"jobset/a", "kueue/a"})); diff != "" {
+		t.Errorf("unused (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"+ c", "- c"}, sorted(known.Compare("kueue/a", builtin, ours))); diff != "" {
+		t.Errorf("the order counts, and the difference is known (-want +got):\n%s", diff)
+	}
+	if unused := known.Unused([]string{"kueue/a"}); len(unused) > 0 {
+		t.Errorf("a difference that showed is unused: %v", unused)
+	}
+}
+
+func sorted(lines []string) []string {
+	slices.Sort(lines)
+	return lines
+}

@@ -1,0 +1,54 @@
+package clients
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/freeport"
+)
+
+// jobset makes several Jobs of one object, restarts them together, and ends with them.
+var jobset = client{
+	name:    "jobset",
+	needs:   []string{"kubectl", "jobset"},
+	objects: []schema.GroupVersionResource{resource("jobset.x-k8s.io", "v1alpha2", "jobsets")},
+	install: installJobSet,
+}
+
+// jobsetConfig is the configuration of its manager: certificates from a folder, no leader election, and the gate
+// for restarts of single Jobs.
+const jobsetConfig = `
+apiVersion: config.jobset.x-k8s.io/v1alpha1
+kind: Configuration
+leaderElection: {leaderElect: false}
+internalCertManagement: {enable: false}
+webhook: {port: %s, host: 127.0.0.1, certDir: %s}
+metrics: {bindAddress: "0"}
+health: {healthProbeBindAddress: "%s"}
+featureGates: {RestartJob: true}
+`
+
+func installJobSet(t *testing.T, plane *cluster.Cluster) {
+	t.Helper()
+	components := filepath.Join(moduleDir(t, "jobset", "sigs.k8s.io/jobset"), "config", "components")
+	server, health := newWebhookServer(t), freeport.AddressFor(t)
+	define(t, plane, readManifests(t, filepath.Join(components, "crd", "bases", "*.yaml"))...)
+	config := writeFile(t, fmt.Sprintf(jobsetConfig, server.port, server.certDir, health))
+	manager{"jobset", []string{"jobset", "--config=" + config}, "http://" + health + "/readyz"}.start(t, plane)
+	installWebhooks(t, plane, server, "jobset", filepath.Join(components, "webhook", "manifests.yaml"), every)
+}
+
+// writeFile writes a file that goes with the test.
+func writeFile(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}

@@ -1,0 +1,213 @@
+package clients
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"jobpolicy.dev/test/kit/controlplane"
+	"jobpolicy.dev/test/plane/clients/history"
+)
+
+// A recording is what a scenario came to.
+type recording struct {
+	lines   []string
+	times   []string
+	figures []figure
+	took    time.Duration
+}
+
+// write writes what is compared, and when it was seen, into files in the folder of -clients.write.
+func (r recording) write(t *testing.T, name string) {
+	t.Helper()
+	if *writeFlag == "" {
+		return
+	}
+	if err := os.MkdirAll(*writeFlag, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for suffix, lines := range map[string][]string{".txt": r.lines, ".times": r.times} {
+		if err := os.WriteFile(filepath.Join(*writeFlag, name+suffix), []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// fileName is the name of the files of a recording, without its end.
+func fileName(c client, scenario string, s side) string {
+	return c.name + "-" + scenario + "." + string(s)
+}
+
+// A stage is a cluster on which scenarios run.
+type stage struct {
+	kubeconfig string
+	config     *rest.Config
+	side       side
+}
+
+// scenarioTimeout bounds one script.
+const scenarioTimeout = 5 * time.Minute
+
+// play runs a scenario in a namespace of its own, and records it. The namespace goes with the test, which
+// shows that no pod keeps a finalizer.
+func (s stage) play(t *testing.T, c client, scenario string) recording {
+	t.Helper()
+	namespace := c.name + "-" + scenario
+	kube := kubernetes.NewForConfigOrDie(s.config)
+	makeNamespace(t, kube, namespace)
+	recorder, err := history.Record(t.Context(), dynamic.NewForConfigOrDie(s.config), namespace, c.objects...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	output, err := s.script(t, c, scenario, namespace).CombinedOutput()
+	took := time.Since(begin)
+	recorder.Settle(t.Context(), 2*time.Second, 30*time.Second)
+	recorder.Stop()
+	if err != nil {
+		t.Errorf("%v; the script printed\n%s\nhistory:\n%s", err, output, strings.Join(recorder.Lines(), "\n"))
+	}
+	r := recording{took: took, times: recorder.Times()}
+	for line := range strings.Lines(string(output)) {
+		line = strings.TrimRight(line, " \n")
+		if what, ok := strings.CutPrefix(line, "measure "); ok {
+			r.figures = append(r.figures, measure(recorder, what))
+			continue
+		}
+		r.lines = append(r.lines, "prints "+history.Clean(line))
+	}
+	r.lines = append(r.lines, recorder.Lines()...)
+	return r
+}
+
+// A figure is the times between lines of a history.
+type figure struct {
+	name  string
+	spans []time.Duration
+}
+
+// median is zero if there are none.
+func (f figure) median() time.Duration {
+	if len(f.spans) == 0 {
+		return 0
+	}
+	return slices.Sorted(slices.Values(f.spans))[len(f.spans)/2]
+}
+
+// beside says two figures side by side: medians, and how many they are of.
+func (f figure) beside(ours figure) string {
+	if len(f.spans) == 0 || len(ours.spans) == 0 {
+		return f.name + ": not seen on both sides"
+	}
+	a, b := f.median().Seconds(), ours.median().Seconds()
+	return fmt.Sprintf("%s: %.3f s under the built-in controllers (median of %d), %.3f s under ours (of %d): %.2f times", f.name, a, len(f.spans), b, len(ours.spans), b/a)
+}
+
+// measure reads "name|line from which|line to which". Lines are named by how they begin.
+func measure(recorder *history.Recorder, what string) figure {
+	part := strings.Split(what, "|")
+	if len(part) != 3 {
+		return figure{name: "not understood: " + what}
+	}
+	return figure{part[0], recorder.Spans(part[1], part[2])}
+}
+
+// script is the command that plays a scenario.
+func (s stage) script(t *testing.T, c client, scenario, namespace string) *exec.Cmd {
+	t.Helper()
+	folder, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), scenarioTimeout)
+	t.Cleanup(cancel)
+	commands := fmt.Sprintf("for part in prelude.sh %s.sh %s/%s.sh; do if [ -e %s/$part ]; then . %s/$part; fi; done", c.name, c.name, scenario, folder, folder)
+	script := exec.CommandContext(ctx, "bash", "-c", commands)
+	home := t.TempDir()
+	script.Dir = home
+	script.Env = append(os.Environ(),
+		"HOME="+home,
+		"PATH="+programsDir(t)+":"+os.Getenv("PATH"),
+		"KUBECONFIG="+s.kubeconfigFor(t, namespace),
+		"SIDE="+string(s.side))
+	script.WaitDelay = 10 * time.Second
+	return script
+}
+
+// kubeconfigFor writes a kubeconfig whose namespace is that of a scenario.
+func (s stage) kubeconfigFor(t *testing.T, namespace string) string {
+	t.Helper()
+	config, err := clientcmd.LoadFromFile(s.kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Contexts[config.CurrentContext].Namespace = namespace
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// makeNamespace makes a namespace in which pods can be created, and deletes it when the test ends.
+func makeNamespace(t *testing.T, kube kubernetes.Interface, name string) {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if _, err := kube.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	controlplane.Eventually(t, "the namespace has its service account", func() (bool, string) {
+		_, err := kube.CoreV1().ServiceAccounts(name).Get(t.Context(), "default", metav1.GetOptions{})
+		return err == nil, fmt.Sprint(err)
+	})
+	t.Cleanup(func() {
+		ctx := context.Background()
+		if err := kube.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		controlplane.Eventually(t, "the namespace "+name+" is gone", func() (bool, string) {
+			now, err := kube.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				return true, ""
+			}
+			return false, fmt.Sprintf("%v %v", now.Status.Conditions, err)
+		})
+	})
+}
+
+// scenarios are those of a client that -clients.only chooses.
+func (c client) scenarios(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", c.name, "*.sh"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scenario of %s: %v", c.name, err)
+	}
+	var names []string
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".sh")
+		if only.MatchString(c.name + "/" + name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// resource is short for what is recorded of a client.
+func resource(group, version, plural string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: group, Version: version, Resource: plural}
+}

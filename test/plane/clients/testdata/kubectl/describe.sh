@@ -1,0 +1,9 @@
+# kubectl describes a finished and a failed Job.
+job a '' 'sleep 1'
+job b '' 'sleep 1; exit 1'
+until_true job/a Complete
+until_true job/b Failed
+until [ "$(kubectl get events --field-selector=involvedObject.kind=Job -o name | wc -l)" = 4 ]; do sleep 0.3; done
+kubectl describe job a
+kubectl describe job b
+kubectl get jobs --no-headers

@@ -1,0 +1,28 @@
+# What every scenario may use. The namespace of the scenario is that of kubectl and helm.
+set -euo pipefail
+
+# pod COMMAND prints the template of pods that run a shell command, on one line.
+# $ATTEMPT is how often the JobSet of the pod has begun again, $JOB_COMPLETION_INDEX the pod's index.
+pod() {
+	local attempt="{name: ATTEMPT, valueFrom: {fieldRef: {fieldPath: \"metadata.labels['jobset.sigs.k8s.io/restart-attempt']\"}}}"
+	printf 'template: {spec: {restartPolicy: Never, terminationGracePeriodSeconds: 1, containers: [{name: main, image: "%s", command: [sh, -c, "%s"], env: [%s]}]}}' "${IMAGE:-none}" "$1" "$attempt"
+}
+
+# create applies the manifest that it reads.
+create() { kubectl create -f -; }
+
+# until_true OBJECT CONDITION waits until an object exists and has a condition, Type or Type=Status.
+until_true() {
+	kubectl wait --for=create "$1" --timeout=60s >/dev/null
+	kubectl wait --for=condition="$2" "$1" --timeout=120s
+}
+
+# until_value OBJECT JSONPATH VALUE waits until an object exists and a field of it has a value.
+until_value() {
+	kubectl wait --for=create "$1" --timeout=60s >/dev/null
+	kubectl wait --for=jsonpath="$2"="$3" "$1" --timeout=120s
+}
+
+# measure NAME FROM TO reports the time between two lines of the history, named by how they begin. It is shown side by
+# side, and not compared.
+measure() { echo "measure $1|$2|$3"; }
