@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/test/kit/ledger"
 	"jobpolicy.dev/test/simulated/jobspec"
 )
 
@@ -49,10 +50,10 @@ func without(list []string, what string) []string {
 func (w *world) onPod(s *step) error {
 	pods := owned[*corev1.Pod](w, "pods", s.key())
 	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int {
-		if ended(a) == ended(b) {
+		if ledger.Ended(a) == ledger.Ended(b) {
 			return 0
 		}
-		if ended(a) {
+		if ledger.Ended(a) {
 			return 1
 		}
 		return -1
