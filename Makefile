@@ -87,9 +87,9 @@ export RAPID_NOFAILFILE := true
 promtool: ## extract promtool, which tests the alerts, from Debian's package prometheus into .bin, unless it is installed
 	@tools/promtool.sh $(BIN)
 
-.PHONY: clients
-clients: ## install what the clients of docs/remote.md in Python and Node need: Debian packages (as root), npm packages into .bin
-	@tools/clients/install.sh $(BIN)
+.PHONY: callers
+callers: ## install what the callers of docs/remote.md in Python and Node need: Debian packages (as root), npm packages into .bin
+	@tools/callers/install.sh $(BIN)
 
 .PHONY: browser
 browser: ## install Chromium, in which the tests of pages run: Debian's package (apt-get install --no-install-recommends chromium; as root)
@@ -99,7 +99,7 @@ browser: ## install Chromium, in which the tests of pages run: Debian's package 
 test: ## run every test: unit, scenarios, properties, fuzz seeds, end to end
 	@echo 'race detector: $(if $(RACE),on for $(LIGHT) deploy/local,off (it needs a C compiler))'
 	@PATH="$$PATH:$(BIN)" command -v promtool >/dev/null || echo 'tests of the alerts: NOT RUN, promtool is missing (make promtool)'
-	@[ -e $(BIN)/clients/installed ] && /usr/bin/python3 -c 'import grpc' 2>/dev/null || echo 'clients of docs/remote.md in Python or Node: NOT RUN, what they need is missing (make clients)'
+	@[ -e $(BIN)/callers/installed ] && /usr/bin/python3 -c 'import grpc' 2>/dev/null || echo 'callers of docs/remote.md in Python or Node: NOT RUN, what they need is missing (make callers)'
 	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo 'tests of pages in a browser: NOT RUN, Chromium is missing (make browser)'
 	@git describe --tags --abbrev=0 --match='v[0-9]*' >/dev/null 2>&1 || git cat-file -e $$(cat test/simulated/skew/last-release.txt)^{commit} 2>/dev/null || echo 'old and new versions together: NOT RUN, the last release is not in this clone (git fetch --unshallow)'
 	@tools/run-all.sh 'make test' build test-tools $(foreach m,$(LIGHT) $(filter $(HEAVY),$(MODULES)),test-$(call slug,$(m)))

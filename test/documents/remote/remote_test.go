@@ -72,7 +72,7 @@ func TestPage(t *testing.T) {
 		}
 		t.Run(step.Heading, func(t *testing.T) {
 			if missing := p.missing(step.Heading, programs); missing != "" {
-				t.Skipf("NOT RUN: %s is missing (make clients installs it)", missing)
+				t.Skipf("NOT RUN: %s is missing (make callers installs it)", missing)
 			}
 			step.Command = strings.ReplaceAll(step.Command, address, p.address)
 			before := p.seen(t)
@@ -118,7 +118,7 @@ func checkPublished(t *testing.T, file string) {
 // What the page installs for Node and Python is what the test runs with.
 func TestPageInstallsWhatIsTested(t *testing.T) {
 	var pinned struct{ Dependencies map[string]string }
-	data := read(t, "../../../tools/clients/package.json")
+	data := read(t, "../../../tools/callers/package.json")
 	if err := json.Unmarshal(data, &pinned); err != nil {
 		t.Fatal(err)
 	}
@@ -129,24 +129,24 @@ func TestPageInstallsWhatIsTested(t *testing.T) {
 	packages := strings.Fields(string(line[1]))
 	for _, name := range packages {
 		if pinned.Dependencies[name] == "" {
-			t.Errorf("docs/remote.md installs %s, tools/clients/package.json does not", name)
+			t.Errorf("docs/remote.md installs %s, tools/callers/package.json does not", name)
 		}
 	}
 	if len(packages) != len(pinned.Dependencies) {
-		t.Errorf("docs/remote.md installs %v, tools/clients/package.json %v", packages, pinned.Dependencies)
+		t.Errorf("docs/remote.md installs %v, tools/callers/package.json %v", packages, pinned.Dependencies)
 	}
 	line = regexp.MustCompile(`(?m)^apt-get install (.*)$`).FindSubmatch(read(t, "../../../docs/remote.md"))
 	if line == nil {
 		t.Fatal("docs/remote.md has no line that begins with apt-get install")
 	}
 	var script []string
-	for _, added := range regexp.MustCompile(`packages\+=\((.*?)\)`).FindAllSubmatch(read(t, "../../../tools/clients/install.sh"), -1) {
+	for _, added := range regexp.MustCompile(`packages\+=\((.*?)\)`).FindAllSubmatch(read(t, "../../../tools/callers/install.sh"), -1) {
 		script = append(script, strings.Fields(string(added[1]))...)
 	}
 	less := func(a, b string) bool { return a < b }
 	// Who has Node has npm.
 	if diff := cmp.Diff(append(strings.Fields(string(line[1])), "npm"), script, cmpopts.SortSlices(less)); diff != "" {
-		t.Errorf("Debian's packages (-docs/remote.md and npm +tools/clients/install.sh):\n%s", diff)
+		t.Errorf("Debian's packages (-docs/remote.md and npm +tools/callers/install.sh):\n%s", diff)
 	}
 }
 
@@ -188,7 +188,7 @@ func newPage(t *testing.T) *page {
 	t.Setenv("PATH", path)
 	p.shell = guide.Shell{Dir: p.dir, Env: append(os.Environ(), "GOFLAGS=")}
 	link(t, root, filepath.Join(p.dir, "jobpolicy"))
-	if modules := filepath.Join(root, ".bin/clients/node_modules"); exists(modules) {
+	if modules := filepath.Join(root, ".bin/callers/node_modules"); exists(modules) {
 		link(t, modules, filepath.Join(p.dir, "node_modules"))
 	}
 	for _, file := range regexp.MustCompile("(?s)\n`([^`\n]+)`:\n\n```[a-z]+\n(.*?)```\n").FindAllSubmatch(read(t, p.file), -1) {
@@ -213,7 +213,7 @@ func (p *page) missing(heading string, programs []string) string {
 		}
 	}
 	if heading == "Node" && !exists(filepath.Join(p.dir, "node_modules")) {
-		return "npm's packages in .bin/clients"
+		return "npm's packages in .bin/callers"
 	}
 	if heading == "Other languages" && !exists("/usr/include/google/protobuf/timestamp.proto") && !exists("/usr/local/include/google/protobuf/timestamp.proto") {
 		return "the files that come with protoc"

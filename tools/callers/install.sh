@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Installs what docs/remote.md needs for its clients in Python and Node, as far as it is missing: Debian's packages (as
-# root), and npm's packages of package.json into FOLDER/clients/node_modules.
+# Installs what docs/remote.md needs for its callers in Python and Node, as far as it is missing: Debian's packages (as
+# root), and npm's packages of package.json into FOLDER/callers/node_modules.
 #
-# Usage: tools/clients/install.sh FOLDER
+# Usage: tools/callers/install.sh FOLDER
 set -euo pipefail
 if [ $# -ne 1 ]; then
-	echo 'usage: tools/clients/install.sh FOLDER' >&2
+	echo 'usage: tools/callers/install.sh FOLDER' >&2
 	exit 2
 fi
 here=$(cd "$(dirname "$0")" && pwd)
@@ -22,7 +22,7 @@ if ((${#packages[@]} > 0)); then
 	install 2>/dev/null || { apt-get update >/dev/null && install; }
 fi
 
-to=$1/clients
+to=$1/callers
 if ! cmp --silent "$here/package-lock.json" "$to/installed"; then
 	echo "installing npm's packages into $to"
 	mkdir -p "$to"
