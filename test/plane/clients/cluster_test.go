@@ -35,8 +35,8 @@ func TestOwnCluster(t *testing.T) {
 			if *againstFlag == "" {
 				continue
 			}
-			before := recording{lines: readLines(t, filepath.Join(*againstFlag, fileName(c, scenario, own)+".txt"))}
-			t.Run(scenario, func(t *testing.T) { report(t, c.name+"/"+scenario, before, recordings[scenario]) })
+			before := readLines(t, filepath.Join(*againstFlag, fileName(c, scenario, own)+".txt"))
+			t.Run(scenario, func(t *testing.T) { compareLines(t, c.name+"/"+scenario, before, recordings[scenario].lines) })
 		}
 	}
 }
