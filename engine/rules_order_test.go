@@ -78,9 +78,6 @@ func (s *scene) indexesFailed(ix ...int32) {
 	s.req.Status.FailedIndexes = indexes(s.req.Status.FailedIndexes).Union(indexset.Of(ix...)).Message()
 }
 
-// TestEverySetOfRules makes every possible set of rules hold at once, and expects the
-// first of them to decide, or none if none holds. The list of rules is the
-// specification, and this test checks all of it. The names are part of the contract.
 // Each rule that fails a Job has its reason on the list, and no other one has.
 func TestFailureReasons(t *testing.T) {
 	for i, rule := range holdings() {
@@ -94,6 +91,9 @@ func TestFailureReasons(t *testing.T) {
 	}
 }
 
+// TestEverySetOfRules makes every possible set of rules hold at once, and expects the
+// first of them to decide, or none if none holds. The list of rules is the
+// specification, and this test checks all of it. The names are part of the contract.
 func TestEverySetOfRules(t *testing.T) {
 	for set := range 1 << len(holdings()) {
 		rules := holdings()

@@ -147,7 +147,13 @@ func NewBesideJobs(cfg Config) (*BesideJobs, error) {
 		return nil, err
 	}
 	b := &BesideJobs{jobs: jobs}
-	return b, b.addBesideJobs(&cfg, cfg.Common, jobs, nil)
+	if err := b.addBesideJobs(&cfg, cfg.Common, jobs, nil); err != nil {
+		return nil, err
+	}
+	if len(b.parts) == 0 {
+		return nil, fmt.Errorf("%w: CronJobs or FinishedJobs is required", controller.ErrConfig)
+	}
+	return b, nil
 }
 
 // Run is like that of Executor.

@@ -13,7 +13,8 @@ import (
 
 // The types of Config's fields.
 type (
-	// Common is the part of Config that the controllers of Jobs, of CronJobs and of finished Jobs share.
+	// Common is the part of Config that the controllers of Jobs, of CronJobs and of finished Jobs share. Its
+	// fields Client and Decider are required.
 	Common = controller.Config
 	// Decider is the policy engine, in this process or elsewhere.
 	Decider = controller.Decider
@@ -41,6 +42,8 @@ func TypesMinor() int { return api.TypesMinor() }
 var (
 	// ErrConfig says that a Config cannot be used.
 	ErrConfig = controller.ErrConfig
+	// ErrStarted says that Run was called before.
+	ErrStarted = controller.ErrStarted
 	// ErrNotReady says that the caches are not filled yet.
 	ErrNotReady = controller.ErrNotReady
 )

@@ -120,6 +120,13 @@ func TestConfigsThatCannotWorkAreRefused(t *testing.T) {
 	}
 }
 
+func TestBesideJobsNeedsSomethingToRun(t *testing.T) {
+	b, err := NewBesideJobs(testConfig(newServer(), &script{}))
+	if b != nil || !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "FinishedJobs") {
+		t.Errorf("NewBesideJobs() = %v, %v; want an ErrConfig that names what is missing", b, err)
+	}
+}
+
 func TestCreationsDoNotUseUpTheVerdictsEvents(t *testing.T) {
 	s := newServer(testJob())
 	start(t, testConfig(s, &script{Answers: []reply{applying(&jobpolicyv1.DecideJobResponse{

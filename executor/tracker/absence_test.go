@@ -192,7 +192,7 @@ func TestAPodThatWasGoneBeforeTheListCountsNowhere(t *testing.T) {
 		t.Error("a pod that is newer than the list is not active")
 	}
 	tr.ObservePod(podOf(3, 10, tracked, stray), Watch)
-	if len(tr.Strays()) != 1 || awaits(tr, 100, isStored) {
+	if len(tr.Strays()) != 1 || tr.SweepPods(100, isStored) {
 		t.Error("a stray, which no list holds, is waited for")
 	}
 }
@@ -221,7 +221,7 @@ func TestAPodThatWasBackForAMomentIsSwept(t *testing.T) {
 	tr.ObservePod(podOf(1, 4, tracked), Response)
 	tr.ObservePod(podOf(1, 1, tracked), Watch)
 	tr.PodLeft(podOf(1, 2, tracked, ownedBy("another")), Watch)
-	if awaits(tr, 5, storedAs(podOf(1, 5, tracked, ownedBy("another")))) {
+	if tr.SweepPods(5, storedAs(podOf(1, 5, tracked, ownedBy("another")))) {
 		t.Error("a pod of another Job is waited for")
 	}
 	if _, known := tr.Pod(uidOf(1)); known {
@@ -261,28 +261,23 @@ func TestAListDoesNotBringBackAPodThatTheWatchHasShownToBeLost(t *testing.T) {
 	}
 }
 
-func awaits(tr *Job, watched uint64, stored func(*podcache.Pod) *podcache.Pod) bool {
-	awaiting := tr.SweepPods(watched, stored)
-	return awaiting
-}
-
 // SweepPods asks for another SweepPods as long as an event may have been missed.
 func TestSweepSaysWhetherTheWatchHasYetToShowSomething(t *testing.T) {
 	tr := New(Key{}, nil)
 	tr.ObservePod(podOf(1, 5, tracked), Watch)
-	if awaits(tr, 5, notStored) {
+	if tr.SweepPods(5, notStored) {
 		t.Error("a pod that the watch has shown is waited for")
 	}
 	tr.ObservePod(podOf(2, 6, tracked), Response)
-	if !awaits(tr, 5, notStored) {
+	if !tr.SweepPods(5, notStored) {
 		t.Error("a pod that the watch has yet to reach is not waited for")
 	}
 	tr.ObservePod(podOf(2, 6, tracked), Watch)
 	tr.BeginList().End([]*podcache.Pod{podOf(2, 6, tracked)}, "8")
-	if !awaits(tr, 7, notStored) {
+	if !tr.SweepPods(7, notStored) {
 		t.Error("a pod that the list did not hold is not waited for")
 	}
-	if awaits(tr, 8, notStored) {
+	if tr.SweepPods(8, notStored) {
 		t.Error("a pod that is gone is waited for")
 	}
 }

@@ -199,7 +199,7 @@ func (l *List) Cancel() {
 
 // End records the pods of the list that the Job controls. A known pod that the list lacks
 // counts nowhere until the watch shows what became of it, unless its version is newer than
-// the list. The same holds for a pod that the watch first shows after the list; see observe.
+// the list. The same holds for a pod that the watch first shows after the list; see observePod.
 func (l *List) End(pods []*podcache.Pod, resourceVersion string) {
 	j := l.j
 	j.mu.Lock()

@@ -43,6 +43,18 @@ func sharedJob(n int) *batchv1.Job {
 	}}
 }
 
+// comeAndGo is another Job, which many may forget at the same time.
+func comeAndGo(jobs *Jobs, n int) {
+	key := Key{Namespace: "ns", UID: "short"}
+	job := sharedJob(n)
+	job.UID = key.UID
+	other := jobs.With(key, func(j *Job) { j.Observe(job, Watch) })
+	other.Decided(time.Now(), nil, nil)
+	other.Gone(nil, true)
+	jobs.DropUnused(key)
+	jobs.Existing(key.UID)
+}
+
 // usesOfPods has one method in each function, so that no lock of another one orders its accesses.
 func usesOfPods(jobs *Jobs, j *Job) []func(n int) {
 	return []func(n int){
@@ -80,6 +92,7 @@ func usesOfJob(jobs *Jobs, j *Job) []func(n int) {
 		func(n int) { jobs.With(sharedKey, func(j *Job) { j.Observe(sharedJob(n), Watch) }) },
 		func(int) { jobs.Existing(sharedKey.UID) },
 		func(int) { jobs.DropUnused(sharedKey) },
+		func(n int) { comeAndGo(jobs, n) },
 		func(int) { j.Refusals.Refused(writes.ReleasePod, string(uidOf(1)), time.Now(), "no") },
 		func(int) { j.PruneRefusals() },
 		func(int) { j.Current() },

@@ -15,6 +15,13 @@
 // (proto/podfacts; pods.uncount and count). A View costs O(rows + index ranges). It costs O(pods) only
 // if it lists active pods or cannot list all unaccounted pods.
 //
+// # For callers of the engine
+//
+// A controller of another kind of object keeps one Job for each group of pods: New(key, nil), then SetPolicy
+// whenever the spec changes, ObservePod, PodLeft and PodGone for each event, BeginList with End for each
+// list, BeginCreate for each creation, and View for the snapshot. The other methods are the executor's, and may
+// change at any time.
+//
 // Read job.go, then version.go (the Job itself), observe.go and pods.go, then view.go. calls.go and
 // absence.go hold what calls under way and late events could show.
 package tracker

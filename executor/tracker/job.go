@@ -15,7 +15,7 @@ import (
 // Job is what is known of one Job and of its pods. It is safe for use by many goroutines.
 //
 // Every exported method of Job, Creation and List takes mu, and so does the function that BeginCall
-// returns. No other method takes it. Whoever holds mu calls nothing outside of the package that
+// returns. Of the others only unused takes it. Whoever holds mu calls nothing outside of the package that
 // takes a lock, save Refusals and what SweepPods is given.
 type Job struct {
 	Key

@@ -60,14 +60,25 @@ func (j *Jobs) Controlling(pod *podcache.Pod) (*Job, bool) {
 // Existing returns the Job of this UID that exists, in whatever namespace; false if there is
 // none.
 func (j *Jobs) Existing(uid types.UID) (*Job, bool) {
-	j.mu.RLock()
-	defer j.mu.RUnlock()
-	for _, jobs := range j.byNamespace {
-		if s, ok := jobs[uid]; ok && s.Current() != nil {
+	for _, s := range j.ofUID(uid) {
+		if s.Current() != nil {
 			return s, true
 		}
 	}
 	return nil, false
+}
+
+// ofUID are the known Jobs of this UID, of each namespace at most one. Whoever asks a Job takes its lock, and may have
+// to wait for it; nobody else has to wait meanwhile, because mu is not held.
+func (j *Jobs) ofUID(uid types.UID) (found []*Job) {
+	j.mu.RLock()
+	defer j.mu.RUnlock()
+	for _, jobs := range j.byNamespace {
+		if s, ok := jobs[uid]; ok {
+			found = append(found, s)
+		}
+	}
+	return found
 }
 
 // With calls f with the Job of the key. It adds the Job if it is not known. The Job is not
@@ -106,6 +117,10 @@ func (j *Jobs) withKnown(key Key, f func(*Job)) (*Job, bool) {
 
 // DropUnused forgets a Job that is not known to exist and has no pods.
 func (j *Jobs) DropUnused(key Key) {
+	// Most Jobs are used. To find that out takes only the Job's lock, which a large Job may hold for a while.
+	if s, ok := j.Find(key); !ok || !s.unused() {
+		return
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	jobs := j.byNamespace[key.Namespace]
@@ -128,15 +143,20 @@ func (j *Job) unused() bool {
 
 // Selecting returns the existing Jobs of the namespace whose selector matches the pod.
 func (j *Jobs) Selecting(pod *podcache.Pod) []*Job {
-	j.mu.RLock()
-	defer j.mu.RUnlock()
 	var out []*Job
-	for _, s := range j.byNamespace[pod.Namespace()] {
+	for _, s := range j.in(pod.Namespace()) {
 		if s.Matches(pod) {
 			out = append(out, s)
 		}
 	}
 	return out
+}
+
+// in are the known Jobs of a namespace.
+func (j *Jobs) in(namespace string) []*Job {
+	j.mu.RLock()
+	defer j.mu.RUnlock()
+	return slices.Collect(maps.Values(j.byNamespace[namespace]))
 }
 
 // All returns all Jobs.

@@ -32,7 +32,7 @@ type record struct {
 	missingAt uint64
 	// seen: the watch shows the pod as the Job's, so it will also show its end.
 	seen bool
-	// shown: the watch or a list has shown the pod as the Job's own; see Unseen.
+	// shown: the watch or a list has shown the pod as the Job's own; see UnseenPods.
 	shown bool
 	// ended: EndSeen is when the pod was seen to have ended, not to be deleted.
 	ended bool

@@ -44,8 +44,7 @@ func (c *Client) Pods(job *tracker.Job, recorder record.EventRecorder) *Pods {
 }
 
 // GroupPods returns a Pods for a group of pods that owner controls. job has the group's pods, and
-// observes no Job. There are no events, and no
-// refusals are remembered.
+// observes no Job. There are no events, and no refusals are remembered.
 func (c *Client) GroupPods(owner *metav1.OwnerReference, job *tracker.Job) *Pods {
 	return &Pods{client: c, owner: owner.UID, kind: wire.KindOf(owner), job: job}
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/writes"
 )
 
 // A hub makes one snapshot after the other while somebody watches.
@@ -90,7 +91,7 @@ func (h *hub) snapshot(health json.RawMessage) {
 	if h.cfg.CronJobs != nil {
 		minute := h.now.Truncate(time.Minute)
 		h.cfg.CronJobs.EachCronJob(func(o executor.CronJobObservation) {
-			of := made{object: o.CronJob, decision: o.Explanation, minute: minute}
+			of := made{object: o.CronJob, decision: o.Explanation, minute: minute, refusals: refusalsText(o.Refusals)}
 			h.crons.put(h.n, o.CronJob.UID, of, func() json.RawMessage { return cronRow(o, h.now) })
 		})
 		h.crons.end(h.n)
@@ -101,15 +102,20 @@ func (h *hub) snapshot(health json.RawMessage) {
 }
 
 func (h *hub) putJob(o executor.Observation) {
-	of := made{object: o.Job, decision: o.Decision, hindered: o.Hindered}
-	if len(o.Refusals) > 0 {
-		of.refusals = fmt.Sprint(o.Refusals)
-	}
+	of := made{object: o.Job, decision: o.Decision, hindered: o.Hindered, refusals: refusalsText(o.Refusals)}
 	late := h.lookout.late(o, h.now)
 	if late.pods > 0 {
 		of.late, of.minute = late.pods, h.now.Truncate(time.Minute)
 	}
 	h.jobs.put(h.n, o.Job.UID, of, func() json.RawMessage { return jobRow(o, late, h.now) })
+}
+
+// refusalsText is empty if there are none.
+func refusalsText(refusals []writes.Refusal) string {
+	if len(refusals) == 0 {
+		return ""
+	}
+	return fmt.Sprint(refusals)
 }
 
 // A message holds what a snapshot has new for one reader.

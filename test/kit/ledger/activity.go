@@ -25,7 +25,7 @@ func (h *History) TooMany(job *batchv1.Job) []string {
 		index := indexOf(step.pod)
 		switch {
 		case step.active:
-			if other, taken := busy[index]; taken && isIndexed(job) {
+			if other, taken := busy[index]; taken && IsIndexed(job) {
 				problems = append(problems, fmt.Sprintf("Job %s: index %s had pods %s and %s at the same time, or after it succeeded", job.Name, index, other, step.pod.UID))
 			}
 			active[step.pod.UID], busy[index] = true, step.pod.UID

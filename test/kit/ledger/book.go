@@ -139,7 +139,7 @@ func (p *problems) counts(previous, job *batchv1.Job) {
 	if ptr.Deref(s.Ready, 0) > s.Active {
 		p.add(MoreReady, "", "%d are ready, %d active", ptr.Deref(s.Ready, 0), s.Active)
 	}
-	if !isIndexed(job) {
+	if !IsIndexed(job) {
 		return
 	}
 	completed := Indexes(s.CompletedIndexes)
@@ -200,7 +200,7 @@ func (b *Book) ledger(p *problems, previous *batchv1.Job, a *account) {
 	if grown := a.job.Status.Failed - previous.Status.Failed; grown != moved["failed"] {
 		p.add(WrongFailed, "", "by %d, and %d left", grown, moved["failed"])
 	}
-	if grown := a.job.Status.Succeeded - previous.Status.Succeeded; !isIndexed(a.job) && grown != moved["succeeded"] {
+	if grown := a.job.Status.Succeeded - previous.Status.Succeeded; !IsIndexed(a.job) && grown != moved["succeeded"] {
 		p.add(WrongSucceeded, "", "by %d, and %d left", grown, moved["succeeded"])
 	}
 }

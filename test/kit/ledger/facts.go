@@ -68,7 +68,8 @@ func Describe(job *batchv1.Job) string {
 		s.CompletedIndexes, ptr.Deref(s.FailedIndexes, ""), strings.Join(conditions, " "))
 }
 
-func isIndexed(job *batchv1.Job) bool {
+// IsIndexed reports whether the pods of a Job have indexes.
+func IsIndexed(job *batchv1.Job) bool {
 	return job.Spec.CompletionMode != nil && *job.Spec.CompletionMode == batchv1.IndexedCompletion
 }
 

@@ -64,7 +64,7 @@ func (h *History) truthOf(job *batchv1.Job) truth {
 			is.unsure++
 		case pod.Status.Phase == corev1.PodSucceeded && life.deletedBeforeItEnded():
 			is.unsure++
-		case pod.Status.Phase == corev1.PodSucceeded && isIndexed(job):
+		case pod.Status.Phase == corev1.PodSucceeded && IsIndexed(job):
 			is.indexes[indexOf(pod)] = true
 		case pod.Status.Phase == corev1.PodSucceeded:
 			is.succeeded++

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/pager"
 	"k8s.io/utils/ptr"
+
+	"jobpolicy.dev/test/kit/ledger"
 )
 
 // pageSize is how many pods one request lists.
@@ -64,15 +65,11 @@ func verifyPods(job *batchv1.Job, l podCounts) (problems []string) {
 	expect("pods created", l.seen, want)
 	expect("pods ended", l.ended(), want)
 	expect("finalizers left", l.finalizers, 0)
-	if indexed(job) {
+	if ledger.IsIndexed(job) {
 		expect("indexes that had a pod", l.indexes, want)
 		expect("indexes that had several pods", l.repeated, 0)
 	}
 	return problems
-}
-
-func indexed(job *batchv1.Job) bool {
-	return job.Spec.CompletionMode != nil && *job.Spec.CompletionMode == batchv1.IndexedCompletion
 }
 
 // verifyStatus checks every count of a status of a Job that has ended.
@@ -90,7 +87,7 @@ func verifyStatus(job *batchv1.Job, l podCounts, ends batchv1.JobConditionType) 
 	expect("ready", ptr.Deref(s.Ready, 0), int32(0))
 	expect("terminating", ptr.Deref(s.Terminating, 0), int32(0))
 	expect("uncounted pods", s.UncountedTerminatedPods == nil || len(s.UncountedTerminatedPods.Succeeded)+len(s.UncountedTerminatedPods.Failed) == 0, true)
-	if indexed(job) {
+	if ledger.IsIndexed(job) {
 		expect("completed indexes", s.CompletedIndexes, firstIndexes(l.succeeded))
 	}
 	if job.Spec.BackoffLimitPerIndex != nil {
@@ -122,7 +119,7 @@ func (r *run) verifyStored(ctx context.Context) error {
 		},
 		func(o runtime.Object) error {
 			stored++
-			if slices.Contains(o.(*corev1.Pod).Finalizers, batchv1.JobTrackingFinalizer) {
+			if ledger.Held(o.(*corev1.Pod)) {
 				held++
 			}
 			return nil

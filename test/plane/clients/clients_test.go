@@ -20,13 +20,15 @@ var (
 	onlyFlag     = flag.String("clients.only", ".", "run the scenarios whose name, client/scenario, matches this `regexp`")
 	parallelFlag = flag.String("clients.parallel", "6", "how many scenarios run at the same time; they mostly wait")
 	writeFlag    = flag.String("clients.write", "", "write what was compared, and when it was seen, into files in this `folder`")
+	ofFlag       = flag.String("clients.of", "", "run scenarios of these `clients` alone, separated by blanks")
 	only         *regexp.Regexp
 )
 
-// comparison gathers which differences showed in any client.
+// comparison gathers which differences showed in any client. played are the scenarios that ran, compared those whose two histories
+// were compared.
 var (
-	comparison = history.Comparison{Differences: differences}
-	played     []string
+	comparison       = history.Comparison{Differences: known}
+	played, compared []string
 )
 
 func TestMain(m *testing.M) {
@@ -36,8 +38,15 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	code := m.Run()
-	if unused := comparison.Unused(played); code == 0 && len(unused) > 0 {
+	if len(compared) > 0 {
+		fmt.Println("differences:\n\t" + strings.Join(comparison.Summary(), "\n\t"))
+	}
+	if unused := comparison.Unused(compared); code == 0 && len(unused) > 0 {
 		fmt.Fprintf(os.Stderr, "differences that show nowhere any more:\n\t%s\n", strings.Join(unused, "\n\t"))
+		code = 1
+	}
+	if code == 0 && os.Getenv(askedFor) != "" && len(played) == 0 {
+		fmt.Fprintf(os.Stderr, "nothing ran: no scenario of the clients %q matches %q\n", *ofFlag, *onlyFlag)
 		code = 1
 	}
 	os.Exit(code)
@@ -59,7 +68,7 @@ func compare(t *testing.T, c client) {
 	}
 	scenarios := c.scenarios(t)
 	if len(scenarios) == 0 {
-		t.Skip("-clients.only leaves nothing")
+		t.Skip("-clients.of and -clients.only leave nothing")
 	}
 	if missing := c.missing(t); len(missing) > 0 {
 		t.Fatalf("not built (test/plane/clients/build.sh): %v", missing)
@@ -86,6 +95,9 @@ func (s stage) playAll(t *testing.T, c client, scenarios []string) map[string]re
 	t.Helper()
 	var mu sync.Mutex
 	recordings := map[string]recording{}
+	for _, scenario := range scenarios {
+		played = append(played, c.name+"/"+scenario)
+	}
 	t.Run("scenarios", func(t *testing.T) {
 		for _, scenario := range scenarios {
 			t.Run(scenario, func(t *testing.T) {
@@ -116,7 +128,7 @@ func report(t *testing.T, name string, builtin, ours recording) {
 // compareLines fails for what no difference explains.
 func compareLines(t *testing.T, name string, builtin, ours []string) {
 	t.Helper()
-	played = append(played, name)
+	compared = append(compared, name)
 	if left := comparison.Compare(name, builtin, ours); len(left) > 0 {
 		t.Errorf("only on the first side, the built-in controllers (-), only on the second, ours (+):\n\t%s", strings.Join(left, "\n\t"))
 	}

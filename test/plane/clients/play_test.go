@@ -198,9 +198,12 @@ func makeNamespace(t *testing.T, kube kubernetes.Interface, name string) {
 	})
 }
 
-// scenarios are those of a client that -clients.only chooses.
+// scenarios are those of a client that -clients.of and -clients.only choose.
 func (c client) scenarios(t *testing.T) []string {
 	t.Helper()
+	if clients := strings.Fields(*ofFlag); len(clients) > 0 && !slices.Contains(clients, c.name) {
+		return nil
+	}
 	files, err := filepath.Glob(filepath.Join("testdata", c.name, "*.sh"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scenario of %s: %v", c.name, err)

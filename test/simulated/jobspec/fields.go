@@ -47,10 +47,10 @@ var Fields = slices.Concat(sizes, containers, limits, policies, frames)
 
 // sizes are the kinds of Jobs, and how many pods they have.
 var sizes = []Field{
-	{Name: "Indexed", Has: indexed, percent: 60, set: setIndexed},
+	{Name: "Indexed", Has: Indexed, percent: 60, set: setIndexed},
 	{
-		Name: "completions", Has: func(s *batchv1.JobSpec) bool { return !indexed(s) && s.Completions != nil },
-		percent: 62, fits: func(s *batchv1.JobSpec) bool { return !indexed(s) }, set: setCompletions,
+		Name: "completions", Has: func(s *batchv1.JobSpec) bool { return !Indexed(s) && s.Completions != nil },
+		percent: 62, fits: func(s *batchv1.JobSpec) bool { return !Indexed(s) }, set: setCompletions,
 		Values:  []Value{{"0", func(s *batchv1.JobSpec) bool { return isNumber(s.Completions, 0) }}},
 		simpler: func(s *batchv1.JobSpec) { lower(s.Completions, 1) },
 	},
@@ -104,7 +104,7 @@ func initContainer(name string, container corev1.Container) Field {
 
 // limits say how often pods may fail.
 var limits = []Field{
-	number(Field{Name: "backoffLimitPerIndex", Reason: batchv1.JobReasonFailedIndexes, percent: 40, fits: indexed, set: func(d Source, s *batchv1.JobSpec) {
+	number(Field{Name: "backoffLimitPerIndex", Reason: batchv1.JobReasonFailedIndexes, percent: 40, fits: Indexed, set: func(d Source, s *batchv1.JobSpec) {
 		s.BackoffLimitPerIndex = new(d.Between(0, d.IndexRetries))
 	}, simpler: func(s *batchv1.JobSpec) { s.BackoffLimitPerIndex, s.MaxFailedIndexes = nil, nil }},
 		func(s *batchv1.JobSpec) *int32 { return s.BackoffLimitPerIndex }),
@@ -141,7 +141,7 @@ func number(f Field, of func(*batchv1.JobSpec) *int32) Field {
 var policies = []Field{
 	{
 		Name: "successPolicy", Has: func(s *batchv1.JobSpec) bool { return s.SuccessPolicy != nil }, Values: successValues,
-		Decides: true, wide: true, percent: 30, fits: func(s *batchv1.JobSpec) bool { return indexed(s) && *s.Completions > 0 }, set: setSuccessPolicy,
+		Decides: true, wide: true, percent: 30, fits: func(s *batchv1.JobSpec) bool { return Indexed(s) && *s.Completions > 0 }, set: setSuccessPolicy,
 		simpler: func(s *batchv1.JobSpec) { s.SuccessPolicy = nil },
 	},
 	{

@@ -54,7 +54,8 @@ func Sidecar(c corev1.Container) bool {
 	return valueOr(c.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways
 }
 
-func indexed(s *batchv1.JobSpec) bool {
+// Indexed reports whether the pods of a Job have indexes.
+func Indexed(s *batchv1.JobSpec) bool {
 	return valueOr(s.CompletionMode, "") == batchv1.IndexedCompletion
 }
 

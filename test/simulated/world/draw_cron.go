@@ -4,10 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/wire"
 )
@@ -80,20 +76,10 @@ func (d *drawer) crons() {
 }
 
 func (d *drawer) cron(name string, rhythm rhythm, zone string) *cronPlan {
-	c := &cronPlan{namespace: namespace, name: name, spec: batchv1.CronJobSpec{
-		Schedule:          rhythm.schedule,
-		ConcurrencyPolicy: pick(d, batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent),
-		JobTemplate: batchv1.JobTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"of": "template"}},
-			Spec: batchv1.JobSpec{
-				Completions: new(int32(d.among(1, 2))), Parallelism: new(int32(d.among(1, 2))), BackoffLimit: new(int32(d.among(0, 2))),
-				ManagedBy: new(executor.ManagedBy),
-				Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-					RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "none"}},
-				}},
-			},
-		},
-	}}
+	c := &cronPlan{namespace: namespace, name: name, spec: d.source().Cron(rhythm.schedule)}
+	job := &c.spec.JobTemplate.Spec
+	job.Completions, job.Parallelism, job.BackoffLimit = new(int32(d.among(1, 2))), new(int32(d.among(1, 2))), new(int32(d.among(0, 2)))
+	job.ManagedBy = new(executor.ManagedBy)
 	if !d.p.executor.replace {
 		c.annotations = map[string]string{wire.CronJobManagedBy: executor.ManagedBy}
 		c.spec.Suspend = new(true)
@@ -101,14 +87,8 @@ func (d *drawer) cron(name string, rhythm rhythm, zone string) *cronPlan {
 	if d.chance(60) {
 		c.spec.TimeZone = &zone
 	}
-	if d.chance(35) {
-		c.spec.StartingDeadlineSeconds = new(pick[int64](d, 0, 10, 100, 200, 3600, 100000))
-	}
-	if d.chance(60) {
-		c.spec.SuccessfulJobsHistoryLimit, c.spec.FailedJobsHistoryLimit = new(d.Int32N(3)), new(d.Int32N(3))
-	}
 	if d.chance(25) {
-		c.spec.JobTemplate.Spec.TTLSecondsAfterFinished = new(int32(pick(d, 0, 30, 100, 3600)))
+		job.TTLSecondsAfterFinished = new(int32(pick(d, 0, 30, 100, 3600)))
 	}
 	trouble := pick(d, 0, 20, 50)
 	for range d.among(1, 12) {

@@ -5,6 +5,8 @@ import (
 
 	"github.com/robfig/cron/v3"
 	batchv1 "k8s.io/api/batch/v1"
+
+	"jobpolicy.dev/test/simulated/jobspec"
 )
 
 // lateForTheLease lets two executors start where there is no lease. Both try to create it, and one
@@ -127,7 +129,7 @@ func (d *drawer) deletedWithItsPods() {
 // editedIndexes lets somebody edit the index annotation of some pods.
 func (d *drawer) editedIndexes() {
 	j := pick(d, d.p.jobs...)
-	if !indexed(&j.spec) || j.foreign() {
+	if !jobspec.Indexed(&j.spec) || j.foreign() {
 		return
 	}
 	d.situated("edited indexes")

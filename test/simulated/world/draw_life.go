@@ -3,8 +3,6 @@ package world
 import (
 	"fmt"
 	"time"
-
-	batchv1 "k8s.io/api/batch/v1"
 )
 
 // life draws what happens to a Job: when it is created, and what users and other
@@ -120,9 +118,4 @@ func (d *drawer) others() {
 	if d.chance(6) {
 		d.add(step{at: d.moment(), who: "user", verb: "annotate the namespace", text: fmt.Sprintf("jobpolicy.dev/default-ttl-seconds-after-finished=%d", d.among(0, 60))})
 	}
-}
-
-// indexed reports whether the Job's pods have indexes.
-func indexed(spec *batchv1.JobSpec) bool {
-	return valueOr(spec.CompletionMode, batchv1.NonIndexedCompletion) == batchv1.IndexedCompletion
 }

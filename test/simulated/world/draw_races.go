@@ -4,20 +4,17 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/executor"
+	"jobpolicy.dev/test/simulated/jobspec"
 )
 
 // simpleSpec is the spec of a managed Job with this many pods at once.
 func simpleSpec(parallelism int) batchv1.JobSpec {
-	return batchv1.JobSpec{
-		Parallelism: new(int32(parallelism)), ManagedBy: new(executor.ManagedBy),
-		Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "none"}},
-		}},
-	}
+	spec := jobspec.New()
+	spec.Parallelism, spec.ManagedBy = new(int32(parallelism)), new(executor.ManagedBy)
+	return spec
 }
 
 // lastMoment changes a finished Job while an executor is about to delete it because its

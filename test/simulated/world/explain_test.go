@@ -18,6 +18,7 @@ import (
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/writes"
 	"jobpolicy.dev/services/explain"
+	"jobpolicy.dev/test/kit/ledger"
 	"jobpolicy.dev/test/simulated/world/apiserver"
 )
 
@@ -469,7 +470,7 @@ func kindOf(w *apiserver.Write) string {
 	}
 	before, after := w.Old.(*batchv1.Job), w.New.(*batchv1.Job)
 	for _, c := range after.Status.Conditions {
-		if isTrue(before, c.Type) != isTrue(after, c.Type) {
+		if ledger.IsTrue(before, c.Type) != ledger.IsTrue(after, c.Type) {
 			return "condition"
 		}
 	}

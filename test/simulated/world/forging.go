@@ -6,6 +6,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/test/simulated/jobspec"
 )
 
 // heldByStranger is a finalizer that keeps what a stranger has made: the garbage collector deletes
@@ -26,7 +28,7 @@ func (w *world) forgePod(s *step) error {
 			Finalizers:      []string{batchv1.JobTrackingFinalizer, heldByStranger},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))},
 		},
-		Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "none"}}},
+		Spec: jobspec.New().Template.Spec,
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"jobpolicy.dev/test/kit/ledger"
 	"jobpolicy.dev/test/simulated/world/apiserver"
 )
 
@@ -27,7 +28,7 @@ func (j *judge) judgeCreation(w apiserver.Write, pod *corev1.Pod) {
 	if room < 1 {
 		j.breach("I6", r.key, r.uid, "%s created pod %s, and with it there are %d more pods than the Job wants", w.By, w.Key.Name, 1-room)
 	}
-	if isIndexed(r.job) {
+	if ledger.IsIndexed(r.job) {
 		j.judgeIndex(w, r, pod)
 	}
 	j.judgeDelay(w, r, pod, int(room)-1)
@@ -67,7 +68,7 @@ func (j *judge) room(w apiserver.Write, r *jobRecord) int64 {
 // or had it still when their owner changed, and need not be counted a second time: the
 // executor need not know yet, or the Job has lost the pod.
 func (j *judge) unknownRevivals(r *jobRecord, by string) (n int64) {
-	if isIndexed(r.job) {
+	if ledger.IsIndexed(r.job) {
 		return 0
 	}
 	for _, p := range r.ends {

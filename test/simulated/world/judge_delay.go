@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/test/kit/ledger"
 	"jobpolicy.dev/test/simulated/world/apiserver"
 )
 
@@ -101,7 +102,7 @@ func (j *judge) delaying(r *jobRecord, by string) (ends []*podRecord) {
 // it was released while it was being deleted and had not ended. Only a controller that remembers the
 // pod knows that it has failed.
 func (p *podRecord) leavesNoTrace() bool {
-	return !p.released.at.IsZero() && (p.gone || !ended(p.pod) || p.endedAt.After(p.released.at))
+	return !p.released.at.IsZero() && (p.gone || !ledger.Ended(p.pod) || p.endedAt.After(p.released.at))
 }
 
 // maySucceed reports whether the pod succeeded, or was once reported to have done so.

@@ -3,6 +3,7 @@ package world
 import (
 	batchv1 "k8s.io/api/batch/v1"
 
+	"jobpolicy.dev/test/kit/ledger"
 	"jobpolicy.dev/test/simulated/world/apiserver"
 )
 
@@ -16,7 +17,7 @@ func (j *judge) judgeDeletion(w apiserver.Write, p *podRecord) {
 	switch {
 	case j.podjob && r.gone:
 	case p.excuse != "": // It was released for one of these reasons before.
-	case ended(p.pod):
+	case ledger.Ended(p.pod):
 		j.judgeDeletionOfEnded(w, r, p)
 	case !r.decidedAt.IsZero():
 	case j.giveUp(r, p, w.By) != "":
@@ -46,7 +47,7 @@ func (j *judge) knowsEnd(r *jobRecord, p *podRecord, by string) bool {
 // mayEndRunning reports whether something may have asked for a pod's end while it ran, in
 // some view: its Job failed, or succeeded by its policy, or there were more pods than wanted.
 func (j *judge) mayEndRunning(r *jobRecord, p *podRecord) bool {
-	if !isTrue(r.job, batchv1.JobComplete) || r.job.Spec.SuccessPolicy != nil || r.tampered || p.revivals > 0 || p.flipped {
+	if !ledger.IsTrue(r.job, batchv1.JobComplete) || r.job.Spec.SuccessPolicy != nil || r.tampered || p.revivals > 0 || p.flipped {
 		return true
 	}
 	if len(j.recent(r)) > 1 || suspended(r.job) {
@@ -56,7 +57,7 @@ func (j *judge) mayEndRunning(r *jobRecord, p *podRecord) bool {
 	for _, other := range j.inSight(r) {
 		switch {
 		case other.active() || !j.old(other.endedAt) || !j.old(other.deletedAt):
-			if running++; other != p && isIndexed(r.job) && podIndex(other.pod) == podIndex(p.pod) {
+			if running++; other != p && ledger.IsIndexed(r.job) && podIndex(other.pod) == podIndex(p.pod) {
 				return true
 			}
 		case other.succeeded():

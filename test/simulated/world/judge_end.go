@@ -5,6 +5,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/test/kit/ledger"
 )
 
 // settles is the time after which a Job is at rest, once faults have ended: its status
@@ -73,7 +75,7 @@ func (j *judge) namespaceGoes(r *jobRecord) bool {
 // a pod that the index accounted for stays accounted for.
 func (j *judge) judgeBooks(r *jobRecord) {
 	for _, p := range r.ends {
-		if !r.accounts(p) && !p.accounted && p.excuse == "" && j.uncountable(r, p) == "" && !r.awaits(p) && (ended(p.pod) || p.gone) {
+		if !r.accounts(p) && !p.accounted && p.excuse == "" && j.uncountable(r, p) == "" && !r.awaits(p) && (ledger.Ended(p.pod) || p.gone) {
 			j.breach("status", r.key, r.uid, "pod %s ended (%s) and is not accounted for, and each pod that ended counts", p.key.Name, p.version().Status.Phase)
 		}
 	}
@@ -98,7 +100,7 @@ func (j *judge) judgeBooks(r *jobRecord) {
 	if s.Failed != failed {
 		j.breach("status", r.key, r.uid, "status.failed is %d, and %d pods were counted as failed", s.Failed, failed)
 	}
-	if isIndexed(r.job) {
+	if ledger.IsIndexed(r.job) {
 		succeeded = int32(r.completed.Len())
 		if spec := r.countedSpec(); valueOr(spec.Completions, 0) != valueOr(spec.Parallelism, 1) {
 			return // A Job that was shrunk and changed again keeps its count.
@@ -165,7 +167,7 @@ func (j *judge) judgeUndecided(r *jobRecord) {
 	if cause := j.undecided(r); cause != "" {
 		j.breach("liveness", r.key, r.uid, "the Job goes on, and it should have ended: %s", cause)
 	}
-	if is := isTrue(r.job, batchv1.JobSuspended); is != suspended(r.job) {
+	if is := ledger.IsTrue(r.job, batchv1.JobSuspended); is != suspended(r.job) {
 		j.breach("status", r.key, r.uid, "the condition Suspended is %t and spec.suspend is %t", is, suspended(r.job))
 	}
 	if !suspended(r.job) && r.job.Status.StartTime == nil {
@@ -223,7 +225,7 @@ func (j *judge) judgeMissing(r *jobRecord) {
 	}
 	wanted := j.wanted(r, r.succeeded(r.all()))
 	needed := wanted // A pod of an index that is done may run on, as with the built-in controller.
-	if isIndexed(r.job) {
+	if ledger.IsIndexed(r.job) {
 		completions := valueOr(r.job.Spec.Completions, 0)
 		needed = min(wanted, int64(completions)-r.completed.Union(r.failed).Below(completions).Len())
 	}
@@ -281,7 +283,7 @@ func (j *judge) outOfQuota(r *jobRecord) bool {
 
 func (j *judge) podsIn(namespace string) (n int64) {
 	for _, p := range j.pods {
-		if !p.gone && p.key.Namespace == namespace && !ended(p.pod) {
+		if !p.gone && p.key.Namespace == namespace && !ledger.Ended(p.pod) {
 			n++
 		}
 	}
@@ -319,7 +321,7 @@ func (j *judge) judgeLeftover(p *podRecord) {
 		j.breach("status", p.key, p.uid, "the pod holds the tracking finalizer, and its Job %s is finished", r.key.Name)
 	case r.job.DeletionTimestamp != nil:
 		j.breach("status", p.key, p.uid, "the pod holds the tracking finalizer, and its Job %s is being deleted", r.key.Name)
-	case ended(p.pod) && !r.awaits(p):
+	case ledger.Ended(p.pod) && !r.awaits(p):
 		j.breach("status", p.key, p.uid, "the pod has ended and holds the tracking finalizer at rest, and Job %s has no reason to keep it", r.key.Name)
 	}
 }

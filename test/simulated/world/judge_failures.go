@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/engine/indexset"
+	"jobpolicy.dev/test/kit/ledger"
 	"jobpolicy.dev/test/simulated/world/apiserver"
 )
 
@@ -89,7 +90,7 @@ func (r *jobRecord) restarting() (n int64) {
 // provenIndexes is how many indexes a status lists as completed. Each of them has been
 // checked.
 func provenIndexes(next *batchv1.Job) int64 {
-	if !isIndexed(next) {
+	if !ledger.IsIndexed(next) {
 		return 0
 	}
 	return completedIndexes(&next.Status).Len()

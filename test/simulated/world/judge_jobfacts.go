@@ -12,10 +12,6 @@ import (
 
 func suspended(job *batchv1.Job) bool { return job.Spec.Suspend != nil && *job.Spec.Suspend }
 
-func isIndexed(job *batchv1.Job) bool {
-	return job.Spec.CompletionMode != nil && *job.Spec.CompletionMode == batchv1.IndexedCompletion
-}
-
 func perIndex(job *batchv1.Job) bool { return job.Spec.BackoffLimitPerIndex != nil }
 
 func replacesFailedOnly(job *batchv1.Job) bool {
@@ -26,7 +22,7 @@ func replacesFailedOnly(job *batchv1.Job) bool {
 // inRange reports whether the Job wants a pod's index.
 func inRange(job *batchv1.Job, pod *corev1.Pod) bool {
 	ix := podIndex(pod)
-	return !isIndexed(job) || (ix != noIndex && ix < valueOr(job.Spec.Completions, 0))
+	return !ledger.IsIndexed(job) || (ix != noIndex && ix < valueOr(job.Spec.Completions, 0))
 }
 
 func valueOr[T any](p *T, other T) T {
@@ -34,15 +30,6 @@ func valueOr[T any](p *T, other T) T {
 		return other
 	}
 	return *p
-}
-
-func isTrue(job *batchv1.Job, kind batchv1.JobConditionType) bool {
-	for i := range job.Status.Conditions {
-		if c := &job.Status.Conditions[i]; c.Type == kind && c.Status == corev1.ConditionTrue {
-			return true
-		}
-	}
-	return false
 }
 
 func condition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondition {
@@ -65,7 +52,7 @@ func finished(job *batchv1.Job) batchv1.JobConditionType {
 
 func firstTrue(job *batchv1.Job, kinds ...batchv1.JobConditionType) batchv1.JobConditionType {
 	for _, kind := range kinds {
-		if isTrue(job, kind) {
+		if ledger.IsTrue(job, kind) {
 			return kind
 		}
 	}

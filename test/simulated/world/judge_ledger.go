@@ -25,7 +25,7 @@ func (j *judge) judgeLedger(w apiserver.Write, r *jobRecord, next *batchv1.Job, 
 			j.judgeRecorded(w, r, next, uid, after[uid])
 		}
 	}
-	if isIndexed(next) {
+	if ledger.IsIndexed(next) {
 		j.judgeIndexes(w, r, next)
 	}
 }
@@ -78,7 +78,7 @@ func (j *judge) wrongEntry(w apiserver.Write, r *jobRecord, next *batchv1.Job, p
 		return "the Job does not ask for its index"
 	case j.stoppedWithJob(r, p):
 		return "it is deleted with its Job, so its end says nothing"
-	case as == asSucceeded && isIndexed(next):
+	case as == asSucceeded && ledger.IsIndexed(next):
 		return "in an Indexed Job the index says that"
 	case as == asSucceeded && !p.succeeded() && !p.flipped:
 		return fmt.Sprintf("it has not succeeded: its phase is %q", p.pod.Status.Phase)
@@ -96,14 +96,14 @@ func (j *judge) wrongEntry(w apiserver.Write, r *jobRecord, next *batchv1.Job, p
 // succeeded. An executor that sees the deletion of a pod that had succeeded before also
 // sees that it had.
 func (j *judge) deletedBefore(r *jobRecord, p *podRecord) bool {
-	waits := j.always(r, replacesFailedOnly) && !isTrue(r.job, batchv1.JobFailureTarget)
+	waits := j.always(r, replacesFailedOnly) && !ledger.IsTrue(r.job, batchv1.JobFailureTarget)
 	return !p.deletedAt.IsZero() && !waits && p.deletedAt.Before(p.endedAt)
 }
 
 // asGoodAsFailed reports whether a pod that has not ended counts as failed: because it is
 // being deleted and is replaced at once, or because its Job has failed.
 func (j *judge) asGoodAsFailed(r *jobRecord, next *batchv1.Job, p *podRecord) bool {
-	if isTrue(next, batchv1.JobFailureTarget) || isTrue(r.job, batchv1.JobFailureTarget) {
+	if ledger.IsTrue(next, batchv1.JobFailureTarget) || ledger.IsTrue(r.job, batchv1.JobFailureTarget) {
 		return true
 	}
 	return (p.gone || p.pod.DeletionTimestamp != nil) && j.lately(r, func(job *batchv1.Job) bool { return !replacesFailedOnly(job) })
@@ -113,10 +113,10 @@ func (j *judge) asGoodAsFailed(r *jobRecord, next *batchv1.Job, p *podRecord) bo
 // the verdict had to know. Such pods count as failed, whatever the pod failure policy
 // says about their end.
 func (j *judge) ranOn(w apiserver.Write, r *jobRecord, next *batchv1.Job, p *podRecord) bool {
-	if isTrue(r.job, batchv1.JobFailureTarget) {
+	if ledger.IsTrue(r.job, batchv1.JobFailureTarget) {
 		return p.endedAt.IsZero() || p.endedAt.After(r.decidedOn)
 	}
-	return isTrue(next, batchv1.JobFailureTarget) && !j.knows(w.By, p.endedAt)
+	return ledger.IsTrue(next, batchv1.JobFailureTarget) && !j.knows(w.By, p.endedAt)
 }
 
 // claims is how often a pod counts: once, and once more each time it was counted and then

@@ -14,10 +14,6 @@ import (
 
 // What a pod says about itself, as upstream reads it.
 
-func ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
-
 func flips(first, next *corev1.Pod) bool {
 	return first != nil && next != nil && first.Status.Phase != next.Status.Phase
 }

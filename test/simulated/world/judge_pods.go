@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/test/kit/ledger"
 	"jobpolicy.dev/test/simulated/world/apiserver"
 )
 
@@ -117,7 +118,7 @@ func (j *judge) observePod(w apiserver.Write, ours bool, old, next *corev1.Pod) 
 		j.pods[w.UID] = p
 	}
 	if p.flipped = p.flipped || flips(p.first, next); next != nil {
-		if p.pod = next; !ended(next) {
+		if p.pod = next; !ledger.Ended(next) {
 			p.running = next
 		}
 	} else {
@@ -213,10 +214,10 @@ func (p *podRecord) observeEnd(w apiserver.Write, ours bool, old, next *corev1.P
 	if n := restarts(next); n > p.restarts {
 		p.restarts, p.restartedAt = n, w.Time
 	}
-	if p.first == nil && ended(next) {
+	if p.first == nil && ledger.Ended(next) {
 		p.first, p.endedAt = next, w.Time
 	}
-	if ended(next) {
+	if ledger.Ended(next) {
 		p.saidToEnd = latest(p.saidToEnd, finishTime(next))
 	}
 	if p.deletedAt.IsZero() && next.DeletionTimestamp != nil {
@@ -235,12 +236,12 @@ func (r *jobRecord) observePod(w apiserver.Write, p *podRecord) {
 	if !r.selects(p.pod) {
 		return
 	}
-	as := ended(p.pod) || (p.pod.DeletionTimestamp != nil && !replacesFailedOnly(r.job))
+	as := ledger.Ended(p.pod) || (p.pod.DeletionTimestamp != nil && !replacesFailedOnly(r.job))
 	if p.pod.Status.Phase == corev1.PodSucceeded && !holds(p.pod) && p.pod.DeletionTimestamp == nil && !r.had(p) && !slices.Contains(r.loose, p) {
 		r.loose = append(r.loose, p)
 	}
 	if as && holds(p.pod) && !r.had(p) {
-		p.due, p.dueAt, p.dueOrder, p.dueBefore = true, w.Time, w.ResourceVersion, !ended(p.pod)
+		p.due, p.dueAt, p.dueOrder, p.dueBefore = true, w.Time, w.ResourceVersion, !ledger.Ended(p.pod)
 		r.ends = append(r.ends, p)
 		p.finished = w.Time
 	}
@@ -267,12 +268,12 @@ func (p *podRecord) version() *corev1.Pod {
 
 // active reports whether the pod runs or will run.
 func (p *podRecord) active() bool {
-	return !p.gone && !ended(p.pod) && p.pod.DeletionTimestamp == nil
+	return !p.gone && !ledger.Ended(p.pod) && p.pod.DeletionTimestamp == nil
 }
 
 // terminating reports whether the pod is being deleted and has not ended.
 func (p *podRecord) terminating() bool {
-	return !p.gone && !ended(p.pod) && p.pod.DeletionTimestamp != nil
+	return !p.gone && !ledger.Ended(p.pod) && p.pod.DeletionTimestamp != nil
 }
 
 func (r *jobRecord) selects(pod *corev1.Pod) bool { return r.selector.Matches(labels.Set(pod.Labels)) }

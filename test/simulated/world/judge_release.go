@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/engine/indexset"
+	"jobpolicy.dev/test/kit/ledger"
 	"jobpolicy.dev/test/simulated/world/apiserver"
 )
 
@@ -26,7 +27,7 @@ func (j *judge) judgeRelease(w apiserver.Write, p *podRecord) {
 	if p.excuse = j.uncountable(r, p); p.excuse != "" {
 		return
 	}
-	if ended(p.pod) {
+	if ledger.Ended(p.pod) {
 		j.breach("I1", p.key, p.uid, "%s took the finalizer from a pod that had ended (%s) before any stored status of Job %s accounted for it, and a status must do so first",
 			w.By, p.version().Status.Phase, r.key.Name)
 		return
@@ -44,7 +45,7 @@ func (r *jobRecord) accounts(p *podRecord) bool {
 	if r.entries[p.uid] != nil {
 		return true
 	}
-	if !isIndexed(r.job) || !p.succeeded() {
+	if !ledger.IsIndexed(r.job) || !p.succeeded() {
 		return false
 	}
 	// An index that failed for good stays failed, even if a pod of it succeeds later.
@@ -56,7 +57,7 @@ func (r *jobRecord) accounts(p *podRecord) bool {
 func (j *judge) uncountable(r *jobRecord, p *podRecord) string {
 	// A pod that ended while the decision to release it was under way may still have
 	// been running in the view of the executor.
-	lateEnd := !ended(p.pod) || !j.old(p.endedAt)
+	lateEnd := !ledger.Ended(p.pod) || !j.old(p.endedAt)
 	switch {
 	case r.gone:
 		return "its Job is gone"
@@ -66,7 +67,7 @@ func (j *judge) uncountable(r *jobRecord, p *podRecord) string {
 		return "its Job is being deleted"
 	case j.leavesWithJob(r, p):
 		return "it is deleted with its Job"
-	case isTrue(r.job, batchv1.JobSuccessCriteriaMet) && lateEnd:
+	case ledger.IsTrue(r.job, batchv1.JobSuccessCriteriaMet) && lateEnd:
 		return "its Job has succeeded without it"
 	case p.gone && controllerUID(p.pod) != r.uid:
 		return "its Job did not control it in the end"
@@ -99,7 +100,7 @@ func (j *judge) stoppedWithJob(r *jobRecord, p *podRecord) bool {
 // the view of the executor, and the policy may ignore that because of a condition of the pod.
 func (j *judge) ignored(r *jobRecord, p *podRecord) bool {
 	reports := []*corev1.Pod{p.version(), p.pod}
-	switch late := isTrue(r.job, batchv1.JobFailureTarget) && !j.old(p.endedAt); {
+	switch late := ledger.IsTrue(r.job, batchv1.JobFailureTarget) && !j.old(p.endedAt); {
 	case late && p.running != nil:
 		reports = append(reports, p.running)
 	case !late && p.succeeded():
@@ -130,7 +131,7 @@ func (j *judge) giveUp(r *jobRecord, p *podRecord, by string) string {
 // of an executor.
 func (j *judge) shared(r *jobRecord, p *podRecord, by string) bool {
 	ix := podIndex(p.pod)
-	if !isIndexed(r.job) {
+	if !ledger.IsIndexed(r.job) {
 		return false
 	}
 	if r.completed.Has(ix) || r.failed.Has(ix) {
@@ -242,13 +243,13 @@ func (r *jobRecord) succeeded(s sight) (n int64) {
 		if !s.ended(p) || (e != nil && e.as == asFailed) || (e == nil && (!p.succeeded() || s.letGo(p))) {
 			continue
 		}
-		if ix := podIndex(p.pod); !isIndexed(r.job) {
+		if ix := podIndex(p.pod); !ledger.IsIndexed(r.job) {
 			n += r.claims(p, s.statuses...)
 		} else if inRange(r.job, p.pod) && !r.failed.Has(ix) && !r.forgotten(p) {
 			done = done.Union(indexset.Of(ix))
 		}
 	}
-	if isIndexed(r.job) {
+	if ledger.IsIndexed(r.job) {
 		return done.Len()
 	}
 	return n

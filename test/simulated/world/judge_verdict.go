@@ -68,7 +68,7 @@ func (j *judge) judgeRestarts(w apiserver.Write, r *jobRecord) {
 // judgeVerdicts checks that each new verdict has a cause.
 func (j *judge) judgeVerdicts(w apiserver.Write, r *jobRecord, next *batchv1.Job) {
 	for _, kind := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget} {
-		if isTrue(next, kind) && !isTrue(r.job, kind) {
+		if ledger.IsTrue(next, kind) && !ledger.IsTrue(r.job, kind) {
 			j.judgeCause(w, r, next, condition(next, kind))
 		}
 	}
@@ -136,7 +136,7 @@ func (j *judge) judgeOverlooked(w apiserver.Write, r *jobRecord, next *batchv1.J
 // successesSeen is the version up to which the writer of a success has at least seen
 // pods end, because views show ends in order. 0: unknown.
 func (r *jobRecord) successesSeen(next *batchv1.Job) (seen uint64) {
-	if !isIndexed(next) {
+	if !ledger.IsIndexed(next) {
 		wanted := int(valueOr(next.Spec.Completions, 1))
 		for _, p := range r.ends {
 			if p.succeeded() {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/test/kit/ledger"
 	"jobpolicy.dev/test/simulated/podstatus"
 	"jobpolicy.dev/test/simulated/world/apiserver"
 )
@@ -107,7 +108,7 @@ func (w *world) fatesOf(on string) []fate {
 
 // run binds a pod, starts its containers and ends them.
 func (k *kubelets) run(pod *corev1.Pod, f fate) {
-	if pod.DeletionTimestamp != nil || ended(pod) {
+	if pod.DeletionTimestamp != nil || ledger.Ended(pod) {
 		return
 	}
 	if err := k.bind(pod); err != nil {
@@ -115,13 +116,13 @@ func (k *kubelets) run(pod *corev1.Pod, f fate) {
 	}
 	k.status(pod, func(p *corev1.Pod) { setRunning(p, false) })
 	k.after(f.ready, pod, func(p *corev1.Pod) {
-		if !ended(p) && p.DeletionTimestamp == nil {
+		if !ledger.Ended(p) && p.DeletionTimestamp == nil {
 			k.status(p, func(p *corev1.Pod) { setRunning(p, true) })
 		}
 	})
 	if f.restarts > 0 {
 		k.after(f.run/2, pod, func(p *corev1.Pod) {
-			if !ended(p) && p.Spec.RestartPolicy == corev1.RestartPolicyOnFailure {
+			if !ledger.Ended(p) && p.Spec.RestartPolicy == corev1.RestartPolicyOnFailure {
 				k.status(p, func(p *corev1.Pod) { setRestarts(p, f.restarts) })
 			}
 		})
@@ -140,7 +141,7 @@ func (k *kubelets) bind(pod *corev1.Pod) error {
 
 // end ends a pod as its fate says, unless it has ended or is being deleted.
 func (k *kubelets) end(pod *corev1.Pod, f fate) {
-	if ended(pod) || pod.DeletionTimestamp != nil {
+	if ledger.Ended(pod) || pod.DeletionTimestamp != nil {
 		return
 	}
 	switch f.end {
@@ -193,7 +194,7 @@ func (k *kubelets) giveUp(pod *corev1.Pod, away time.Duration) {
 // collect does what the pod garbage collector does with the pods of a node that is
 // gone.
 func (k *kubelets) collect(pod *corev1.Pod) {
-	if !ended(pod) {
+	if !ledger.Ended(pod) {
 		k.statusBy(podGCName, pod, func(p *corev1.Pod) {
 			p.Status.Phase = corev1.PodFailed
 			disrupt(p, "DeletionByPodGC")
@@ -210,12 +211,12 @@ func (k *kubelets) remove(pod *corev1.Pod) {
 	}
 	k.after(f.linger, pod, func(p *corev1.Pod) {
 		if p.DeletionGracePeriodSeconds != nil && *p.DeletionGracePeriodSeconds == 0 {
-			if f.obeys && !ended(p) { // Only its finalizers keep it; its node may still report its end.
+			if f.obeys && !ledger.Ended(p) { // Only its finalizers keep it; its node may still report its end.
 				k.status(p, func(p *corev1.Pod) { setEnded(p, corev1.PodSucceeded, fate{}) })
 			}
 			return
 		}
-		if !ended(p) && p.Spec.NodeName != "" {
+		if !ledger.Ended(p) && p.Spec.NodeName != "" {
 			k.status(p, func(p *corev1.Pod) {
 				if f.obeys {
 					setEnded(p, corev1.PodSucceeded, fate{})

@@ -14,6 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/test/kit/ledger"
+	"jobpolicy.dev/test/simulated/jobspec"
 )
 
 var (
@@ -47,10 +50,10 @@ func without(list []string, what string) []string {
 func (w *world) onPod(s *step) error {
 	pods := owned[*corev1.Pod](w, "pods", s.key())
 	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int {
-		if ended(a) == ended(b) {
+		if ledger.Ended(a) == ledger.Ended(b) {
 			return 0
 		}
-		if ended(a) {
+		if ledger.Ended(a) {
 			return 1
 		}
 		return -1
@@ -116,7 +119,7 @@ func (w *world) meddle(s *step, pod *corev1.Pod) error {
 func (w *world) createPod(s *step) error {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "made-", Labels: map[string]string{"app": "shared"}},
-		Spec:       corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "none"}}},
+		Spec:       jobspec.New().Template.Spec,
 	}
 	key := types.NamespacedName{Namespace: namespace}
 	if s.on != "" {

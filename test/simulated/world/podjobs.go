@@ -21,6 +21,7 @@ import (
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/test/kit/ledger"
 )
 
 // askTimeout is how long a controller made with podjob waits for the engine.
@@ -213,7 +214,7 @@ func (w *world) takeName(s *step) error {
 		return err
 	}
 	name := key.Name + "-" + itoa(s.n)
-	if isIndexed(job) {
+	if ledger.IsIndexed(job) {
 		name += "-0"
 	}
 	owner := *metav1.NewControllerRef(job, jobKind)

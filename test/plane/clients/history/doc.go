@@ -14,7 +14,8 @@
 //   - Pods count by Job, index, and how they ended: by themselves (Succeeded, Failed), or because
 //     they were deleted (stopped). A pod that keeps a finalizer says so.
 //   - An event counts once, however often it came.
-//   - What a Workload of Kueue waits for at the moment does not count.
+//   - What a Workload of Kueue waits for at the moment does not count, nor whether Kueue says that its
+//     Job is gone before the garbage collector deletes it.
 //
 // [Compare] reports the lines that only one side has, except those that a [Difference] names.
 package history

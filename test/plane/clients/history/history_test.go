@@ -98,6 +98,19 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+func TestADifferenceWithoutItsSignExplainsNothing(t *testing.T) {
+	c := Comparison{Differences: []Difference{{Name: "lost", Sign: regexp.MustCompile("^event lost$"), Builtin: regexp.MustCompile("^(event lost|b)$")}}}
+	if diff := cmp.Diff([]string{"- b"}, c.Compare("jobset/a", []string{"a", "b"}, []string{"a"})); diff != "" {
+		t.Errorf("without the sign (-want +got):\n%s", diff)
+	}
+	if left := c.Compare("jobset/b", []string{"a", "b", "event lost"}, []string{"a"}); len(left) > 0 {
+		t.Errorf("with the sign: %v", left)
+	}
+	if diff := cmp.Diff([]string{"lost: showed in 1 scenarios [jobset/b]"}, c.Summary()); diff != "" {
+		t.Errorf("summary (-want +got):\n%s", diff)
+	}
+}
+
 func sorted(lines []string) []string {
 	slices.Sort(lines)
 	return lines

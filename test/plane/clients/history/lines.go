@@ -133,9 +133,9 @@ func (l *life) states(name string) []state {
 	return states
 }
 
-// passing matches conditions and events of Workloads that say what one waits for at the moment. Whether somebody looks while it
-// waits is a matter of timing.
-var passing = regexp.MustCompile(`^(PodsReady=|QuotaReserved=False \((Pending|Inadmissible): |Warning Pending: )`)
+// passing matches conditions and events of Workloads that say what one waits for at the moment, or that its Job is gone while the
+// garbage collector has not deleted it yet. Whether somebody looks meanwhile is a matter of timing.
+var passing = regexp.MustCompile(`^(PodsReady=|QuotaReserved=False \((Pending|Inadmissible): |Finished=True \(OwnerNotFound: |Warning Pending: )`)
 
 // counts are the versions of a Job: whether it is suspended, and its status without conditions.
 func (l *life) counts(name string) []state {

@@ -14,6 +14,7 @@ import (
 
 	"jobpolicy.dev/services/differences"
 	"jobpolicy.dev/test/simulated/conformance/virtual"
+	"jobpolicy.dev/test/simulated/jobspec"
 )
 
 var (
@@ -57,7 +58,7 @@ func TestCronJobsAndTTLs(t *testing.T) {
 // those that it missed, and the next.
 func TestTheScheduleGoesOnAfterANameThatIsTaken(t *testing.T) {
 	l := newLife(1, true)
-	l.spec = &batchv1.CronJobSpec{Schedule: "* * * * *", JobTemplate: batchv1.JobTemplateSpec{Spec: jobSpec()}}
+	l.spec = &batchv1.CronJobSpec{Schedule: "* * * * *", JobTemplate: batchv1.JobTemplateSpec{Spec: jobspec.New()}}
 	p := &planner{life: l}
 	created, taken := p.begin(), takeName(time.Minute)
 	created.jump = aside

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/test/simulated/jobspec"
 )
 
 const jobName = "job"
@@ -61,7 +63,7 @@ func (p *planner) beginJob() deed {
 		p.ttl = new(pick[int32](p.life, 0, 30, 100, 3600, 86400))
 	}
 	how := pick(p.life, batchv1.JobComplete, batchv1.JobFailed)
-	spec := jobSpec()
+	spec := jobspec.New()
 	spec.TTLSecondsAfterFinished = p.ttl
 	if p.chance(25) {
 		spec.ManagedBy = new("example.com/other")
@@ -110,7 +112,7 @@ func (p *planner) leap() deed {
 func takeName(jump time.Duration) deed {
 	return deed{text: "somebody else makes the job of a run", jump: jump, do: func(ctx context.Context, s *side) error {
 		name := fmt.Sprintf("%s-%d", cronName, time.Now().Add(jump).Unix()/60)
-		_, err := s.client.BatchV1().Jobs(namespace).Create(ctx, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: jobSpec()}, metav1.CreateOptions{})
+		_, err := s.client.BatchV1().Jobs(namespace).Create(ctx, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: jobspec.New()}, metav1.CreateOptions{})
 		return err
 	}}
 }
@@ -202,7 +204,7 @@ func handmade() deed {
 				OwnerReferences: []metav1.OwnerReference{owner},
 				Annotations:     map[string]string{"cronjob.kubernetes.io/instantiate": "manual"},
 			},
-			Spec: jobSpec(),
+			Spec: jobspec.New(),
 		}, metav1.CreateOptions{})
 		return err
 	}}

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/test/simulated/jobspec"
 )
 
 var (
@@ -35,34 +35,18 @@ func (l *life) mark(schedule, zone string) {
 }
 
 func (l *life) newSpec() *batchv1.CronJobSpec {
-	spec := &batchv1.CronJobSpec{
-		Schedule:          pick(l, schedules...),
-		ConcurrencyPolicy: pick(l, batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent),
-		JobTemplate: batchv1.JobTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"of": "template"}, Annotations: map[string]string{"also": "template"}},
-			Spec:       jobSpec(),
-		},
-	}
+	spec := jobspec.Source{Rand: l.Rand}.Cron(pick(l, schedules...))
+	spec.JobTemplate.Annotations = map[string]string{"also": "template"}
 	if l.chance(40) {
 		spec.TimeZone = new(pick(l, zones...))
 		l.mark("", *spec.TimeZone)
 	}
 	l.mark(spec.Schedule, "")
-	if l.chance(35) {
-		spec.StartingDeadlineSeconds = new(pick[int64](l, 0, 10, 100, 200, 3600, 100000))
-		l.hasty = *spec.StartingDeadlineSeconds == 0
-	}
-	if l.chance(60) {
-		spec.SuccessfulJobsHistoryLimit, spec.FailedJobsHistoryLimit = new(l.Int32N(3)), new(l.Int32N(3))
+	if seconds := spec.StartingDeadlineSeconds; seconds != nil {
+		l.hasty = *seconds == 0
 	}
 	if l.chance(10) {
 		spec.Suspend = new(true)
 	}
-	return spec
-}
-
-func jobSpec() batchv1.JobSpec {
-	return batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-		RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "none"}},
-	}}}
+	return &spec
 }
