@@ -75,7 +75,7 @@ type Group struct {
 }
 
 // Step brings a group one step forward. next is when to call it again if neither a pod nor
-// the object changes; zero: only after a change. After an error call it again after a delay.
+// the object changes, by time.Now, whatever the clock of Controller shows; zero: only after a change. After an error call it again after a delay.
 func (c *Controller) Step(ctx context.Context, g Group) (next time.Time, err error) {
 	if err := c.validate(&g); err != nil {
 		return next, err
@@ -97,7 +97,8 @@ func (c *Controller) Step(ctx context.Context, g Group) (next time.Time, err err
 		return next, err
 	}
 	decision.FollowUp = answer.FollowUp(decision, changed)
-	return answer.Next(decision, c.now()), nil
+	now := c.now()
+	return clock.MomentOf(answer.Next(decision, now), now), nil
 }
 
 // validate refuses what a Controller cannot carry out.

@@ -22,3 +22,12 @@ func New(now func() time.Time) func() time.Time {
 // is what the wall clock shows now. If the clock was set after the moment was computed,
 // the result is still as far ahead as the wait has left.
 func WallOf(moment, now time.Time) time.Time { return now.Add(time.Until(moment)) }
+
+// MomentOf converts a time of the wall clock, which shows now, to a moment of elapsed time. It stays as far ahead if the
+// clock is set afterwards. The zero time stays zero.
+func MomentOf(wall, now time.Time) time.Time {
+	if wall.IsZero() {
+		return wall
+	}
+	return time.Now().Add(wall.Sub(now))
+}

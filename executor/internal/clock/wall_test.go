@@ -22,6 +22,9 @@ func TestAWaitIsNoLongerOnAClockThatWasSet(t *testing.T) {
 		time.Sleep(4 * time.Second)
 		for _, set := range []time.Duration{0, -time.Hour, time.Hour} {
 			now := time.Now().Add(set).Round(0)
+			if left := time.Until(MomentOf(now.Add(time.Minute), now)); left != time.Minute {
+				t.Errorf("clock set by %v: a minute ahead is %v of elapsed time", set, left)
+			}
 			if left := WallOf(end, now).Sub(now); left != 6*time.Second {
 				t.Errorf("clock set by %v: %v left, want 6s", set, left)
 			}

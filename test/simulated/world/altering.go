@@ -116,6 +116,9 @@ func (j *judge) altered(w apiserver.Write, pod *corev1.Pod) {
 	job := types.UID(pod.Annotations[annotationAltered])
 	j.alterations[job] = append(j.alterations[job], w.Time)
 	period, most := 10*time.Minute, alteredPerPeriod
+	if j.podjob {
+		most = int(period/podjobDelay) + 1
+	}
 	if unanswered {
 		period, most = time.Hour, j.maxUnseen+unseenSlack
 	}
@@ -134,6 +137,8 @@ const (
 	// alteredPerPeriod is how many altered pods a backoff up to a minute allows in ten minutes, also if
 	// some pods succeed meanwhile.
 	alteredPerPeriod = 40
+	// podjobDelay is how long a controller of package podjob waits after a creation that failed.
+	podjobDelay = 10 * time.Second
 	// unseenSlack is how many more pods than its limit an executor may create: some are in flight when
 	// the limit is reached.
 	unseenSlack = 4

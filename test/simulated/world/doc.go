@@ -51,6 +51,8 @@
 //   - I12: podjob remembers no pod, so a failed pod that was deleted delays nothing once it is
 //     released and gone, or released before it has ended.
 //   - event, late: podjob sends no events, and does one Job after the other.
+//   - status, liveness: podjob adopts no pod, so a pod that its Job has lost counts nowhere.
+//   - runaway: podjob tries a creation that failed again every ten seconds, and not ever later.
 //   - deletion: podjob deletes the pods that it has created for a Job that is gone.
 //   - liveness: every failure that may count adds to the retry delay, and a success that
 //     nothing in the cluster shows any more does not end a row of failures.

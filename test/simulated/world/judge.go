@@ -235,6 +235,13 @@ func (j *judge) began(by string, now time.Time) {
 	j.writer(by).began = now
 }
 
+// wroteSince reports whether a process has written something since a time.
+func (j *judge) wroteSince(by string, at time.Time) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return !j.writer(by).last.Before(at)
+}
+
 // refused is called when the API server refused a request as invalid (422). Every
 // status of ours must pass its validation.
 func (j *judge) refused(by, verb, resource, message string) {

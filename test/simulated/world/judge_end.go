@@ -223,7 +223,11 @@ func (j *judge) judgeMissing(r *jobRecord) {
 			terminating++
 		}
 	}
-	wanted := j.wanted(r, r.succeeded(r.all()))
+	seen := r.all()
+	if j.podjob {
+		seen.letGo = func(p *podRecord) bool { return p.excuse != "" || p.job != r }
+	}
+	wanted := j.wanted(r, r.succeeded(seen))
 	needed := wanted // A pod of an index that is done may run on, as with the built-in controller.
 	if ledger.IsIndexed(r.job) {
 		completions := valueOr(r.job.Spec.Completions, 0)

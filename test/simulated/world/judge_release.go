@@ -71,6 +71,8 @@ func (j *judge) uncountable(r *jobRecord, p *podRecord) string {
 		return "its Job has succeeded without it"
 	case p.gone && controllerUID(p.pod) != r.uid:
 		return "its Job did not control it in the end"
+	case j.podjob && p.job != r:
+		return "its Job does not control it, and podjob adopts no pod"
 	case !p.strayAt.IsZero() && (!r.selects(p.pod) || !j.old(p.strayAt)):
 		return "its Job does not select it"
 	case j.lately(r, func(job *batchv1.Job) bool { return !inRange(job, p.pod) }):

@@ -38,10 +38,10 @@ type podjobs struct {
 	decider    decider
 	controller *podjob.Controller
 	about      *batchv1.Job // The one whose Step is running.
-	atOnce     int          // How many reconciles in a row have asked for the next one at once.
+	atOnce     int          // How many reconciles in a row have changed nothing, and asked for the next one at once.
 }
 
-// mostAtOnce is how many reconciles in a row may ask for the next one at once.
+// mostAtOnce is how many reconciles in a row may change nothing and ask for the next one at once.
 const mostAtOnce = 20
 
 // podjobs makes the controller of a process.
@@ -71,11 +71,12 @@ func (p *podjobs) Run(ctx context.Context) error {
 
 // reconcile is one round, and notices when rounds follow each other without a pause.
 func (p *podjobs) reconcile(ctx context.Context) (next time.Time, err error) {
+	begin := time.Now()
 	next, err = p.round(ctx)
-	if err != nil || next.IsZero() || next.After(time.Now()) {
+	if err != nil || next.IsZero() || next.After(time.Now()) || p.w.judge.wroteSince(p.decider.by, begin) {
 		p.atOnce = 0
 	} else if p.atOnce++; p.atOnce == mostAtOnce {
-		p.decider.broken("I11", fmt.Sprintf("%d reconciles in a row asked for the next one at once", mostAtOnce))
+		p.decider.broken("I11", fmt.Sprintf("%d reconciles in a row changed nothing, and asked for the next one at once", mostAtOnce))
 	}
 	return next, err
 }
