@@ -225,11 +225,6 @@ func (sc *scene) facts() facts {
 	return f
 }
 
-// foreign reports whether neither side manages the Job.
-func foreign(job *batchv1.Job) bool {
-	return job.Spec.ManagedBy != nil && *job.Spec.ManagedBy != ownManager && *job.Spec.ManagedBy != batchv1.JobControllerName
-}
-
 func finished(job *batchv1.Job) bool {
 	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
 		return (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue
