@@ -19,6 +19,20 @@ func (s *snapshot) maxCreations() int {
 	return max(1, s.maxPodChanges/2)
 }
 
+// recording is how many pods this decision records in the status. A pod that is only released, because the status accounts
+// for it already or never has to, is none of them: nobody may wait for its release, which the API server may refuse.
+func recording(s *snapshot, l ledger) int {
+	n := l.newIndexes
+	for _, uids := range [][][]byte{l.uncounted.GetSucceeded(), l.uncounted.GetFailed()} {
+		for _, uid := range uids {
+			if !s.recordedSucceeded[string(uid)] && !s.recordedFailed[string(uid)] {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // recordsFirst says that a later decision creates the pods, because this one would
 // create many and records many finished ones; nil if this one creates them. This
 // happens only for callers that defer routine statuses. The later decision is the next
@@ -26,13 +40,17 @@ func (s *snapshot) maxCreations() int {
 // them first.
 func recordsFirst(s *snapshot, create *jobpolicyv1.CreatePods, l ledger) *jobpolicyv1.Wait {
 	many := s.manyPods()
-	if !s.spacesStatuses() || int(create.GetCount()) < many || unrecorded(s, l) < many {
+	if !s.spacesStatuses() || int(create.GetCount()) < many {
+		return nil
+	}
+	records := recording(s, l)
+	if records < many {
 		return nil
 	}
 	if !l.full && nextStatus(s, l).After(s.now) {
 		return nil
 	}
-	w := wait(jobpolicyv1.WaitReason_WAIT_REASON_DEFERRED, "finished pods are recorded before others are created: %d", unrecorded(s, l))
+	w := wait(jobpolicyv1.WaitReason_WAIT_REASON_DEFERRED, "finished pods are recorded before others are created: %d", records)
 	w.Step = jobpolicyv1.Step_STEP_CREATE_PODS
 	return w
 }
