@@ -102,6 +102,7 @@ test: ## run every test: unit, scenarios, properties, fuzz seeds, end to end
 	@[ -e $(BIN)/callers/installed ] && /usr/bin/python3 -c 'import grpc' 2>/dev/null || echo 'callers of docs/remote.md in Python or Node: NOT RUN, what they need is missing (make callers)'
 	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo 'tests of pages in a browser: NOT RUN, Chromium is missing (make browser)'
 	@git describe --tags --abbrev=0 --match='v[0-9]*' >/dev/null 2>&1 || git cat-file -e $$(cat test/simulated/skew/last-release.txt)^{commit} 2>/dev/null || echo 'old and new versions together: NOT RUN, the last release is not in this clone (git fetch --unshallow)'
+	@echo 'programs of others that create Jobs: NOT RUN (make test-clients)'
 	@tools/run-all.sh 'make test' build test-tools $(foreach m,$(LIGHT) $(filter $(HEAVY),$(MODULES)),test-$(call slug,$(m)))
 
 .PHONY: test-cluster
