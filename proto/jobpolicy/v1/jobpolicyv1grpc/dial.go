@@ -39,15 +39,17 @@ const ServiceConfig = `{
 // dns:///localhost:8443, over mutual TLS. certificates is a folder with ca.crt,
 // tls.crt and tls.key, the names that Kubernetes gives them in a mounted Secret. They are
 // read anew for each connection, so that renewed ones are used. Errors name the file.
-func Dial(target, certificates string) (*grpc.ClientConn, error) {
+// options are added, for example those that trace or bound calls.
+func Dial(target, certificates string, options ...grpc.DialOption) (*grpc.ClientConn, error) {
 	if _, err := tlsConfig(certificates); err != nil {
 		return nil, err
 	}
-	return grpc.NewClient(target,
+	return grpc.NewClient(target, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(folder{credentials.NewTLS(nil), certificates}),
 		grpc.WithDefaultServiceConfig(ServiceConfig),
 		WithLookups(),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessageBytes), grpc.MaxCallSendMsgSize(MaxMessageBytes), grpc.WaitForReady(true)))
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessageBytes), grpc.MaxCallSendMsgSize(MaxMessageBytes), grpc.WaitForReady(true)),
+	}, options...)...)
 }
 
 // folder is TLS that reads its certificates at each handshake from a folder.

@@ -1,0 +1,63 @@
+package controllers
+
+import (
+	"context"
+	"os"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
+)
+
+// The environment says where the engine is: JOBPOLICY_ENGINE is a gRPC target such as
+// dns:///jobpolicy-engine.jobpolicy-system.svc:8443, JOBPOLICY_CERTIFICATES a folder with ca.crt,
+// tls.crt and tls.key.
+const (
+	engineVariable       = "JOBPOLICY_ENGINE"
+	certificatesVariable = "JOBPOLICY_CERTIFICATES"
+)
+
+// callTimeout bounds a call. An answer takes a millisecond; while the engine is away, a worker is
+// not kept longer than this, and the work queue tries again with growing delays.
+const callTimeout = time.Second
+
+// policyEngine connects at its first call.
+var policyEngine = sync.OnceValues(func() (jobpolicyv1grpc.PolicyServiceClient, error) {
+	conn, err := jobpolicyv1grpc.Dial(os.Getenv(engineVariable), os.Getenv(certificatesVariable), grpc.WithUnaryInterceptor(bounded))
+	if err != nil {
+		return nil, err
+	}
+	return jobpolicyv1grpc.NewPolicyServiceClient(conn), nil
+})
+
+// bounded ends a call after callTimeout, and logs how long it took.
+func bounded(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	begin := time.Now()
+	err := call(ctx, method, req, reply, conn, opts...)
+	ctrl.LoggerFrom(ctx).V(4).Info("asked the policy engine", "method", method, "took", time.Since(begin), "error", err)
+	return err
+}
+
+// computeDeadlines asks ComputeDeadlines.
+func computeDeadlines(ctx context.Context, req *jobpolicyv1.ComputeDeadlinesRequest) (*jobpolicyv1.ComputeDeadlinesResponse, error) {
+	engine, err := policyEngine()
+	if err != nil {
+		return nil, err
+	}
+	return engine.ComputeDeadlines(ctx, req)
+}
+
+// matchSuccessPolicy asks MatchSuccessPolicy.
+func matchSuccessPolicy(ctx context.Context, req *jobpolicyv1.MatchSuccessPolicyRequest) (*jobpolicyv1.MatchSuccessPolicyResponse, error) {
+	engine, err := policyEngine()
+	if err != nil {
+		return nil, err
+	}
+	return engine.MatchSuccessPolicy(ctx, req)
+}
