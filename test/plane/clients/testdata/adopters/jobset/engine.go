@@ -21,8 +21,7 @@ const (
 	certificatesVariable = "JOBPOLICY_CERTIFICATES"
 )
 
-// callTimeout bounds a call. An answer takes a millisecond; while the engine is away, a worker is
-// not kept longer than this, and the work queue tries again with growing delays.
+// callTimeout bounds a call. An answer takes a millisecond.
 const callTimeout = time.Second
 
 // policyEngine connects at its first call.
@@ -34,14 +33,28 @@ var policyEngine = sync.OnceValues(func() (jobpolicyv1grpc.PolicyServiceClient, 
 	return jobpolicyv1grpc.NewPolicyServiceClient(conn), nil
 })
 
-// bounded ends a call after callTimeout, and logs how long it took.
+// bounded ends a call after callTimeout, and logs how long an answer took. While the engine is away, a
+// call fails at once: JobSet has one worker, which has other JobSets to look after.
 func bounded(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	begin := time.Now()
-	err := call(ctx, method, req, reply, conn, opts...)
-	ctrl.LoggerFrom(ctx).V(4).Info("asked the policy engine", "method", method, "took", time.Since(begin), "error", err)
+	err := call(ctx, method, req, reply, conn, append(opts, grpc.WaitForReady(false))...)
+	if err == nil {
+		ctrl.LoggerFrom(ctx).V(4).Info("asked the policy engine", "method", method, "microseconds", time.Since(begin).Microseconds())
+	}
 	return err
+}
+
+// later returns when to ask again after an error that waiting may heal, and otherwise the error. An
+// error would be repeated with delays that grow to minutes.
+func later(ctx context.Context, err error) (time.Duration, error) {
+	delay, again := jobpolicyv1grpc.RetryDelay(err)
+	if !again {
+		return 0, err
+	}
+	ctrl.LoggerFrom(ctx).Error(err, "the policy engine has not answered", "askedAgainAfter", delay)
+	return delay, nil
 }
 
 // computeDeadlines asks ComputeDeadlines.

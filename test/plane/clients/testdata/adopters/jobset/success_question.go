@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 
@@ -13,15 +14,18 @@ import (
 	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 )
 
-// askSuccessPolicy completes a JobSet if its success policy is met, and reports whether it is. It is
-// called in place of executeSuccessPolicy, which cannot return an error.
-func askSuccessPolicy(ctx context.Context, js *jobset.JobSet, owned *childJobs, updateStatusOpts *statusUpdateOpts) (completed bool, err error) {
-	met, err := successPolicyMet(ctx, js, owned.successful)
-	if err != nil || !met {
-		return false, err
+// askSuccessPolicy completes a JobSet if its success policy is met, and reports whether it is. wait is
+// above 0 if that is not known yet. It is called in place of executeSuccessPolicy, which always knows.
+func askSuccessPolicy(ctx context.Context, js *jobset.JobSet, owned *childJobs, updateStatusOpts *statusUpdateOpts) (completed bool, wait time.Duration, err error) {
+	completed, err = successPolicyMet(ctx, js, owned.successful)
+	if err != nil {
+		wait, err = later(ctx, err)
+		return false, wait, err
 	}
-	setJobSetCompletedCondition(js, updateStatusOpts)
-	return true, nil
+	if completed {
+		setJobSetCompletedCondition(js, updateStatusOpts)
+	}
+	return completed, 0, nil
 }
 
 // successPolicyMet asks the engine whether the Jobs that succeeded are enough.

@@ -17,8 +17,8 @@ import (
 	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 )
 
-// executeTTLAfterFinishedPolicy deletes a finished JobSet whose time to live is over, with its Jobs
-// first. If there is time left, it returns how much; 0 without a time to live.
+// executeTTLAfterFinishedPolicy deletes a finished JobSet whose time to live is over, its Jobs first.
+// Otherwise it returns when to look again; 0 without a time to live.
 func executeTTLAfterFinishedPolicy(ctx context.Context, c client.Client, clock clock.Clock, js *jobset.JobSet) (time.Duration, error) {
 	if js.Spec.TTLSecondsAfterFinished == nil {
 		return 0, nil
@@ -26,7 +26,7 @@ func executeTTLAfterFinishedPolicy(ctx context.Context, c client.Client, clock c
 	now := clock.Now()
 	deadlines, err := deadlinesOf(ctx, js, &now)
 	if err != nil {
-		return 0, fmt.Errorf("error checking if ttl expired: %w", err)
+		return later(ctx, fmt.Errorf("error checking if ttl expired: %w", err))
 	}
 	if !deadlines.GetExpired() {
 		return left(deadlines, now), nil
