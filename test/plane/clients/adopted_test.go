@@ -92,7 +92,7 @@ var defects = map[string]defect{
 // JobSet's own tests pass with the engine as it is: those of its functions, and those on an API server with etcd. So does
 // the conformance kit.
 func TestJobSetsOwnTestsWithEngine(t *testing.T) {
-	jobsetWithEngine.chosen(t)
+	jobsetWithEngine.check(t, jobsetWithEngine.chosen("own-tests"))
 	e := startEngine(t, engineProgram(t))
 	out, err := e.functions(t, "-bench=.", "-benchtime=2000x")
 	if err != nil {
@@ -113,7 +113,7 @@ const needsAConflict = "rejects updates to parallelism and completions"
 
 // JobSet's own tests and the conformance kit find a wrong engine.
 func TestWrongEnginesAreFound(t *testing.T) {
-	jobsetWithEngine.chosen(t)
+	jobsetWithEngine.check(t, jobsetWithEngine.chosen("wrong-engines"))
 	for name, d := range defects {
 		t.Run(name, func(t *testing.T) {
 			e := startEngine(t, d.build(t))
@@ -194,7 +194,7 @@ const (
 // While the engine is away, no JobSet is completed or deleted, and JobSets that ask nothing go on. When it is back, what waits
 // goes on by itself.
 func TestJobSetWaitsForTheEngine(t *testing.T) {
-	jobsetWithEngine.chosen(t)
+	jobsetWithEngine.check(t, jobsetWithEngine.chosen("engine-away"))
 	plane := startPlane(t)
 	ours.takeOver(t, plane)
 	e := startEngine(t, engineProgram(t))
