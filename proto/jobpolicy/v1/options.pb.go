@@ -192,10 +192,14 @@ func (MissedBeforeEdit) EnumDescriptor() ([]byte, []int) {
 // the same limits.
 type Limits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Absent: no lower limit.
+	// Absent: the lowest value of the field's type; of a list or a text, 0.
 	Min *int64 `protobuf:"varint,1,opt,name=min,proto3,oneof" json:"min,omitempty"`
-	// Absent: no upper limit.
-	Max           *int64 `protobuf:"varint,2,opt,name=max,proto3,oneof" json:"max,omitempty"`
+	// Absent: the highest value of the field's type.
+	Max *int64 `protobuf:"varint,2,opt,name=max,proto3,oneof" json:"max,omitempty"`
+	// True: the field must be set in each message of its type.
+	Required bool `protobuf:"varint,3,opt,name=required,proto3" json:"required,omitempty"`
+	// The limits of each item of a list of numbers or texts. Absent: none.
+	Items         *Limits `protobuf:"bytes,4,opt,name=items,proto3" json:"items,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -242,6 +246,20 @@ func (x *Limits) GetMax() int64 {
 		return *x.Max
 	}
 	return 0
+}
+
+func (x *Limits) GetRequired() bool {
+	if x != nil {
+		return x.Required
+	}
+	return false
+}
+
+func (x *Limits) GetItems() *Limits {
+	if x != nil {
+		return x.Items
+	}
+	return nil
 }
 
 // PolicySpec is what a JobPolicy says: spec of the custom resource
@@ -478,10 +496,12 @@ var File_jobpolicy_v1_options_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\n" +
-	"\x1ajobpolicy/v1/options.proto\x12\fjobpolicy.v1\x1a google/protobuf/descriptor.proto\"F\n" +
+	"\x1ajobpolicy/v1/options.proto\x12\fjobpolicy.v1\x1a google/protobuf/descriptor.proto\"\x8e\x01\n" +
 	"\x06Limits\x12\x15\n" +
 	"\x03min\x18\x01 \x01(\x03H\x00R\x03min\x88\x01\x01\x12\x15\n" +
-	"\x03max\x18\x02 \x01(\x03H\x01R\x03max\x88\x01\x01B\x06\n" +
+	"\x03max\x18\x02 \x01(\x03H\x01R\x03max\x88\x01\x01\x12\x1a\n" +
+	"\brequired\x18\x03 \x01(\bR\brequired\x12*\n" +
+	"\x05items\x18\x04 \x01(\v2\x14.jobpolicy.v1.LimitsR\x05itemsB\x06\n" +
 	"\x04_minB\x06\n" +
 	"\x04_max\"q\n" +
 	"\n" +
@@ -544,18 +564,19 @@ var file_jobpolicy_v1_options_proto_goTypes = []any{
 	(*descriptorpb.FieldOptions)(nil), // 7: google.protobuf.FieldOptions
 }
 var file_jobpolicy_v1_options_proto_depIdxs = []int32{
-	5, // 0: jobpolicy.v1.PolicySpec.job:type_name -> jobpolicy.v1.JobOptions
-	6, // 1: jobpolicy.v1.PolicySpec.cron_job:type_name -> jobpolicy.v1.CronJobOptions
-	0, // 2: jobpolicy.v1.CronJobOptions.repeated_hour:type_name -> jobpolicy.v1.RepeatedHour
-	1, // 3: jobpolicy.v1.CronJobOptions.skipped_hour:type_name -> jobpolicy.v1.SkippedHour
-	2, // 4: jobpolicy.v1.CronJobOptions.missed_before_edit:type_name -> jobpolicy.v1.MissedBeforeEdit
-	7, // 5: jobpolicy.v1.limits:extendee -> google.protobuf.FieldOptions
-	3, // 6: jobpolicy.v1.limits:type_name -> jobpolicy.v1.Limits
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	6, // [6:7] is the sub-list for extension type_name
-	5, // [5:6] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	3, // 0: jobpolicy.v1.Limits.items:type_name -> jobpolicy.v1.Limits
+	5, // 1: jobpolicy.v1.PolicySpec.job:type_name -> jobpolicy.v1.JobOptions
+	6, // 2: jobpolicy.v1.PolicySpec.cron_job:type_name -> jobpolicy.v1.CronJobOptions
+	0, // 3: jobpolicy.v1.CronJobOptions.repeated_hour:type_name -> jobpolicy.v1.RepeatedHour
+	1, // 4: jobpolicy.v1.CronJobOptions.skipped_hour:type_name -> jobpolicy.v1.SkippedHour
+	2, // 5: jobpolicy.v1.CronJobOptions.missed_before_edit:type_name -> jobpolicy.v1.MissedBeforeEdit
+	7, // 6: jobpolicy.v1.limits:extendee -> google.protobuf.FieldOptions
+	3, // 7: jobpolicy.v1.limits:type_name -> jobpolicy.v1.Limits
+	8, // [8:8] is the sub-list for method output_type
+	8, // [8:8] is the sub-list for method input_type
+	7, // [7:8] is the sub-list for extension type_name
+	6, // [6:7] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_options_proto_init() }
