@@ -25,7 +25,6 @@ import (
 
 	"jobpolicy.dev/executor/internal/api"
 	"jobpolicy.dev/executor/internal/controller"
-	"jobpolicy.dev/executor/internal/managedby"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -404,7 +403,7 @@ func TestEditsArePatchesOfTheVersionThatWasDecidedOn(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tc.cron.ResourceVersion = "5"
-			edit, err := (&applier{scope: managedby.Scope{ManagedBy: us}}).edits(tc.cron, tc.edits)
+			edit, err := (&applier{scope: controller.Scope{ManagedBy: us}}).edits(tc.cron, tc.edits)
 			if err != nil {
 				t.Fatal(err)
 			}
