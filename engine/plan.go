@@ -208,7 +208,7 @@ func creationWait(s *snapshot, t tally) *jobpolicyv1.Wait {
 	}
 	return waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_POD_FAILURE_BACKOFF, at,
 		"failures in a row: %d; next try %s after the last one", t.retry.consecutive,
-		s.backoff.delay(t.retry.consecutive))
+		s.backoff.delay(t.retry))
 }
 
 // planEnding is the plan for a Job with a verdict: once the interim condition is

@@ -640,7 +640,7 @@ func (x *DecideJobRequest) GetSeenSuspended() bool {
 type Settings struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Delay after the first failed pod in a row; doubled with each further one.
-	// Absent: 10 s. 1 ms to 24 h.
+	// Absent: 10 s. 1 ms to 24 h. JobOptions.retry_delay comes before it.
 	PodFailureBackoff *durationpb.Duration `protobuf:"bytes,1,opt,name=pod_failure_backoff,json=podFailureBackoff,proto3" json:"pod_failure_backoff,omitempty"`
 	// The longest delay. pod_failure_backoff (or its default) to 24 h. Absent: 10 min,
 	// or pod_failure_backoff if that is longer.

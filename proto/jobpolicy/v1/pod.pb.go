@@ -788,8 +788,8 @@ type RetryFacts struct {
 	// policy). Leave out pods that were released before they were deleted (see
 	// DeletePod.release_first), and those of an INDEXED Job without an index below
 	// completions. Failures at or before last_success_time are ignored. Once there are
-	// 64, the delay has long reached its maximum. With backoff_limit_per_index these
-	// delay no pod: the rows in unaccounted_pods do.
+	// 64, the delay grows no more; that of Settings has long reached its maximum. With
+	// backoff_limit_per_index these delay no pod: the rows in unaccounted_pods do.
 	RecentFailures []*PodFailureFact `protobuf:"bytes,2,rep,name=recent_failures,json=recentFailures,proto3" json:"recent_failures,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
