@@ -76,6 +76,14 @@ var invalidOptions = []invalidRequest{
 		retryDelay(&jobpolicyv1.RetryDelay{DelaysSeconds: slices.Repeat([]int32{5}, 65)}),
 	},
 	{
+		"a deadline to start of nothing", "spec.options.start_deadline_seconds", "expected a whole number of at least 1, found 0",
+		func(r *request) { r.Spec.Options = &jobpolicyv1.JobOptions{StartDeadlineSeconds: proto.Int64(0)} },
+	},
+	{
+		"a deadline of a try that no pod may have", "spec.options.try_deadline_seconds", "expected a whole number from 1 to 2147483647, found 2147483648",
+		func(r *request) { r.Spec.Options = &jobpolicyv1.JobOptions{TryDeadlineSeconds: proto.Int64(1 << 31)} },
+	},
+	{
 		"jitter of more than all", "spec.options.retry_delay.jitter_percent", "expected a whole number from 0 to 100, found 101",
 		retryDelay(&jobpolicyv1.RetryDelay{JitterPercent: proto.Int32(101)}),
 	},

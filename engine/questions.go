@@ -195,21 +195,17 @@ func ComputeDeadlines(req *jobpolicyv1.ComputeDeadlinesRequest) (*jobpolicyv1.Co
 	}
 	resp := &jobpolicyv1.ComputeDeadlinesResponse{}
 	for _, job := range req.GetJobs() {
-		resp.Deadlines = append(resp.Deadlines, newLifetime(job.GetSpec(), job.GetStatus(), job.GetNamespaceAnnotations(), req.GetNow()).deadlines())
+		resp.Deadlines = append(resp.Deadlines, newLifetime(job.GetSpec(), job.GetStatus(), job.GetNamespaceAnnotations(), req.GetNow()).deadlines(job.GetHasRun()))
 	}
 	return resp, nil
 }
 
-func (l lifetime) deadlines() *jobpolicyv1.JobDeadlines {
+func (l lifetime) deadlines(hasRun bool) *jobpolicyv1.JobDeadlines {
 	d := &jobpolicyv1.JobDeadlines{}
 	condition, isFinished := finished(l.status)
 	if !isFinished {
-		if l.declared() || !l.deadlineRuns() {
-			return d
-		}
-		_, d.ActiveDeadlinePassed = l.overDeadline()
-		if at, ok := l.activeDeadline(); ok {
-			d.ActiveDeadline = timestamp.Of(at)
+		if !l.declared() {
+			l.addDeadlines(d, hasRun)
 		}
 		return d
 	}
@@ -222,6 +218,22 @@ func (l lifetime) deadlines() *jobpolicyv1.JobDeadlines {
 		d.ExpirationTime = timestamp.Of(e.at)
 	}
 	return d
+}
+
+// addDeadlines adds the deadlines of a Job of which it is not decided how it ends.
+func (l lifetime) addDeadlines(d *jobpolicyv1.JobDeadlines, hasRun bool) {
+	if l.deadlineRuns() {
+		_, d.ActiveDeadlinePassed = l.overDeadline()
+		if at, ok := l.activeDeadline(); ok {
+			d.ActiveDeadline = timestamp.Of(at)
+		}
+	}
+	if l.hasStartDeadline() && !l.spec.GetDeleting() && !hasRun {
+		_, d.StartDeadlinePassed = l.over(l.spec.GetOptions().GetStartDeadlineSeconds())
+		if at, ok := l.startDeadline(); ok {
+			d.StartDeadline = timestamp.Of(at)
+		}
+	}
 }
 
 // lifetime checks the fields that the deadlines of a Job are computed from.

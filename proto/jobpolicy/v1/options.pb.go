@@ -335,9 +335,20 @@ type JobOptions struct {
 	DefaultTtlSecondsAfterFinished *int32 `protobuf:"varint,3,opt,name=default_ttl_seconds_after_finished,json=defaultTtlSecondsAfterFinished,proto3,oneof" json:"default_ttl_seconds_after_finished,omitempty"`
 	// How long the next pod waits after others have failed. It acts on the Job's next pods
 	// also if it changes while the Job runs. Absent: as Settings say.
-	RetryDelay    *RetryDelay `protobuf:"bytes,10,opt,name=retry_delay,json=retryDelay,proto3" json:"retry_delay,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	RetryDelay *RetryDelay `protobuf:"bytes,10,opt,name=retry_delay,json=retryDelay,proto3" json:"retry_delay,omitempty"`
+	// The Job fails if none of its pods has run within this many seconds since it started, or
+	// last resumed. A pod has run when one of its containers has, init containers aside. It
+	// counts from the Job's start only: set later, it acts from the next resumption on. While
+	// it is set, the Job has the condition jobpolicy.dev/Started, which says whether a pod has
+	// run: so the answer outlives the pods (invariant I10). Absent: no such deadline.
+	StartDeadlineSeconds *int64 `protobuf:"varint,11,opt,name=start_deadline_seconds,json=startDeadlineSeconds,proto3,oneof" json:"start_deadline_seconds,omitempty"`
+	// How long each pod may be active, in seconds since its node has accepted it: the pod's
+	// activeDeadlineSeconds, if the template has none or a higher one. A pod that is active for longer
+	// fails (reason DeadlineExceeded), which counts as any other failure. It acts on pods that
+	// are created from now on. Absent: as the template says.
+	TryDeadlineSeconds *int64 `protobuf:"varint,12,opt,name=try_deadline_seconds,json=tryDeadlineSeconds,proto3,oneof" json:"try_deadline_seconds,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *JobOptions) Reset() {
@@ -396,6 +407,20 @@ func (x *JobOptions) GetRetryDelay() *RetryDelay {
 		return x.RetryDelay
 	}
 	return nil
+}
+
+func (x *JobOptions) GetStartDeadlineSeconds() int64 {
+	if x != nil && x.StartDeadlineSeconds != nil {
+		return *x.StartDeadlineSeconds
+	}
+	return 0
+}
+
+func (x *JobOptions) GetTryDeadlineSeconds() int64 {
+	if x != nil && x.TryDeadlineSeconds != nil {
+		return *x.TryDeadlineSeconds
+	}
+	return 0
 }
 
 // RetryDelay says how long the next pod waits after pods of the Job have failed; with
@@ -608,7 +633,7 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\n" +
 	"PolicySpec\x12*\n" +
 	"\x03job\x18\x01 \x01(\v2\x18.jobpolicy.v1.JobOptionsR\x03job\x127\n" +
-	"\bcron_job\x18\x02 \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\acronJob\"\x93\x03\n" +
+	"\bcron_job\x18\x02 \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\acronJob\"\xcf\x04\n" +
 	"\n" +
 	"JobOptions\x12H\n" +
 	"\x1attl_seconds_after_complete\x18\x01 \x01(\x05B\x06\x8a\xce\x18\x02\b\x00H\x00R\x17ttlSecondsAfterComplete\x88\x01\x01\x12D\n" +
@@ -616,10 +641,14 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\"default_ttl_seconds_after_finished\x18\x03 \x01(\x05B\x06\x8a\xce\x18\x02\b\x00H\x02R\x1edefaultTtlSecondsAfterFinished\x88\x01\x01\x129\n" +
 	"\vretry_delay\x18\n" +
 	" \x01(\v2\x18.jobpolicy.v1.RetryDelayR\n" +
-	"retryDelayB\x1d\n" +
+	"retryDelay\x12A\n" +
+	"\x16start_deadline_seconds\x18\v \x01(\x03B\x06\x8a\xce\x18\x02\b\x01H\x03R\x14startDeadlineSeconds\x88\x01\x01\x12C\n" +
+	"\x14try_deadline_seconds\x18\f \x01(\x03B\f\x8a\xce\x18\b\b\x01\x10\xff\xff\xff\xff\aH\x04R\x12tryDeadlineSeconds\x88\x01\x01B\x1d\n" +
 	"\x1b_ttl_seconds_after_completeB\x1b\n" +
 	"\x19_ttl_seconds_after_failedB%\n" +
-	"#_default_ttl_seconds_after_finished\"\xce\x02\n" +
+	"#_default_ttl_seconds_after_finishedB\x19\n" +
+	"\x17_start_deadline_secondsB\x17\n" +
+	"\x15_try_deadline_seconds\"\xce\x02\n" +
 	"\n" +
 	"RetryDelay\x128\n" +
 	"\x0finitial_seconds\x18\x01 \x01(\x05B\n" +
