@@ -1143,7 +1143,8 @@ func (x *SuccessPolicyRule) GetSucceededCount() int32 {
 type JobCondition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The condition type. The engine reads and writes Suspended, SuccessCriteriaMet,
-	// FailureTarget, Complete and Failed, and returns every other type unchanged. 1 to
+	// FailureTarget, Complete and Failed, and jobpolicy.dev/Started of a Job with
+	// options.start_deadline_seconds. It returns every other type unchanged. 1 to
 	// 317 bytes.
 	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 	// Required.
