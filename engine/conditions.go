@@ -37,7 +37,7 @@ func finished(status *jobpolicyv1.JobStatus) (conditionType string, ok bool) {
 // ownCondition reports whether the engine writes conditions of this type.
 func ownCondition(conditionType string) bool {
 	switch conditionType {
-	case conditionSuspended, conditionSuccessCriteriaMet, conditionFailureTarget, conditionComplete, conditionFailed:
+	case conditionSuspended, conditionSuccessCriteriaMet, conditionFailureTarget, conditionComplete, conditionFailed, conditionStarted:
 		return true
 	}
 	return false

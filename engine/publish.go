@@ -25,6 +25,7 @@ func publish(s *snapshot, t tally, v verdict, p plan, l ledger) publication {
 		if !aboutToComplete(s, t, p) {
 			pub.suspension(s)
 		}
+		pub.started(s)
 		return pub
 	}
 	if !interimWritten(s, v) {

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -19,6 +20,7 @@ import (
 	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/engine/indexset"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/options"
 )
 
 // A scene is the snapshot that a scenario file builds line by line.
@@ -48,6 +50,7 @@ func newScene() *scene {
 //
 //	job k=v…         a new Job, at second 0; spec k=v… changes its spec
 //	ttl k=v…         annotations about its time to live
+//	options {…}      the Job's options, as people write them; options {} takes them away
 //	failureRule, successRule   one more rule of a policy
 //	now 20s          the time
 //	status k=v…      fields of the status; condition Type [status=] [reason=] [at=]
@@ -61,6 +64,9 @@ func newScene() *scene {
 //	records 10s      none that records pods before that time
 //	unlisted, inflight, retry, settings k=v…
 func (s *scene) tell(line string) error {
+	if document, ok := strings.CutPrefix(line, "options "); ok {
+		return s.options(document)
+	}
 	name, args, err := datadriven.ParseLine(line)
 	if err != nil || name == "" || strings.HasPrefix(name, "#") {
 		return err
@@ -111,6 +117,15 @@ func (s *scene) spec(args []datadriven.CmdArg) error {
 		"policy":            scheduling("policy"),
 		"minCount":          scheduling("minCount"),
 	})
+}
+
+func (s *scene) options(document string) error {
+	policy, problems := options.Parse([]byte(`{"job": ` + document + `}`))
+	for _, problem := range problems {
+		return errors.New(problem.String())
+	}
+	s.req.Spec.Options = policy.GetJob()
+	return nil
 }
 
 func (s *scene) ttl(args []datadriven.CmdArg) error {

@@ -107,8 +107,12 @@ type PodSummary struct {
 	// Indexes of terminating pods. INDEXED only. Not more indexes than
 	// terminating pods.
 	TerminatingIndexes *IndexSet `protobuf:"bytes,7,opt,name=terminating_indexes,json=terminatingIndexes,proto3" json:"terminating_indexes,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// Set by the caller if options.start_deadline_seconds is set: true if a pod has run that
+	// is active, or that has ended or is being deleted and still holds the tracking finalizer.
+	// A pod has run when one of its containers has, init containers aside. Needs CAPABILITY_OPTIONS.
+	HasRun        bool `protobuf:"varint,8,opt,name=has_run,json=hasRun,proto3" json:"has_run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PodSummary) Reset() {
@@ -188,6 +192,13 @@ func (x *PodSummary) GetTerminatingIndexes() *IndexSet {
 		return x.TerminatingIndexes
 	}
 	return nil
+}
+
+func (x *PodSummary) GetHasRun() bool {
+	if x != nil {
+		return x.HasRun
+	}
+	return false
 }
 
 // UnaccountedPod is a row of the ledger: a pod that still holds the tracking
@@ -788,8 +799,8 @@ type RetryFacts struct {
 	// policy). Leave out pods that were released before they were deleted (see
 	// DeletePod.release_first), and those of an INDEXED Job without an index below
 	// completions. Failures at or before last_success_time are ignored. Once there are
-	// 64, the delay has long reached its maximum. With backoff_limit_per_index these
-	// delay no pod: the rows in unaccounted_pods do.
+	// 64, the delay grows no more; that of Settings has long reached its maximum. With
+	// backoff_limit_per_index these delay no pod: the rows in unaccounted_pods do.
 	RecentFailures []*PodFailureFact `protobuf:"bytes,2,rep,name=recent_failures,json=recentFailures,proto3" json:"recent_failures,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -900,7 +911,7 @@ var File_jobpolicy_v1_pod_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"\n" +
-	"\x16jobpolicy/v1/pod.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\"\xa7\x02\n" +
+	"\x16jobpolicy/v1/pod.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\"\xc0\x02\n" +
 	"\n" +
 	"PodSummary\x12\x16\n" +
 	"\x06active\x18\x01 \x01(\x05R\x06active\x12\x14\n" +
@@ -909,7 +920,8 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"\x0etracked_active\x18\x04 \x01(\x05R\rtrackedActive\x12\x1a\n" +
 	"\brestarts\x18\x05 \x01(\x03R\brestarts\x12=\n" +
 	"\x0eactive_indexes\x18\x06 \x01(\v2\x16.jobpolicy.v1.IndexSetR\ractiveIndexes\x12G\n" +
-	"\x13terminating_indexes\x18\a \x01(\v2\x16.jobpolicy.v1.IndexSetR\x12terminatingIndexes\"\xf5\x02\n" +
+	"\x13terminating_indexes\x18\a \x01(\v2\x16.jobpolicy.v1.IndexSetR\x12terminatingIndexes\x12\x17\n" +
+	"\ahas_run\x18\b \x01(\bR\x06hasRun\"\xf5\x02\n" +
 	"\x0eUnaccountedPod\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\fR\x03uid\x12,\n" +
 	"\x05phase\x18\x02 \x01(\x0e2\x16.jobpolicy.v1.PodPhaseR\x05phase\x12\x1a\n" +
