@@ -13,10 +13,10 @@
 // hardly anything happens at the same instant, and the same seed nearly always gives
 // the same log of writes: 968 of 1,000 worlds (seeds 1 to 1000) had the same log when
 // one process played them twice on a machine busy with other work. The logs
-// differ if several objects become due at the same instant: docs/simulation.md has
+// differ if several objects become due at the same instant: docs/worlds.md has
 // examples.
 //
-// A world has about 150 writes. docs/simulation.md says how long it takes, and what
+// A world has about 150 writes. docs/worlds.md says how long it takes, and what
 // takes the time.
 //
 // In worlds of package podjob (-world.podjob) a controller made with it stands in for the
