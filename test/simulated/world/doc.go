@@ -55,6 +55,7 @@
 //     not seen the end of a pod that its Job lost at once.
 //   - runaway: podjob tries a creation that failed again every ten seconds, and not ever later.
 //   - deletion: podjob deletes the pods that it has created for a Job that is gone.
+//   - I9: a pod that says that podjob has created it, for a Job that never was, may be deleted, too.
 //   - liveness: every failure that may count adds to the retry delay, and a success that
 //     nothing in the cluster shows any more does not end a row of failures.
 //   - liveness: if requests may always list only a few failed pods, one that waits long for the
