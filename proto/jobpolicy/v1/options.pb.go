@@ -333,8 +333,27 @@ type JobOptions struct {
 	// How long the Job is kept after it finished, in seconds, if nothing else says so:
 	// neither the Job's ttlSecondsAfterFinished nor the two fields above.
 	DefaultTtlSecondsAfterFinished *int32 `protobuf:"varint,3,opt,name=default_ttl_seconds_after_finished,json=defaultTtlSecondsAfterFinished,proto3,oneof" json:"default_ttl_seconds_after_finished,omitempty"`
-	unknownFields                  protoimpl.UnknownFields
-	sizeCache                      protoimpl.SizeCache
+	// True: when the Job fails, the status that has the condition FailureTarget also has the
+	// condition jobpolicy.dev/FailureClassified after it. Its reason is the class (EndClass), for
+	// example OutOfMemory; its message is a sentence with the parts of JobEnd after it, for
+	// example
+	//
+	//	Container main of pod train-x7k2p ran out of memory. [rule=backoffLimitExceeded
+	//	pod=train-x7k2p container=main exitCode=137 reason=OOMKilled tries=3]
+	//
+	// in one line. The parts are rule, policyRule (the position), policyRuleName, pod, index,
+	// container, exitCode, signal, reason and tries, in this order and each only if it is
+	// known; a value that has other characters than letters, digits and . _ - : / stands in
+	// double quotes, as a string of Go or JSON. It acts also if it changes while the Job runs,
+	// until the Job fails.
+	EndCondition bool `protobuf:"varint,30,opt,name=end_condition,json=endCondition,proto3" json:"end_condition,omitempty"`
+	// Names for the rules of the Job's pod failure policy, in their order; an empty name is
+	// none. As many as there are rules. A failure that such a rule matched has the name in
+	// JobEnd.policy_rule_name, so that a program can tell one rule from another. Empty: the rules have no
+	// names.
+	FailureRuleNames []string `protobuf:"bytes,31,rep,name=failure_rule_names,json=failureRuleNames,proto3" json:"failure_rule_names,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *JobOptions) Reset() {
@@ -386,6 +405,20 @@ func (x *JobOptions) GetDefaultTtlSecondsAfterFinished() int32 {
 		return *x.DefaultTtlSecondsAfterFinished
 	}
 	return 0
+}
+
+func (x *JobOptions) GetEndCondition() bool {
+	if x != nil {
+		return x.EndCondition
+	}
+	return false
+}
+
+func (x *JobOptions) GetFailureRuleNames() []string {
+	if x != nil {
+		return x.FailureRuleNames
+	}
+	return nil
 }
 
 // CronJobOptions are options of a CronJob that the Kubernetes API does not have. A field
@@ -507,12 +540,15 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\n" +
 	"PolicySpec\x12*\n" +
 	"\x03job\x18\x01 \x01(\v2\x18.jobpolicy.v1.JobOptionsR\x03job\x127\n" +
-	"\bcron_job\x18\x02 \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\acronJob\"\xd8\x02\n" +
+	"\bcron_job\x18\x02 \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\acronJob\"\xb7\x03\n" +
 	"\n" +
 	"JobOptions\x12H\n" +
 	"\x1attl_seconds_after_complete\x18\x01 \x01(\x05B\x06\x8a\xce\x18\x02\b\x00H\x00R\x17ttlSecondsAfterComplete\x88\x01\x01\x12D\n" +
 	"\x18ttl_seconds_after_failed\x18\x02 \x01(\x05B\x06\x8a\xce\x18\x02\b\x00H\x01R\x15ttlSecondsAfterFailed\x88\x01\x01\x12W\n" +
-	"\"default_ttl_seconds_after_finished\x18\x03 \x01(\x05B\x06\x8a\xce\x18\x02\b\x00H\x02R\x1edefaultTtlSecondsAfterFinished\x88\x01\x01B\x1d\n" +
+	"\"default_ttl_seconds_after_finished\x18\x03 \x01(\x05B\x06\x8a\xce\x18\x02\b\x00H\x02R\x1edefaultTtlSecondsAfterFinished\x88\x01\x01\x12#\n" +
+	"\rend_condition\x18\x1e \x01(\bR\fendCondition\x128\n" +
+	"\x12failure_rule_names\x18\x1f \x03(\tB\n" +
+	"\x8a\xce\x18\x06\x10\x14\"\x02\x10?R\x10failureRuleNamesB\x1d\n" +
 	"\x1b_ttl_seconds_after_completeB\x1b\n" +
 	"\x19_ttl_seconds_after_failedB%\n" +
 	"#_default_ttl_seconds_after_finished\"\x98\x03\n" +
