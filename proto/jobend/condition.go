@@ -34,7 +34,10 @@ var parts = []part{
 	},
 	{
 		"policyRule", func(e *jobpolicyv1.JobEnd) string { return optional(e.PolicyRuleIndex) },
-		func(e *jobpolicyv1.JobEnd, s string) bool { e.PolicyRuleIndex = new(int32); return number(e.PolicyRuleIndex, s) },
+		func(e *jobpolicyv1.JobEnd, s string) bool {
+			e.PolicyRuleIndex = new(int32)
+			return number(e.PolicyRuleIndex, s)
+		},
 	},
 	text("policyRuleName", func(e *jobpolicyv1.JobEnd) *string { return &e.PolicyRuleName }),
 	text("pod", func(e *jobpolicyv1.JobEnd) *string { return &e.PodName }),

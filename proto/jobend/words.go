@@ -73,8 +73,9 @@ func pod(end *jobpolicyv1.JobEnd) string {
 	return "Pod " + shown(end.GetPodName())
 }
 
+// because names the reason, if it tells more than that a container failed.
 func because(end *jobpolicyv1.JobEnd) string {
-	if end.GetReason() == "" {
+	if end.GetReason() == "" || end.GetReason() == "Error" {
 		return ""
 	}
 	return ": " + shown(end.GetReason())

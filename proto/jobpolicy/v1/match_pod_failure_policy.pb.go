@@ -34,7 +34,7 @@ type MatchPodFailurePolicyRequest struct {
 	// Set by the caller; how the pods failed. At most 10000.
 	Failures []*PodFailure `protobuf:"bytes,3,rep,name=failures,proto3" json:"failures,omitempty"`
 	// Set by the caller; names for the rules, as JobOptions.failure_rule_names. Empty: they
-	// have none.
+	// have none. At most 63 bytes each.
 	RuleNames     []string `protobuf:"bytes,1000,rep,name=rule_names,json=ruleNames,proto3" json:"rule_names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
