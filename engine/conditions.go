@@ -38,7 +38,7 @@ func finished(status *jobpolicyv1.JobStatus) (conditionType string, ok bool) {
 // ownCondition reports whether the engine writes conditions of this type.
 func ownCondition(conditionType string) bool {
 	switch conditionType {
-	case conditionSuspended, conditionSuccessCriteriaMet, conditionFailureTarget, conditionComplete, conditionFailed, jobend.ConditionType:
+	case conditionSuspended, conditionSuccessCriteriaMet, conditionFailureTarget, conditionComplete, conditionFailed, conditionStarted, jobend.ConditionType:
 		return true
 	}
 	return false

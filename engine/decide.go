@@ -94,6 +94,9 @@ func furtherWaits(s *snapshot, v verdict, l ledger) []*jobpolicyv1.Wait {
 		waits = append(waits, waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_DEADLINE, at,
 			"the Job may be active for %ds", s.spec.GetActiveDeadlineSeconds()))
 	}
+	if w := startWait(s); w != nil && !v.reached() {
+		waits = append(waits, w)
+	}
 	return waits
 }
 

@@ -95,7 +95,7 @@ func drawStatus(t *rapid.T, names *uidNames) *jobpolicyv1.JobStatus {
 	if rapid.IntRange(0, 3).Draw(t, "started") > 0 {
 		s.StartTime = drawTime(t, "start")
 	}
-	for _, conditionType := range []string{suspended, criteriaMet, failureTarget, complete, failed, "Other"} {
+	for _, conditionType := range []string{suspended, criteriaMet, failureTarget, complete, failed, started, "Other"} {
 		if rapid.IntRange(0, 5).Draw(t, conditionType) == 0 {
 			s.Conditions = append(s.Conditions, &jobpolicyv1.JobCondition{
 				Type: conditionType, Status: rapid.SampledFrom([]jobpolicyv1.ConditionStatus{1, 1, 2, 3}).Draw(t, "status"),
@@ -138,6 +138,7 @@ func drawPods(t *rapid.T, req *request, names *uidNames) {
 		drawActiveRows(t, req, p, names)
 	}
 	p.Ready = rapid.Int32Range(0, p.Active).Draw(t, "pods ready")
+	p.HasRun = rapid.Bool().Draw(t, "has run")
 	p.TrackedActive = rapid.Int32Range(0, p.Active).Draw(t, "tracked")
 	req.Pods = p
 }

@@ -20,10 +20,10 @@ const (
 // container leaves the same one.
 func classify(f *jobpolicyv1.PodFailure, m policyMatch) jobpolicyv1.EndClass {
 	switch exits := f.GetContainerExits(); {
+	case cannotStart(decisiveExit(f, m)), f.GetNeverRan() && f.GetReason() == podDeadlineExceeded:
+		return jobpolicyv1.EndClass_END_CLASS_NEVER_STARTED
 	case f.GetReason() == podDeadlineExceeded:
 		return jobpolicyv1.EndClass_END_CLASS_DEADLINE
-	case cannotStart(decisiveExit(f, m)):
-		return jobpolicyv1.EndClass_END_CLASS_NEVER_STARTED
 	case slices.ContainsFunc(exits, outOfMemory):
 		return jobpolicyv1.EndClass_END_CLASS_OUT_OF_MEMORY
 	case f.GetDeletedBeforeEnd(), disrupted(f), f.GetReason() != "" && len(exits) == 0:

@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +43,54 @@ var invalidJobs = []invalidRequest{
 	{"a name that is too long", "job.name", "1 to 253 bytes, has 254", func(r *request) { r.Job.Name = long(254) }},
 	{"a name of nothing", "job.name", "1 to 253 bytes, has 0", func(r *request) { r.Job.Name = "" }},
 	{"a negative generation", "job.generation", "must not be negative, is -1", func(r *request) { r.Job.Generation = -1 }},
+}
+
+// invalidOptions are mistakes in the options.
+var invalidOptions = []invalidRequest{
+	{
+		"a retry delay of nothing", "spec.options.retry_delay.initial_seconds", "expected a whole number from 1 to 86400, found 0",
+		retryDelay(&jobpolicyv1.RetryDelay{InitialSeconds: proto.Int32(0)}),
+	},
+	{
+		"a longest retry delay that is shorter than the first", "spec.options.retry_delay.max_seconds", "expected at least initial_seconds (20), found 10",
+		retryDelay(&jobpolicyv1.RetryDelay{InitialSeconds: proto.Int32(20), MaxSeconds: proto.Int32(10)}),
+	},
+	{
+		"retry delays that get shorter", "spec.options.retry_delay.factor", "expected a number from 1 to 10, found 0.5",
+		retryDelay(&jobpolicyv1.RetryDelay{Factor: proto.Float64(0.5)}),
+	},
+	{
+		"a factor that is none", "spec.options.retry_delay.factor", "expected a number from 1 to 10, found NaN",
+		retryDelay(&jobpolicyv1.RetryDelay{Factor: proto.Float64(math.NaN())}),
+	},
+	{
+		"retry delays in two ways", "spec.options.retry_delay.delays_seconds", "cannot be set together with any of initial_seconds, max_seconds, factor",
+		retryDelay(&jobpolicyv1.RetryDelay{DelaysSeconds: []int32{5}, Factor: proto.Float64(1)}),
+	},
+	{
+		"a retry delay of days in a list", "spec.options.retry_delay.delays_seconds[1]", "expected a whole number from 1 to 86400, found 86401",
+		retryDelay(&jobpolicyv1.RetryDelay{DelaysSeconds: []int32{5, 86401}}),
+	},
+	{
+		"too many retry delays", "spec.options.retry_delay.delays_seconds", "expected a list of 0 to 64 items, found 65",
+		retryDelay(&jobpolicyv1.RetryDelay{DelaysSeconds: slices.Repeat([]int32{5}, 65)}),
+	},
+	{
+		"a deadline to start of nothing", "spec.options.start_deadline_seconds", "expected a whole number of at least 1, found 0",
+		func(r *request) { r.Spec.Options = &jobpolicyv1.JobOptions{StartDeadlineSeconds: proto.Int64(0)} },
+	},
+	{
+		"a deadline of a try that no pod may have", "spec.options.try_deadline_seconds", "expected a whole number from 1 to 2147483647, found 2147483648",
+		func(r *request) { r.Spec.Options = &jobpolicyv1.JobOptions{TryDeadlineSeconds: proto.Int64(1 << 31)} },
+	},
+	{
+		"jitter of more than all", "spec.options.retry_delay.jitter_percent", "expected a whole number from 0 to 100, found 101",
+		retryDelay(&jobpolicyv1.RetryDelay{JitterPercent: proto.Int32(101)}),
+	},
+}
+
+func retryDelay(d *jobpolicyv1.RetryDelay) func(*request) {
+	return func(r *request) { r.Spec.Options = &jobpolicyv1.JobOptions{RetryDelay: d} }
 }
 
 // invalidSpecs are mistakes in the spec.

@@ -43,6 +43,8 @@ func jobEnd(s *snapshot, t tally, v verdict) *jobpolicyv1.JobEnd {
 		return declaredEnd(s, v)
 	case jobpolicyv1.Rule_RULE_DEADLINE_PASSED:
 		end.Class = jobpolicyv1.EndClass_END_CLASS_DEADLINE
+	case jobpolicyv1.Rule_RULE_START_DEADLINE_PASSED:
+		end.Class = jobpolicyv1.EndClass_END_CLASS_NEVER_STARTED
 	case jobpolicyv1.Rule_RULE_POD_FAILURE_POLICY_MATCHED:
 		r := t.rows[slices.IndexFunc(t.rows, podRow.failsJob)]
 		s.describe(end, r.failedPod())
@@ -184,8 +186,11 @@ func declaredEnd(s *snapshot, v verdict) *jobpolicyv1.JobEnd {
 		}
 	}
 	end := &jobpolicyv1.JobEnd{Class: jobpolicyv1.EndClass_END_CLASS_UNKNOWN, Rule: rulesOfReasons[v.reason]}
-	if end.GetRule() == jobpolicyv1.Rule_RULE_DEADLINE_PASSED {
+	switch end.GetRule() {
+	case jobpolicyv1.Rule_RULE_DEADLINE_PASSED:
 		end.Class = jobpolicyv1.EndClass_END_CLASS_DEADLINE
+	case jobpolicyv1.Rule_RULE_START_DEADLINE_PASSED:
+		end.Class = jobpolicyv1.EndClass_END_CLASS_NEVER_STARTED
 	}
 	return end
 }
@@ -195,6 +200,7 @@ var rulesOfReasons = map[string]jobpolicyv1.Rule{
 	reasonPodFailurePolicy:         jobpolicyv1.Rule_RULE_POD_FAILURE_POLICY_MATCHED,
 	reasonBackoffLimitExceeded:     jobpolicyv1.Rule_RULE_BACKOFF_LIMIT_EXCEEDED,
 	reasonDeadlineExceeded:         jobpolicyv1.Rule_RULE_DEADLINE_PASSED,
+	reasonStartDeadlineExceeded:    jobpolicyv1.Rule_RULE_START_DEADLINE_PASSED,
 	reasonMaxFailedIndexesExceeded: jobpolicyv1.Rule_RULE_TOO_MANY_FAILED_INDEXES,
 	reasonFailedIndexes:            jobpolicyv1.Rule_RULE_ALL_INDEXES_FINISHED_SOME_FAILED,
 }

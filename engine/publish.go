@@ -26,6 +26,7 @@ func publish(s *snapshot, t tally, v verdict, p plan, l ledger, end *jobpolicyv1
 		if !aboutToComplete(s, t, p) {
 			pub.suspension(s)
 		}
+		pub.started(s)
 		return pub
 	}
 	if !interimWritten(s, v) {

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -19,6 +20,7 @@ import (
 	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/engine/indexset"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/options"
 )
 
 // A scene is the snapshot that a scenario file builds line by line.
@@ -48,7 +50,7 @@ func newScene() *scene {
 //
 //	job k=v…         a new Job, at second 0; spec k=v… changes its spec
 //	ttl k=v…         annotations about its time to live
-//	options k=v…     the options of the Job, instead of those before
+//	options {…}      the Job's options, as people write them; options {} takes them away
 //	failureRule, successRule   one more rule of a policy
 //	now 20s          the time
 //	status k=v…      fields of the status; condition Type [status=] [reason=] [at=]
@@ -63,6 +65,9 @@ func newScene() *scene {
 //	unlisted, inflight, retry, settings k=v…
 //	past NAME k=v…   one more recent failure in retry
 func (s *scene) tell(line string) error {
+	if document, ok := strings.CutPrefix(line, "options "); ok {
+		return s.options(document)
+	}
 	name, args, err := datadriven.ParseLine(line)
 	if err != nil || name == "" || strings.HasPrefix(name, "#") {
 		return err
@@ -72,7 +77,7 @@ func (s *scene) tell(line string) error {
 		name = "spec"
 	}
 	lines := map[string]func([]datadriven.CmdArg) error{
-		"spec": s.spec, "options": s.options, "ttl": s.ttl, "failureRule": s.failureRule, "successRule": s.successRule, "now": s.now,
+		"spec": s.spec, "ttl": s.ttl, "failureRule": s.failureRule, "successRule": s.successRule, "now": s.now,
 		"status": s.status, "condition": s.condition, "pods": s.pods, "finished": s.finished, "gone": s.gone,
 		"confirm": s.confirm, "unconfirm": s.unconfirm, "row": s.row, "rows": s.rows, "norows": s.norows,
 		"defercreations": s.leave(createPods), "deferdeletions": s.leave(deletePods),
@@ -115,11 +120,13 @@ func (s *scene) spec(args []datadriven.CmdArg) error {
 	})
 }
 
-func (s *scene) options(args []datadriven.CmdArg) error {
-	s.req.Spec.Options = &jobpolicyv1.JobOptions{}
-	return tellFields(s.req.Spec.Options, args, nil, map[string]func(value){
-		"ruleNames": func(v value) { s.req.Spec.Options.FailureRuleNames = v.list() },
-	})
+func (s *scene) options(document string) error {
+	policy, problems := options.Parse([]byte(`{"job": ` + document + `}`))
+	for _, problem := range problems {
+		return errors.New(problem.String())
+	}
+	s.req.Spec.Options = policy.GetJob()
+	return nil
 }
 
 func (s *scene) ttl(args []datadriven.CmdArg) error {
@@ -244,6 +251,7 @@ func failureKeys(why *jobpolicyv1.PodFailure) map[string]func(value) {
 		"condition":        func(v value) { why.Conditions = append(why.Conditions, pattern(v.text)) },
 		"reason":           func(v value) { why.Reason = v.text },
 		"deletedBeforeEnd": func(v value) { why.DeletedBeforeEnd = v.bool() },
+		"neverRan":         func(v value) { why.NeverRan = v.bool() },
 	}
 }
 

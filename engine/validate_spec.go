@@ -20,6 +20,7 @@ func (c checker) spec(spec *jobpolicyv1.JobSpec) {
 	c.NotNegative("spec.active_deadline_seconds", spec.GetActiveDeadlineSeconds())
 	c.NotNegative("spec.ttl_seconds_after_finished", int64(spec.GetTtlSecondsAfterFinished()))
 	c.Annotations("spec.annotations", spec.GetAnnotations())
+	check.Options(c.Checker, "spec.options", spec.GetOptions())
 	c.BytesBetween("spec.group_template_name", spec.GetGroupTemplateName(), 0, annotation.MaxValueBytes)
 	if scheduling := spec.GetScheduling(); scheduling != nil && scheduling.MinCount != nil {
 		c.Between("spec.scheduling.min_count", int64(scheduling.GetMinCount()), 1, math.MaxInt32)

@@ -36,6 +36,8 @@ type Pod struct {
 	HasTrackingFinalizer bool
 	// Scheduled: the pod has a node.
 	Scheduled bool
+	// HasRun: one of its containers has run, init containers aside.
+	HasRun bool
 
 	Indexing // Placed here, it fills the padding after the booleans.
 	Deletion
@@ -137,6 +139,7 @@ func From(pod *corev1.Pod) *Pod {
 		Created:              pod.CreationTimestamp.Time,
 		HasTrackingFinalizer: slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer),
 		Scheduled:            pod.Spec.NodeName != "",
+		HasRun:               hasRun(pod),
 		Deletion:             Deletion{pod.DeletionTimestamp != nil, deletionAsked(pod)},
 		Indexing: Indexing{
 			Index:                Index(pod),
@@ -246,6 +249,19 @@ func (p *Pod) readContainers(pod *corev1.Pod) {
 	if last := lastRestarted(pod); last != nil && !p.Ended() {
 		p.Exits = append(p.Exits, *last)
 	}
+}
+
+// hasRun reports whether a container of the pod has run, init containers aside. A kubelet says Running
+// as soon as one runs, and never says Pending again. Of a pod that failed, it reports containers
+// that never ran without the time at which they ended.
+func hasRun(pod *corev1.Pod) bool {
+	switch pod.Status.Phase {
+	case corev1.PodRunning, corev1.PodSucceeded:
+		return true
+	}
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+		return s.RestartCount > 0 || s.State.Terminated != nil && !s.State.Terminated.FinishedAt.IsZero()
+	})
 }
 
 func (p *Pod) readExit(s *corev1.ContainerStatus) {

@@ -86,7 +86,7 @@ func TestOfAFailureOnlyWhatThePolicyAsksForIsTold(t *testing.T) {
 			containers: []corev1.ContainerStatus{exited("a", 3), exited("b", 4)},
 			conditions: []corev1.PodCondition{{Type: "Ready", Status: "False"}, {Type: "DisruptionTarget", Status: "True"}},
 			want: &jobpolicyv1.PodFailure{
-				Reason: "Evicted", Conditions: []*jobpolicyv1.PodConditionPattern{disrupted},
+				Reason: "Evicted", NeverRan: true, Conditions: []*jobpolicyv1.PodConditionPattern{disrupted},
 				ContainerExits: []*jobpolicyv1.ContainerExit{{ContainerName: "a", ExitCode: 3}},
 			},
 		},

@@ -16,11 +16,14 @@ const (
 	MaxMessageBytes = 32768
 )
 
+// Started is a condition of a Job with a deadline to start: whether one of its pods has run.
+const Started batchv1.JobConditionType = "jobpolicy.dev/Started"
+
 // DecidedByEngine reports whether the engine writes conditions of this type.
 func DecidedByEngine(t batchv1.JobConditionType) bool {
 	switch t {
 	case batchv1.JobSuspended, batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget, batchv1.JobComplete, batchv1.JobFailed,
-		jobend.ConditionType:
+		Started, jobend.ConditionType:
 		return true
 	}
 	return false

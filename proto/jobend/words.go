@@ -46,6 +46,9 @@ func Sentence(end *jobpolicyv1.JobEnd) string {
 		}
 		return fmt.Sprintf("Pod %s ran for as long as it may.", shown(end.GetPodName()))
 	case jobpolicyv1.EndClass_END_CLASS_NEVER_STARTED:
+		if end.GetPodName() == "" && end.GetRule() == jobpolicyv1.Rule_RULE_START_DEADLINE_PASSED {
+			return "No pod of the Job ran before its deadline to start."
+		}
 		return subject(end) + " could not be started" + because(end) + "."
 	case jobpolicyv1.EndClass_END_CLASS_OUT_OF_MEMORY:
 		return subject(end) + " ran out of memory."

@@ -28,6 +28,9 @@ type Pod struct {
 	Scheduled bool
 	// Ready: the pod's condition Ready is true.
 	Ready bool
+	// HasRun: one of its containers has run, init containers aside. Read only of a pod with a Reason, and for a Job with a
+	// deadline to start.
+	HasRun bool
 	// Index is the pod's completion index, 0 to 2147483646; nil: none, or not such a number.
 	// A Counter drops any other number.
 	Index *int32

@@ -640,7 +640,7 @@ func (x *DecideJobRequest) GetSeenSuspended() bool {
 type Settings struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Delay after the first failed pod in a row; doubled with each further one.
-	// Absent: 10 s. 1 ms to 24 h.
+	// Absent: 10 s. 1 ms to 24 h. JobOptions.retry_delay comes before it.
 	PodFailureBackoff *durationpb.Duration `protobuf:"bytes,1,opt,name=pod_failure_backoff,json=podFailureBackoff,proto3" json:"pod_failure_backoff,omitempty"`
 	// The longest delay. pod_failure_backoff (or its default) to 24 h. Absent: 10 min,
 	// or pod_failure_backoff if that is longer.
@@ -1129,8 +1129,12 @@ type CreatePods struct {
 	// True: pods of the Job have failed, so the new pods may be replacements. For the
 	// caller's metrics.
 	AfterFailures bool `protobuf:"varint,4,opt,name=after_failures,json=afterFailures,proto3" json:"after_failures,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// How long each of these pods may be active, in seconds (options.try_deadline_seconds).
+	// In Kubernetes: spec.activeDeadlineSeconds, unless the template has a lower one. Absent:
+	// as the template says.
+	ActiveDeadlineSeconds *int64 `protobuf:"varint,5,opt,name=active_deadline_seconds,json=activeDeadlineSeconds,proto3,oneof" json:"active_deadline_seconds,omitempty"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
 }
 
 func (x *CreatePods) Reset() {
@@ -1189,6 +1193,13 @@ func (x *CreatePods) GetAfterFailures() bool {
 		return x.AfterFailures
 	}
 	return false
+}
+
+func (x *CreatePods) GetActiveDeadlineSeconds() int64 {
+	if x != nil && x.ActiveDeadlineSeconds != nil {
+		return *x.ActiveDeadlineSeconds
+	}
+	return 0
 }
 
 // IndexFailureCount is what a replacement pod inherits from the pod before it.
@@ -1589,13 +1600,15 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"may_create\x18\x02 \x01(\bR\tmayCreate\x12\x1b\n" +
 	"\tmax_count\x18\x03 \x01(\x05R\bmaxCount\x12(\n" +
 	"\rtemplate_name\x18\x04 \x01(\tH\x00R\ftemplateName\x88\x01\x01B\x10\n" +
-	"\x0e_template_name\"\xc3\x01\n" +
+	"\x0e_template_name\"\x9c\x02\n" +
 	"\n" +
 	"CreatePods\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\x05R\x05count\x120\n" +
 	"\aindexes\x18\x02 \x01(\v2\x16.jobpolicy.v1.IndexSetR\aindexes\x12F\n" +
 	"\x0efailure_counts\x18\x03 \x03(\v2\x1f.jobpolicy.v1.IndexFailureCountR\rfailureCounts\x12%\n" +
-	"\x0eafter_failures\x18\x04 \x01(\bR\rafterFailures\"p\n" +
+	"\x0eafter_failures\x18\x04 \x01(\bR\rafterFailures\x12;\n" +
+	"\x17active_deadline_seconds\x18\x05 \x01(\x03H\x00R\x15activeDeadlineSeconds\x88\x01\x01B\x1a\n" +
+	"\x18_active_deadline_seconds\"p\n" +
 	"\x11IndexFailureCount\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x1a\n" +
 	"\bfailures\x18\x02 \x01(\x05R\bfailures\x12)\n" +
@@ -1764,6 +1777,7 @@ func file_jobpolicy_v1_decide_job_proto_init() {
 	file_jobpolicy_v1_rule_proto_init()
 	file_jobpolicy_v1_decide_job_proto_msgTypes[3].OneofWrappers = []any{}
 	file_jobpolicy_v1_decide_job_proto_msgTypes[4].OneofWrappers = []any{}
+	file_jobpolicy_v1_decide_job_proto_msgTypes[5].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

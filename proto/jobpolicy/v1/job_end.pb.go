@@ -30,12 +30,14 @@ type EndClass int32
 const (
 	// Never set.
 	EndClass_END_CLASS_UNSPECIFIED EndClass = 0
+	// What should have run never ran: no pod has run when JobOptions.start_deadline_seconds were
+	// over, no container of the pod has run when its own activeDeadlineSeconds were over, or
+	// the container that failed could not be started (its reason is StartError or
+	// ContainerCannotRun).
+	EndClass_END_CLASS_NEVER_STARTED EndClass = 1
 	// Time ran out: the Job's active_deadline_seconds, or the pod's own
 	// activeDeadlineSeconds (the pod's reason is DeadlineExceeded).
-	EndClass_END_CLASS_DEADLINE EndClass = 1
-	// The container that failed could not be started: its reason is StartError or
-	// ContainerCannotRun.
-	EndClass_END_CLASS_NEVER_STARTED EndClass = 2
+	EndClass_END_CLASS_DEADLINE EndClass = 2
 	// A container of the pod was killed because it needed more memory than it may use: its reason is
 	// OOMKilled. The exit code 137 alone does not say so.
 	EndClass_END_CLASS_OUT_OF_MEMORY EndClass = 3
@@ -59,8 +61,8 @@ const (
 var (
 	EndClass_name = map[int32]string{
 		0: "END_CLASS_UNSPECIFIED",
-		1: "END_CLASS_DEADLINE",
-		2: "END_CLASS_NEVER_STARTED",
+		1: "END_CLASS_NEVER_STARTED",
+		2: "END_CLASS_DEADLINE",
 		3: "END_CLASS_OUT_OF_MEMORY",
 		4: "END_CLASS_INFRASTRUCTURE",
 		5: "END_CLASS_POLICY",
@@ -69,8 +71,8 @@ var (
 	}
 	EndClass_value = map[string]int32{
 		"END_CLASS_UNSPECIFIED":    0,
-		"END_CLASS_DEADLINE":       1,
-		"END_CLASS_NEVER_STARTED":  2,
+		"END_CLASS_NEVER_STARTED":  1,
+		"END_CLASS_DEADLINE":       2,
 		"END_CLASS_OUT_OF_MEMORY":  3,
 		"END_CLASS_INFRASTRUCTURE": 4,
 		"END_CLASS_POLICY":         5,
@@ -115,7 +117,7 @@ func (EndClass) EnumDescriptor() ([]byte, []int) {
 //     (needs the rows of active pods, which the engine asks for only with
 //     JobOptions.end_condition);
 //   - by a limit on indexes: the pod that finished last, of those with a failed index;
-//   - by a deadline: none.
+//   - by a deadline of the Job: none.
 //
 // A fact that is not known is absent. Once the Job's status announces the verdict, pods may
 // be gone; then all of this is read from the condition that JobOptions.end_condition asks
@@ -282,9 +284,9 @@ const file_jobpolicy_v1_job_end_proto_rawDesc = "" +
 	"\x12_policy_rule_indexB\b\n" +
 	"\x06_index*\xdd\x01\n" +
 	"\bEndClass\x12\x19\n" +
-	"\x15END_CLASS_UNSPECIFIED\x10\x00\x12\x16\n" +
-	"\x12END_CLASS_DEADLINE\x10\x01\x12\x1b\n" +
-	"\x17END_CLASS_NEVER_STARTED\x10\x02\x12\x1b\n" +
+	"\x15END_CLASS_UNSPECIFIED\x10\x00\x12\x1b\n" +
+	"\x17END_CLASS_NEVER_STARTED\x10\x01\x12\x16\n" +
+	"\x12END_CLASS_DEADLINE\x10\x02\x12\x1b\n" +
 	"\x17END_CLASS_OUT_OF_MEMORY\x10\x03\x12\x1c\n" +
 	"\x18END_CLASS_INFRASTRUCTURE\x10\x04\x12\x14\n" +
 	"\x10END_CLASS_POLICY\x10\x05\x12\x19\n" +

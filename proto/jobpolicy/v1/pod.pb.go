@@ -107,8 +107,12 @@ type PodSummary struct {
 	// Indexes of terminating pods. INDEXED only. Not more indexes than
 	// terminating pods.
 	TerminatingIndexes *IndexSet `protobuf:"bytes,7,opt,name=terminating_indexes,json=terminatingIndexes,proto3" json:"terminating_indexes,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// Set by the caller if options.start_deadline_seconds is set: true if a pod has run that
+	// is active, or that has ended or is being deleted and still holds the tracking finalizer.
+	// A pod has run when one of its containers has, init containers aside. Needs CAPABILITY_OPTIONS.
+	HasRun        bool `protobuf:"varint,8,opt,name=has_run,json=hasRun,proto3" json:"has_run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PodSummary) Reset() {
@@ -188,6 +192,13 @@ func (x *PodSummary) GetTerminatingIndexes() *IndexSet {
 		return x.TerminatingIndexes
 	}
 	return nil
+}
+
+func (x *PodSummary) GetHasRun() bool {
+	if x != nil {
+		return x.HasRun
+	}
+	return false
 }
 
 // UnaccountedPod is a row of the ledger: a pod that still holds the tracking
@@ -329,8 +340,10 @@ type PodFailure struct {
 	Reason string `protobuf:"bytes,1000,opt,name=reason,proto3" json:"reason,omitempty"`
 	// True: somebody asked for the pod's deletion before it had ended. Read only for JobEnd.
 	DeletedBeforeEnd bool `protobuf:"varint,1001,opt,name=deleted_before_end,json=deletedBeforeEnd,proto3" json:"deleted_before_end,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// True: no container of the pod has run, init containers aside. Read only for JobEnd.
+	NeverRan      bool `protobuf:"varint,1002,opt,name=never_ran,json=neverRan,proto3" json:"never_ran,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PodFailure) Reset() {
@@ -394,6 +407,13 @@ func (x *PodFailure) GetReason() string {
 func (x *PodFailure) GetDeletedBeforeEnd() bool {
 	if x != nil {
 		return x.DeletedBeforeEnd
+	}
+	return false
+}
+
+func (x *PodFailure) GetNeverRan() bool {
+	if x != nil {
+		return x.NeverRan
 	}
 	return false
 }
@@ -857,8 +877,8 @@ type RetryFacts struct {
 	// policy). Leave out pods that were released before they were deleted (see
 	// DeletePod.release_first), and those of an INDEXED Job without an index below
 	// completions. Failures at or before last_success_time are ignored. Once there are
-	// 64, the delay has long reached its maximum. With backoff_limit_per_index these
-	// delay no pod: the rows in unaccounted_pods do.
+	// 64, the delay grows no more; that of Settings has long reached its maximum. With
+	// backoff_limit_per_index these delay no pod: the rows in unaccounted_pods do.
 	RecentFailures []*PodFailureFact `protobuf:"bytes,2,rep,name=recent_failures,json=recentFailures,proto3" json:"recent_failures,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -979,7 +999,7 @@ var File_jobpolicy_v1_pod_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"\n" +
-	"\x16jobpolicy/v1/pod.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\"\xa7\x02\n" +
+	"\x16jobpolicy/v1/pod.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\"\xc0\x02\n" +
 	"\n" +
 	"PodSummary\x12\x16\n" +
 	"\x06active\x18\x01 \x01(\x05R\x06active\x12\x14\n" +
@@ -988,7 +1008,8 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"\x0etracked_active\x18\x04 \x01(\x05R\rtrackedActive\x12\x1a\n" +
 	"\brestarts\x18\x05 \x01(\x03R\brestarts\x12=\n" +
 	"\x0eactive_indexes\x18\x06 \x01(\v2\x16.jobpolicy.v1.IndexSetR\ractiveIndexes\x12G\n" +
-	"\x13terminating_indexes\x18\a \x01(\v2\x16.jobpolicy.v1.IndexSetR\x12terminatingIndexes\"\xf5\x02\n" +
+	"\x13terminating_indexes\x18\a \x01(\v2\x16.jobpolicy.v1.IndexSetR\x12terminatingIndexes\x12\x17\n" +
+	"\ahas_run\x18\b \x01(\bR\x06hasRun\"\xf5\x02\n" +
 	"\x0eUnaccountedPod\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\fR\x03uid\x12,\n" +
 	"\x05phase\x18\x02 \x01(\x0e2\x16.jobpolicy.v1.PodPhaseR\x05phase\x12\x1a\n" +
@@ -998,7 +1019,7 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"\afailure\x18\x06 \x01(\v2\x18.jobpolicy.v1.PodFailureR\afailure\x12.\n" +
 	"\x13index_failure_count\x18\a \x01(\x05R\x11indexFailureCount\x12=\n" +
 	"\x1bindex_ignored_failure_count\x18\b \x01(\x05R\x18indexIgnoredFailureCountB\b\n" +
-	"\x06_index\"\xf8\x01\n" +
+	"\x06_index\"\x96\x02\n" +
 	"\n" +
 	"PodFailure\x12\x19\n" +
 	"\bpod_name\x18\x01 \x01(\tR\apodName\x12D\n" +
@@ -1007,7 +1028,8 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"conditions\x18\x03 \x03(\v2!.jobpolicy.v1.PodConditionPatternR\n" +
 	"conditions\x12\x17\n" +
 	"\x06reason\x18\xe8\a \x01(\tR\x06reason\x12-\n" +
-	"\x12deleted_before_end\x18\xe9\a \x01(\bR\x10deletedBeforeEnd\"\x85\x01\n" +
+	"\x12deleted_before_end\x18\xe9\a \x01(\bR\x10deletedBeforeEnd\x12\x1c\n" +
+	"\tnever_ran\x18\xea\a \x01(\bR\bneverRan\"\x85\x01\n" +
 	"\rContainerExit\x12%\n" +
 	"\x0econtainer_name\x18\x01 \x01(\tR\rcontainerName\x12\x1b\n" +
 	"\texit_code\x18\x02 \x01(\x05R\bexitCode\x12\x17\n" +

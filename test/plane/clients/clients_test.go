@@ -24,11 +24,12 @@ var (
 	only         *regexp.Regexp
 )
 
-// comparison gathers which differences showed in any client. played are the scenarios that ran, compared those whose two histories
-// were compared.
+// comparison gathers which differences showed in any client. compared are the scenarios whose two histories were compared; ran
+// says that something was chosen.
 var (
-	comparison       = history.Comparison{Differences: known}
-	played, compared []string
+	comparison = history.Comparison{Differences: known}
+	compared   []string
+	ran        bool
 )
 
 func TestMain(m *testing.M) {
@@ -45,7 +46,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintf(os.Stderr, "differences that show nowhere any more:\n\t%s\n", strings.Join(unused, "\n\t"))
 		code = 1
 	}
-	if code == 0 && os.Getenv(askedFor) != "" && len(played) == 0 {
+	if code == 0 && os.Getenv(askedFor) != "" && !ran {
 		fmt.Fprintf(os.Stderr, "nothing ran: no scenario of the clients %q matches %q\n", *ofFlag, *onlyFlag)
 		code = 1
 	}
@@ -63,6 +64,29 @@ var all = []client{kubectl, jobset, helm, kueue}
 // compare runs the scenarios of a client under both sides, and compares them.
 func compare(t *testing.T, c client) {
 	t.Helper()
+	scenarios := c.chosen(t)
+	plane := startPlane(t)
+	begin := func(*testing.T, side) {}
+	if c.install != nil {
+		begin = c.install(t, plane)
+	}
+	recordings := map[side]map[string]recording{}
+	for _, s := range sides {
+		t.Run(string(s), func(t *testing.T) {
+			s.takeOver(t, plane)
+			begin(t, s)
+			recordings[s] = stage{plane.Kubeconfig(), plane.RESTConfig(), s}.playAll(t, c, scenarios)
+		})
+	}
+	for _, scenario := range scenarios {
+		name := c.name + "/" + scenario
+		t.Run(scenario, func(t *testing.T) { report(t, name, recordings[builtin][scenario], recordings[ours][scenario]) })
+	}
+}
+
+// chosen are the scenarios to run. Without any, the test is skipped; it fails if a program is not built.
+func (c client) chosen(t *testing.T) []string {
+	t.Helper()
 	if os.Getenv(askedFor) == "" || *clusterFlag != "" {
 		t.Skip("not asked for; make test-clients does")
 	}
@@ -73,21 +97,8 @@ func compare(t *testing.T, c client) {
 	if missing := c.missing(t); len(missing) > 0 {
 		t.Fatalf("not built (test/plane/clients/build.sh): %v", missing)
 	}
-	plane := startPlane(t)
-	if c.install != nil {
-		c.install(t, plane)
-	}
-	recordings := map[side]map[string]recording{}
-	for _, s := range sides {
-		t.Run(string(s), func(t *testing.T) {
-			s.takeOver(t, plane)
-			recordings[s] = stage{plane.Kubeconfig(), plane.RESTConfig(), s}.playAll(t, c, scenarios)
-		})
-	}
-	for _, scenario := range scenarios {
-		name := c.name + "/" + scenario
-		t.Run(scenario, func(t *testing.T) { report(t, name, recordings[builtin][scenario], recordings[ours][scenario]) })
-	}
+	ran = true
+	return scenarios
 }
 
 // playAll runs scenarios beside each other, and returns when all are done.
@@ -95,9 +106,7 @@ func (s stage) playAll(t *testing.T, c client, scenarios []string) map[string]re
 	t.Helper()
 	var mu sync.Mutex
 	recordings := map[string]recording{}
-	for _, scenario := range scenarios {
-		played = append(played, c.name+"/"+scenario)
-	}
+	ran = ran || len(scenarios) > 0
 	t.Run("scenarios", func(t *testing.T) {
 		for _, scenario := range scenarios {
 			t.Run(scenario, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -144,7 +145,7 @@ func (s stage) script(t *testing.T, c client, scenario, namespace string) *exec.
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), scenarioTimeout)
 	t.Cleanup(cancel)
-	commands := fmt.Sprintf("for part in prelude.sh %s.sh %s/%s.sh; do if [ -e %s/$part ]; then . %s/$part; fi; done", c.name, c.name, scenario, folder, folder)
+	commands := fmt.Sprintf("for part in prelude.sh %[1]s.sh %[1]s/%[2]s.sh; do if [ -e %[3]s/$part ]; then . %[3]s/$part; fi; done", c.folder(), scenario, folder)
 	script := exec.CommandContext(ctx, "bash", "-c", commands)
 	home := t.TempDir()
 	script.Dir = home
@@ -198,13 +199,16 @@ func makeNamespace(t *testing.T, kube kubernetes.Interface, name string) {
 	})
 }
 
+// folder is where its scenarios are.
+func (c client) folder() string { return cmp.Or(c.plays, c.name) }
+
 // scenarios are those of a client that -clients.of and -clients.only choose.
 func (c client) scenarios(t *testing.T) []string {
 	t.Helper()
 	if clients := strings.Fields(*ofFlag); len(clients) > 0 && !slices.Contains(clients, c.name) {
 		return nil
 	}
-	files, err := filepath.Glob(filepath.Join("testdata", c.name, "*.sh"))
+	files, err := filepath.Glob(filepath.Join("testdata", c.folder(), "*.sh"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scenario of %s: %v", c.name, err)
 	}

@@ -48,10 +48,11 @@
 //   - I12: a success without finalizer ends a row of failures for an executor that sees it.
 //   - I12: of ends in the same second, the success counts as the last.
 //   - I12: a pod that reported two different ends may count as either.
-//   - I12: podjob remembers no pod, so a failed pod that was deleted delays nothing once it is
-//     released and gone, or released before it has ended.
+//   - I12: podjob remembers no pod, so a failed pod delays nothing once its Job has lost it. The same
+//     holds for a deleted one that is released and gone, or released before it has ended.
 //   - event, late: podjob sends no events, and does one Job after the other.
-//   - status, liveness: podjob adopts no pod, so a pod that its Job has lost counts nowhere.
+//   - status, liveness: podjob adopts no pod, so a pod that its Job has lost counts nowhere. It has
+//     not seen the end of a pod that its Job lost at once.
 //   - runaway: podjob tries a creation that failed again every ten seconds, and not ever later.
 //   - deletion: podjob deletes the pods that it has created for a Job that is gone.
 //   - liveness: every failure that may count adds to the retry delay, and a success that

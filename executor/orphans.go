@@ -1,10 +1,4 @@
-// Package orphan removes the tracking finalizer from pods where nobody else does: the pod's
-// Job is gone or has finished, or nothing controls the pod. It deletes a pod that still runs
-// although its Job has finished.
-//
-// Read orphan.go (which pods are queued, and how one is released), then fate.go (which
-// pods are released).
-package orphan
+package executor
 
 import (
 	"context"
@@ -17,43 +11,41 @@ import (
 
 	"jobpolicy.dev/executor/internal/api"
 	"jobpolicy.dev/executor/internal/controller"
-	"jobpolicy.dev/executor/internal/informer"
 	"jobpolicy.dev/executor/internal/limit"
-	"jobpolicy.dev/executor/internal/managedby"
 	"jobpolicy.dev/executor/internal/telemetry"
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/executor/writes"
 )
 
 const (
-	workers = 4
-	// retryAfter is when a pod with an unknown Job is looked at again: the event about
+	orphanWorkers = 4
+	// orphanRetryAfter is when a pod with an unknown Job is looked at again: the event about
 	// the Job may be on the way.
-	retryAfter = time.Second
-	// maxRemembered bounds how many Jobs are remembered that are managed, or absent. A pod of a
+	orphanRetryAfter = time.Second
+	// maxRememberedJobs bounds how many Jobs are remembered that are managed, or absent. A pod of a
 	// forgotten Job counts as a pod of an unknown Job.
-	maxRemembered = 10_000
+	maxRememberedJobs = 10_000
 )
 
-// causePod: a pod was seen that may be an orphan.
-const causePod controller.Cause = "pod.event"
-
-// Config is what a Releaser is made of. All fields are required.
-type Config struct {
+// orphanConfig is what an orphanReleaser is made of. All fields are required.
+type orphanConfig struct {
 	API    *api.Client
-	Scope  managedby.Scope
+	Scope  controller.Scope
 	Jobs   *tracker.Jobs
-	Pods   informer.Pods
+	Pods   controller.PodInformers
 	Writes *limit.Pool
 	// Calls returns the client for calls about a Job's pods.
 	Calls func(*tracker.Job) *api.Pods
 }
 
-// Releaser releases orphans. A nil Releaser, that of shadow mode, takes none.
-type Releaser struct {
-	cfg   Config
-	queue *controller.Queue[podKey]
+// An orphanReleaser removes the tracking finalizer from pods where nobody else does: the pod's Job is
+// gone or has finished, or nothing controls the pod. It deletes a pod that still runs although its Job
+// has finished. A nil orphanReleaser, that of shadow mode, takes none.
+type orphanReleaser struct {
+	cfg   orphanConfig
+	queue *controller.Queue[orphanKey]
 	// absent has owner references to Jobs that do not exist, as the API server has said. That
 	// stays true, because no later Job has the same UID.
 	absent *lru.Cache
@@ -64,24 +56,24 @@ type Releaser struct {
 	refusals *lru.Cache
 }
 
-// podKey names a pod that may be an orphan.
-type podKey struct {
+// orphanKey names a pod that may be an orphan.
+type orphanKey struct {
 	namespace, name string
 	uid             types.UID
 	// wasManaged: a managed Job was seen to control the pod.
 	wasManaged bool
 }
 
-func (k podKey) describe() []slog.Attr {
+func (k orphanKey) describe() []slog.Attr {
 	return []slog.Attr{slog.String("namespace", k.namespace), slog.String("pod", k.name)}
 }
 
-// New returns a Releaser. The Controller runs it.
-func New(base *controller.Controller, cfg Config) *Releaser {
-	r := &Releaser{cfg: cfg, absent: lru.New(maxRemembered), managed: lru.New(maxRemembered), refusals: lru.New(maxRemembered)}
-	r.queue = controller.NewQueue(base, controller.Options[podKey]{
-		Name: telemetry.OrphanPodQueue, Reconcile: r.Reconcile, Describe: podKey.describe, MaxInProgress: workers,
-		Namespace: func(key podKey) string { return key.namespace },
+// newOrphanReleaser returns an orphanReleaser. The Controller runs it.
+func newOrphanReleaser(base *controller.Controller, cfg orphanConfig) *orphanReleaser {
+	r := &orphanReleaser{cfg: cfg, absent: lru.New(maxRememberedJobs), managed: lru.New(maxRememberedJobs), refusals: lru.New(maxRememberedJobs)}
+	r.queue = controller.NewQueue(base, controller.Options[orphanKey]{
+		Name: telemetry.OrphanPodQueue, Reconcile: r.Reconcile, Describe: orphanKey.describe, MaxInProgress: orphanWorkers,
+		Namespace: func(key orphanKey) string { return key.namespace },
 		// A webhook that puts a finalizer back may change the pod each time, which is an event.
 		EventsWait: true,
 	})
@@ -89,7 +81,7 @@ func New(base *controller.Controller, cfg Config) *Releaser {
 }
 
 // Enqueue queues a pod of a Job that is not reconciled.
-func (r *Releaser) Enqueue(pod *podcache.Pod) {
+func (r *orphanReleaser) Enqueue(pod *podcache.Pod) {
 	if r != nil {
 		r.enqueue(pod, false)
 	}
@@ -97,7 +89,7 @@ func (r *Releaser) Enqueue(pod *podcache.Pod) {
 
 // EnqueueUncontrolled queues a pod that nothing controls. old is its version before; nil
 // if there was none.
-func (r *Releaser) EnqueueUncontrolled(old, pod *podcache.Pod) {
+func (r *orphanReleaser) EnqueueUncontrolled(old, pod *podcache.Pod) {
 	if r != nil {
 		r.enqueue(pod, old != nil && r.wasManaged(old))
 	}
@@ -105,7 +97,7 @@ func (r *Releaser) EnqueueUncontrolled(old, pod *podcache.Pod) {
 
 // Remember records a Job that is gone or has finished, if it was managed. It is called before
 // the state of the Job says so, because that state may be dropped at any moment afterwards.
-func (r *Releaser) Remember(job *batchv1.Job) {
+func (r *orphanReleaser) Remember(job *batchv1.Job) {
 	if r != nil && r.cfg.Scope.Manages(job) {
 		r.managed.Add(tracker.KeyOf(job), nil)
 	}
@@ -113,7 +105,7 @@ func (r *Releaser) Remember(job *batchv1.Job) {
 
 // EnqueueLeftovers queues the pods of a Job that is not reconciled any more, because it is
 // gone or has finished.
-func (r *Releaser) EnqueueLeftovers(s *tracker.Job, job *batchv1.Job) {
+func (r *orphanReleaser) EnqueueLeftovers(s *tracker.Job, job *batchv1.Job) {
 	if r == nil {
 		return
 	}
@@ -124,12 +116,12 @@ func (r *Releaser) EnqueueLeftovers(s *tracker.Job, job *batchv1.Job) {
 	}
 }
 
-func (r *Releaser) enqueue(pod *podcache.Pod, wasManaged bool) {
-	r.queue.Enqueue(podKey{pod.Namespace(), pod.Name, pod.UID, wasManaged}, causePod, controller.PriorityNormal)
+func (r *orphanReleaser) enqueue(pod *podcache.Pod, wasManaged bool) {
+	r.queue.Enqueue(orphanKey{pod.Namespace(), pod.Name, pod.UID, wasManaged}, causePod, controller.PriorityNormal)
 }
 
 // wasManaged reports whether a Job that is or was managed controls the pod.
-func (r *Releaser) wasManaged(pod *podcache.Pod) bool {
+func (r *orphanReleaser) wasManaged(pod *podcache.Pod) bool {
 	ref, _ := pod.ControllingJob()
 	if ref == nil {
 		return false
@@ -144,7 +136,7 @@ func (r *Releaser) wasManaged(pod *podcache.Pod) bool {
 }
 
 // Reconcile releases a pod if it is certain that no Job needs it.
-func (r *Releaser) Reconcile(ctx context.Context, key podKey) (controller.Result, error) {
+func (r *orphanReleaser) Reconcile(ctx context.Context, key orphanKey) (controller.Result, error) {
 	pod, ok := r.cfg.Pods.Pod(key.namespace, key.name)
 	if !ok || pod.UID != key.uid || !pod.HasTrackingFinalizer {
 		return controller.Result{}, nil
@@ -154,7 +146,7 @@ func (r *Releaser) Reconcile(ctx context.Context, key podKey) (controller.Result
 	case err != nil || fate == leaveAlone:
 		return controller.Result{}, err
 	case fate == retryLater:
-		return controller.Result{RequeueAfter: retryAfter}, nil
+		return controller.Result{RequeueAfter: orphanRetryAfter}, nil
 	}
 	if err := r.deleteLate(ctx, pod); err != nil {
 		return controller.Result{}, err
@@ -162,7 +154,7 @@ func (r *Releaser) Reconcile(ctx context.Context, key podKey) (controller.Result
 	return controller.Result{}, r.release(ctx, pod)
 }
 
-func (r *Releaser) release(ctx context.Context, pod *podcache.Pod) (err error) {
+func (r *orphanReleaser) release(ctx context.Context, pod *podcache.Pod) (err error) {
 	ctx, end := r.cfg.API.Tracer.Span(ctx, telemetry.SpanOrphanReleased, telemetry.AttrPodName.String(pod.Name), telemetry.AttrPodUID.String(string(pod.UID)))
 	defer func() { end(err) }()
 	done, err := r.cfg.Writes.Acquire(ctx, pod.Namespace())
@@ -185,13 +177,13 @@ func (r *Releaser) release(ctx context.Context, pod *podcache.Pod) (err error) {
 // beside this one or has since lost its lease, created the pod when it did not know yet that the
 // Job had finished. Nobody else deletes the pod as long as the Job exists. The cache may be
 // behind and show a pod as running that has ended. Such a pod is not deleted.
-func (r *Releaser) deleteLate(ctx context.Context, pod *podcache.Pod) error {
+func (r *orphanReleaser) deleteLate(ctx context.Context, pod *podcache.Pod) error {
 	s, ok := r.cfg.Jobs.Controlling(pod)
 	if !ok || pod.Ended() || pod.Deleting {
 		return nil
 	}
 	job := s.Current()
-	if job == nil || job.DeletionTimestamp != nil || !r.cfg.Scope.Manages(job) || !finished(job) {
+	if job == nil || job.DeletionTimestamp != nil || !r.cfg.Scope.Manages(job) || wire.FinishedCondition(job) == nil {
 		return nil // The deletion of the Job says what becomes of its pods.
 	}
 	if matches := tracker.PodPolicy(job).Matches; matches != nil && !matches(pod) {

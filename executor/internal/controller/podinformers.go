@@ -1,4 +1,4 @@
-package informer
+package controller
 
 import (
 	"fmt"
@@ -15,19 +15,19 @@ import (
 // uncontrolledIndex finds, by namespace, the pods that nothing controls.
 const uncontrolledIndex = "uncontrolled"
 
-// Pods is an informer of the pods of the cluster, or of some namespaces. Its objects are *podcache.Pod.
-type Pods struct{ *Set }
+// PodInformers watch the pods of the cluster, or of some namespaces. Its objects are *podcache.Pod.
+type PodInformers struct{ *Informers }
 
-// NewPods returns Pods of the namespaces, or of all if none is named. tweak changes the
+// NewPodInformers returns PodInformers of the namespaces, or of all if none is named. tweak changes the
 // options of its lists and watches.
-func NewPods(client kubernetes.Interface, namespaces []string, tweak func(*metav1.ListOptions)) (Pods, error) {
-	pods := New(namespaces, func(namespace string) cache.SharedIndexInformer {
+func NewPodInformers(client kubernetes.Interface, namespaces []string, tweak func(*metav1.ListOptions)) (PodInformers, error) {
+	pods := NewInformers(namespaces, func(namespace string) cache.SharedIndexInformer {
 		return coreinformers.NewFilteredPodInformer(client, namespace, 0, cache.Indexers{uncontrolledIndex: indexUncontrolled}, tweak)
 	})
 	if err := pods.SetTransform(transform); err != nil {
-		return Pods{}, fmt.Errorf("pod transform: %w", err)
+		return PodInformers{}, fmt.Errorf("pod transform: %w", err)
 	}
-	return Pods{pods}, nil
+	return PodInformers{pods}, nil
 }
 
 // transform converts a pod to a podcache.Pod. Anything else (a tombstone, or a pod that was
@@ -48,7 +48,7 @@ func indexUncontrolled(obj any) ([]string, error) {
 }
 
 // Pod returns a pod by its name, as far as the cache shows it.
-func (p Pods) Pod(namespace, name string) (*podcache.Pod, bool) {
+func (p PodInformers) Pod(namespace, name string) (*podcache.Pod, bool) {
 	obj, ok, err := p.Get(namespace, name)
 	if err != nil || !ok {
 		return nil, false
@@ -59,7 +59,7 @@ func (p Pods) Pod(namespace, name string) (*podcache.Pod, bool) {
 
 // Uncontrolled returns the pods of the namespace that nothing controls, as far as the
 // cache shows them.
-func (p Pods) Uncontrolled(namespace string) []*podcache.Pod {
+func (p PodInformers) Uncontrolled(namespace string) []*podcache.Pod {
 	found, err := p.In(namespace).GetIndexer().ByIndex(uncontrolledIndex, namespace)
 	if err != nil {
 		panic(fmt.Sprintf("the informer lacks the index it was made with: %v", err))

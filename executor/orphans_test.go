@@ -1,4 +1,4 @@
-package orphan
+package executor
 
 import (
 	"fmt"
@@ -13,27 +13,26 @@ import (
 	"jobpolicy.dev/executor/internal/api"
 	"jobpolicy.dev/executor/internal/controller"
 	"jobpolicy.dev/executor/internal/fakes"
-	"jobpolicy.dev/executor/internal/informer"
 	"jobpolicy.dev/executor/internal/limit"
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-const manager = "jobpolicy.dev/test"
+const orphanManager = "jobpolicy.dev/test"
 
-// A bench is a Releaser with one Job that has finished, and a pod of it that runs as far as
+// An orphanBench is an orphanReleaser with one Job that has finished, and a pod of it that runs as far as
 // the informer shows.
-type bench struct {
+type orphanBench struct {
 	*testing.T
-	*Releaser
+	*orphanReleaser
 	base   *controller.Controller
 	server *fakes.Server
 	job    *tracker.Job
 	pod    *corev1.Pod
 }
 
-func newBench(t *testing.T) *bench {
+func newOrphanBench(t *testing.T) *orphanBench {
 	t.Helper()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -42,19 +41,19 @@ func newBench(t *testing.T) *bench {
 		},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning},
 	}
-	b := &bench{T: t, server: fakes.NewServer(pod), pod: pod}
+	b := &orphanBench{T: t, server: fakes.NewServer(pod), pod: pod}
 	cfg := fakes.Config(b.server, &fakes.Script[*jobpolicyv1.DecideJobRequest, *jobpolicyv1.DecideJobResponse]{})
-	cfg.ManagedBy = manager
+	cfg.ManagedBy = orphanManager
 	base, err := controller.New(cfg, controller.Identity{Component: "test", Scope: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	pods, err := informer.NewPods(b.server, nil, nil)
+	pods, err := controller.NewPodInformers(b.server, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	client, writes := &api.Client{Kubernetes: b.server, Core: b.server.CoreV1(), Tracer: base.Tracer}, limit.NewPool(limit.Config{Total: 1})
-	b.base, b.Releaser = base, New(base, Config{
+	b.base, b.orphanReleaser = base, newOrphanReleaser(base, orphanConfig{
 		API: client, Scope: cfg.Scope(), Jobs: tracker.NewJobs(writes), Pods: pods, Writes: writes,
 		Calls: func(s *tracker.Job) *api.Pods {
 			return client.Pods(s, &record.FakeRecorder{})
@@ -66,17 +65,17 @@ func newBench(t *testing.T) *bench {
 }
 
 // finishedJob makes a Job known that has finished.
-func (b *bench) finishedJob(namespace string, n int) *tracker.Job {
+func (b *orphanBench) finishedJob(namespace string, n int) *tracker.Job {
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "job", UID: fakes.UID(n), ResourceVersion: "1"},
-		Spec:       batchv1.JobSpec{ManagedBy: new(manager), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"job": "1"}}},
+		Spec:       batchv1.JobSpec{ManagedBy: new(orphanManager), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"job": "1"}}},
 		Status:     batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}},
 	}
 	return b.cfg.Jobs.With(tracker.KeyOf(job), func(s *tracker.Job) { s.Observe(job, tracker.Watch) })
 }
 
 // show lets the informer show a pod.
-func (b *bench) show(pod *corev1.Pod) {
+func (b *orphanBench) show(pod *corev1.Pod) {
 	b.Helper()
 	kept := podcache.From(pod.DeepCopy())
 	if err := b.cfg.Pods.In(pod.Namespace).GetIndexer().Add(kept); err != nil {
@@ -89,7 +88,7 @@ func (b *bench) show(pod *corev1.Pod) {
 }
 
 // changes changes the pod at the API server. The informer does not show that.
-func (b *bench) changes(change func(*corev1.Pod)) {
+func (b *orphanBench) changes(change func(*corev1.Pod)) {
 	b.pod = b.pod.DeepCopy()
 	change(b.pod)
 	b.server.Stamp(b.pod)
@@ -98,15 +97,15 @@ func (b *bench) changes(change func(*corev1.Pod)) {
 	}
 }
 
-func (b *bench) reconcile() {
+func (b *orphanBench) reconcile() {
 	b.Helper()
-	if _, err := b.Reconcile(b.Context(), podKey{namespace: "ns", name: "pod", uid: b.pod.UID}); err != nil {
+	if _, err := b.Reconcile(b.Context(), orphanKey{namespace: "ns", name: "pod", uid: b.pod.UID}); err != nil {
 		b.Fatal(err)
 	}
 }
 
 // exists reports whether the pod exists, and whether it has the finalizer.
-func (b *bench) exists() (exists, held bool) {
+func (b *orphanBench) exists() (exists, held bool) {
 	pod, err := b.server.CoreV1().Pods("ns").Get(b.Context(), "pod", metav1.GetOptions{})
 	return err == nil, err == nil && podcache.From(pod).HasTrackingFinalizer
 }
@@ -117,19 +116,19 @@ func succeeds(pod *corev1.Pod) { pod.Status.Phase = corev1.PodSucceeded }
 // shown more than the watch. So the informer may show a pod as running that has ended.
 func TestAPodThatHasEndedStaysAlthoughTheWatchIsBehind(t *testing.T) {
 	cases := map[string]struct {
-		before     func(*bench)
+		before     func(*orphanBench)
 		wantExists bool
 	}{
-		"it runs": {before: func(*bench) {}},
-		"it runs, and has changed since": {before: func(b *bench) {
+		"it runs": {before: func(*orphanBench) {}},
+		"it runs, and has changed since": {before: func(b *orphanBench) {
 			b.changes(func(pod *corev1.Pod) { pod.Labels["also"] = "this" })
 		}},
-		"it has ended, and the executor does not know": {wantExists: true, before: func(b *bench) { b.changes(succeeds) }},
-		"it has ended, as a list has shown": {wantExists: true, before: func(b *bench) {
+		"it has ended, and the executor does not know": {wantExists: true, before: func(b *orphanBench) { b.changes(succeeds) }},
+		"it has ended, as a list has shown": {wantExists: true, before: func(b *orphanBench) {
 			b.changes(succeeds)
 			b.job.ObservePod(podcache.From(b.pod), tracker.Response)
 		}},
-		"it ends while it is deleted": {wantExists: true, before: func(b *bench) {
+		"it ends while it is deleted": {wantExists: true, before: func(b *orphanBench) {
 			b.server.Failures["delete pods"] = func(n int) error {
 				if n == 1 {
 					b.changes(succeeds)
@@ -140,7 +139,7 @@ func TestAPodThatHasEndedStaysAlthoughTheWatchIsBehind(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newOrphanBench(t)
 			tc.before(b)
 			b.reconcile()
 			exists, held := b.exists()
@@ -155,7 +154,7 @@ func TestAPodThatHasEndedStaysAlthoughTheWatchIsBehind(t *testing.T) {
 // another namespace do not wait for them.
 func TestNoNamespaceHoldsUpTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newOrphanBench(t)
 		hang, calls := make(chan struct{}), b.cfg.Calls
 		b.cfg.Calls = func(s *tracker.Job) *api.Pods {
 			if s.Namespace == "slow" {
@@ -186,7 +185,7 @@ func TestNoNamespaceHoldsUpTheOthers(t *testing.T) {
 func TestAPodOfAJobThatHasJustGoneWasManaged(t *testing.T) {
 	for name, managed := range map[string]bool{"a managed Job": true, "another controller's Job": false} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
+			b := newOrphanBench(t)
 			job := b.job.Current().DeepCopy()
 			if !managed {
 				job.Spec.ManagedBy = new("example.com/other")

@@ -1,4 +1,4 @@
-package orphan
+package executor
 
 import (
 	"context"
@@ -23,15 +23,13 @@ const (
 	retryLater
 )
 
-func finished(job *batchv1.Job) bool { return wire.FinishedCondition(job) != nil }
-
 // fate says what becomes of a pod. An orphan is released, because nobody else removes its
 // finalizer. Pods of other controllers and of unmanaged Jobs are left alone (invariant I9).
 //
 // If the built-in controller runs beside the executor, a pod is also left alone if it is not
 // known to have belonged to a managed Job. Such a pod is not stuck: the built-in controller
 // releases the pods of every Job that is gone, and the pods that nothing controls.
-func (r *Releaser) fate(ctx context.Context, pod *podcache.Pod, wasManaged bool) (fate, error) {
+func (r *orphanReleaser) fate(ctx context.Context, pod *podcache.Pod, wasManaged bool) (fate, error) {
 	ref, other := pod.ControllingJob()
 	switch {
 	case other:
@@ -45,7 +43,7 @@ func (r *Releaser) fate(ctx context.Context, pod *podcache.Pod, wasManaged bool)
 	}
 	job := s.Current()
 	switch lifecycle := s.Lifecycle(); {
-	case job != nil && (!r.cfg.Scope.Manages(job) || !finished(job)), lifecycle == tracker.GoneUnmanaged:
+	case job != nil && (!r.cfg.Scope.Manages(job) || wire.FinishedCondition(job) == nil), lifecycle == tracker.GoneUnmanaged:
 		return leaveAlone, nil
 	case job != nil, lifecycle == tracker.Gone:
 		return mayRelease, nil
@@ -58,16 +56,16 @@ func (r *Releaser) fate(ctx context.Context, pod *podcache.Pod, wasManaged bool)
 // controlled it before. A managed Job that selects the pod may adopt it. If an unmanaged
 // Job selects the pod, its manager may still need the finalizer; but if the executor
 // replaces the built-in controller, it releases the pod, as the built-in controller does.
-func (r *Releaser) uncontrolled(pod *podcache.Pod, wasManaged bool) fate {
+func (r *orphanReleaser) uncontrolled(pod *podcache.Pod, wasManaged bool) fate {
 	for _, s := range r.cfg.Jobs.Selecting(pod) {
 		job := s.Current()
 		switch {
 		case job == nil:
 		case !r.cfg.Scope.Manages(job):
-			if !r.cfg.Scope.ReplaceBuiltin && !finished(job) {
+			if !r.cfg.Scope.ReplaceBuiltin && wire.FinishedCondition(job) == nil {
 				return leaveAlone
 			}
-		case finished(job):
+		case wire.FinishedCondition(job) != nil:
 			wasManaged = true
 		case job.DeletionTimestamp == nil && !pod.Deleting:
 			// The Job may adopt the pod, unless it is being deleted without its pods, which the
@@ -83,17 +81,17 @@ func (r *Releaser) uncontrolled(pod *podcache.Pod, wasManaged bool) fate {
 	return leaveAlone
 }
 
-// A reference is a Job as an owner reference names it. The API server does not check that the
+// A jobReference is a Job as an owner reference names it. The API server does not check that the
 // name and the UID belong together.
-type reference struct {
+type jobReference struct {
 	tracker.Key
 	name string
 }
 
 // askForJob asks the API server whether a Job exists that is not in the cache. If not, that says
 // nothing about a Job of the same UID and another name, so the state of the Job stays as it is.
-func (r *Releaser) askForJob(ctx context.Context, pod *podcache.Pod, owner *podcache.Owner) (fate, error) {
-	ref := reference{tracker.KeyOfOwner(pod, owner), owner.Name}
+func (r *orphanReleaser) askForJob(ctx context.Context, pod *podcache.Pod, owner *podcache.Owner) (fate, error) {
+	ref := jobReference{tracker.KeyOfOwner(pod, owner), owner.Name}
 	var job *batchv1.Job
 	err := api.ErrGone
 	if _, absent := r.absent.Get(ref); !absent {
@@ -119,7 +117,7 @@ func (r *Releaser) askForJob(ctx context.Context, pod *podcache.Pod, owner *podc
 // place of the built-in controller, it always does. Beside the built-in controller, which
 // releases the pods of all Jobs that are gone, it does so only if the Job is known to have
 // been managed.
-func (r *Releaser) releasesPodsOf(gone tracker.Key) bool {
+func (r *orphanReleaser) releasesPodsOf(gone tracker.Key) bool {
 	_, wasManaged := r.managed.Get(gone)
 	return r.cfg.Scope.ReplaceBuiltin || wasManaged
 }

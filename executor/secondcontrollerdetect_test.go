@@ -1,4 +1,4 @@
-package managedby
+package executor
 
 import (
 	"fmt"
@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	own   = "jobpolicy-executor"
-	other = "kube-controller-manager"
+	ownManager   = "jobpolicy-executor"
+	otherManager = "kube-controller-manager"
 )
 
-func newDetector(t *testing.T, cfg DetectorConfig) (*Detector, *record.FakeRecorder) {
+func newTestSecondController(t *testing.T, cfg secondControllerConfig) (*secondController, *record.FakeRecorder) {
 	t.Helper()
 	events := record.NewFakeRecorder(100)
 	cfg.Recorder, cfg.Logger = events, slog.New(slog.DiscardHandler)
-	d, err := NewDetector(cfg)
+	d, err := newSecondController(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,14 +42,14 @@ func wrote(manager, subresource, fields string, second int64) metav1.ManagedFiel
 	}
 }
 
-func job(n int, entries ...metav1.ManagedFieldsEntry) *batchv1.Job {
+func seenJob(n int, entries ...metav1.ManagedFieldsEntry) *batchv1.Job {
 	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("job-", n), Namespace: "ns", UID: types.UID(fmt.Sprint(n)), ManagedFields: entries}}
 }
 
 const (
-	counts     = `{"f:status":{"f:active":{},"f:ready":{}}}`
-	conditions = `{"f:status":{"f:conditions":{}}}`
-	ended      = `{"f:status":{"f:completionTime":{},"f:conditions":{}}}`
+	countFields     = `{"f:status":{"f:active":{},"f:ready":{}}}`
+	conditionFields = `{"f:status":{"f:conditions":{}}}`
+	endFields       = `{"f:status":{"f:completionTime":{},"f:conditions":{}}}`
 )
 
 func TestStatusesOfAnotherWriter(t *testing.T) {
@@ -57,31 +57,31 @@ func TestStatusesOfAnotherWriter(t *testing.T) {
 		old, now *batchv1.Job
 		want     float64
 	}{
-		"our own":              {old: job(1), now: job(1, wrote(own, "status", counts, 1)), want: 0},
-		"the first of another": {old: job(1), now: job(1, wrote(other, "status", counts, 1)), want: 1},
+		"our own":              {old: seenJob(1), now: seenJob(1, wrote(ownManager, "status", countFields, 1)), want: 0},
+		"the first of another": {old: seenJob(1), now: seenJob(1, wrote(otherManager, "status", countFields, 1)), want: 1},
 		"a further one": {
-			old: job(1, wrote(other, "status", counts, 1)), now: job(1, wrote(other, "status", counts, 2)),
+			old: seenJob(1, wrote(otherManager, "status", countFields, 1)), now: seenJob(1, wrote(otherManager, "status", countFields, 2)),
 			want: 1,
 		},
 		"one of a third": {
-			old:  job(1, wrote(other, "status", counts, 1)),
-			now:  job(1, wrote(other, "status", counts, 1), wrote("third", "status", counts, 2)),
+			old:  seenJob(1, wrote(otherManager, "status", countFields, 1)),
+			now:  seenJob(1, wrote(otherManager, "status", countFields, 1), wrote("third", "status", countFields, 2)),
 			want: 1,
 		},
 		"one from before, and one of ours": {
-			old:  job(1, wrote(other, "status", counts, 1)),
-			now:  job(1, wrote(other, "status", counts, 1), wrote(own, "status", counts, 2)),
+			old:  seenJob(1, wrote(otherManager, "status", countFields, 1)),
+			now:  seenJob(1, wrote(otherManager, "status", countFields, 1), wrote(ownManager, "status", countFields, 2)),
 			want: 0,
 		},
-		"of a Job that a relist shows first": {now: job(1, wrote(other, "status", counts, 1)), want: 1},
-		"the end of the Job":                 {old: job(1), now: job(1, wrote(other, "status", ended, 1)), want: 1},
-		"a condition that somebody adds":     {old: job(1), now: job(1, wrote(other, "status", conditions, 1)), want: 0},
-		"the Job's creation by another":      {now: job(1, wrote("kubectl-create", "", counts, 1)), want: 0},
-		"an edit of the Job's specification": {old: job(1), now: job(1, wrote("kubectl-edit", "", `{"f:spec":{}}`, 1)), want: 0},
+		"of a Job that a relist shows first": {now: seenJob(1, wrote(otherManager, "status", countFields, 1)), want: 1},
+		"the end of the Job":                 {old: seenJob(1), now: seenJob(1, wrote(otherManager, "status", endFields, 1)), want: 1},
+		"a condition that somebody adds":     {old: seenJob(1), now: seenJob(1, wrote(otherManager, "status", conditionFields, 1)), want: 0},
+		"the Job's creation by another":      {now: seenJob(1, wrote("kubectl-create", "", countFields, 1)), want: 0},
+		"an edit of the Job's specification": {old: seenJob(1), now: seenJob(1, wrote("kubectl-edit", "", `{"f:spec":{}}`, 1)), want: 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d, _ := newDetector(t, DetectorConfig{FieldManager: own})
+			d, _ := newTestSecondController(t, secondControllerConfig{FieldManager: ownManager})
 			for _, j := range []*batchv1.Job{tc.old, tc.now} {
 				if j != nil {
 					d.Trim(j)
@@ -96,7 +96,7 @@ func TestStatusesOfAnotherWriter(t *testing.T) {
 	}
 }
 
-func pod(setBy string) *podcache.Pod {
+func podSetBy(setBy string) *podcache.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: "pod", Namespace: "ns", UID: "p",
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "job-1", UID: "1", Controller: ptr.To(true)}},
@@ -108,22 +108,22 @@ func pod(setBy string) *podcache.Pod {
 }
 
 func TestPodsOfAnotherMaker(t *testing.T) {
-	for setBy, want := range map[string]float64{own: 0, "": 0, other: 1} {
-		d, _ := newDetector(t, DetectorConfig{FieldManager: own})
-		d.PodSeen(t.Context(), job(1), pod(setBy))
+	for setBy, want := range map[string]float64{ownManager: 0, "": 0, otherManager: 1} {
+		d, _ := newTestSecondController(t, secondControllerConfig{FieldManager: ownManager})
+		d.PodSeen(t.Context(), seenJob(1), podSetBy(setBy))
 		if got := testutil.ToFloat64(d.writes.WithLabelValues(tookPod)); got != want {
 			t.Errorf("a pod made by %q: %v sightings, want %v", setBy, got, want)
 		}
 	}
 }
 
-// Without a name of its own the executor cannot tell others, and says nothing.
+// Without a name of its ownManager the executor cannot tell others, and says nothing.
 func TestWithoutAFieldManagerNobodyIsSuspected(t *testing.T) {
-	d, _ := newDetector(t, DetectorConfig{StandDown: true})
-	now := job(1, wrote(other, "status", counts, 1))
+	d, _ := newTestSecondController(t, secondControllerConfig{StandDown: true})
+	now := seenJob(1, wrote(otherManager, "status", countFields, 1))
 	d.Trim(now)
-	d.JobSeen(t.Context(), job(1), now)
-	d.PodSeen(t.Context(), now, pod(other))
+	d.JobSeen(t.Context(), seenJob(1), now)
+	d.PodSeen(t.Context(), now, podSetBy(otherManager))
 	if note := d.Note(); note != "none seen" || len(now.ManagedFields) > 0 {
 		t.Errorf("note %q, managed fields %v; want none", note, now.ManagedFields)
 	}
@@ -131,11 +131,11 @@ func TestWithoutAFieldManagerNobodyIsSuspected(t *testing.T) {
 
 // That of shadow mode.
 func TestANilDetectorLooksForNobody(t *testing.T) {
-	var d *Detector
-	now := job(1, wrote(other, "status", counts, 1))
+	var d *secondController
+	now := seenJob(1, wrote(otherManager, "status", countFields, 1))
 	d.JobSeen(t.Context(), nil, now)
 	d.JobListed(now, time.Unix(1, 0))
-	d.PodSeen(t.Context(), now, pod(other))
+	d.PodSeen(t.Context(), now, podSetBy(otherManager))
 	d.Forget(now.UID)
 	if wait, note := d.StandDown(now.UID), d.Note(); wait != 0 || note != "not looked for" {
 		t.Errorf("Job left alone for %v, note %q; want no wait, and that nobody is looked for", wait, note)
@@ -147,9 +147,9 @@ func TestANilDetectorLooksForNobody(t *testing.T) {
 
 func TestOneEventForEachJobAndFewInAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, events := newDetector(t, DetectorConfig{FieldManager: own})
+		d, events := newTestSecondController(t, secondControllerConfig{FieldManager: ownManager})
 		for range 3 {
-			d.PodSeen(t.Context(), job(1), pod(other))
+			d.PodSeen(t.Context(), seenJob(1), podSetBy(otherManager))
 		}
 		if n := len(events.Events); n != 1 {
 			t.Fatalf("%d events about one Job, want 1", n)
@@ -159,7 +159,7 @@ func TestOneEventForEachJobAndFewInAll(t *testing.T) {
 			t.Errorf("event %q, want %q", got, want)
 		}
 		for n := range 100 {
-			d.PodSeen(t.Context(), job(n+2), pod(other))
+			d.PodSeen(t.Context(), seenJob(n+2), podSetBy(otherManager))
 		}
 		if n := len(events.Events); n != eventBurst-1 {
 			t.Errorf("%d events about 100 Jobs at once, want %d", n, eventBurst-1)
@@ -170,8 +170,8 @@ func TestOneEventForEachJobAndFewInAll(t *testing.T) {
 
 		// A Job that the limit left out gets its event when the other controller touches it again.
 		time.Sleep(eventPeriod)
-		d.PodSeen(t.Context(), job(2), pod(other)) // had its event
-		d.PodSeen(t.Context(), job(101), pod(other))
+		d.PodSeen(t.Context(), seenJob(2), podSetBy(otherManager)) // had its event
+		d.PodSeen(t.Context(), seenJob(101), podSetBy(otherManager))
 		if n := len(events.Events); n != 1 {
 			t.Fatalf("%d events after %s, want one about the last of the 100 Jobs", n, eventPeriod)
 		}
@@ -183,13 +183,13 @@ func TestOneEventForEachJobAndFewInAll(t *testing.T) {
 
 func TestStandsDownUntilItIsQuiet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, _ := newDetector(t, DetectorConfig{FieldManager: own, StandDown: true})
-		d.PodSeen(t.Context(), job(1), pod(other))
-		time.Sleep(Quiet / 2)
-		d.PodSeen(t.Context(), job(2), pod(other))
-		time.Sleep(Quiet * 3 / 4)
+		d, _ := newTestSecondController(t, secondControllerConfig{FieldManager: ownManager, StandDown: true})
+		d.PodSeen(t.Context(), seenJob(1), podSetBy(otherManager))
+		time.Sleep(SecondControllerQuiet / 2)
+		d.PodSeen(t.Context(), seenJob(2), podSetBy(otherManager))
+		time.Sleep(SecondControllerQuiet * 3 / 4)
 		// Job 1 was not touched for long, but another Job was: the other is still there.
-		for uid, want := range map[types.UID]time.Duration{"1": Quiet / 4, "2": Quiet / 4, "3": 0} {
+		for uid, want := range map[types.UID]time.Duration{"1": SecondControllerQuiet / 4, "2": SecondControllerQuiet / 4, "3": 0} {
 			if got := d.StandDown(uid); got != want {
 				t.Errorf("Job %s: left alone for %v more, want %v", uid, got, want)
 			}
@@ -200,7 +200,7 @@ func TestStandsDownUntilItIsQuiet(t *testing.T) {
 		if note := d.Note(); !strings.HasPrefix(note, "WARNING: kube-controller-manager works on managed Jobs, too") {
 			t.Errorf("note %q", note)
 		}
-		time.Sleep(Quiet / 2)
+		time.Sleep(SecondControllerQuiet / 2)
 		if got := d.StandDown("1"); got != 0 {
 			t.Errorf("the other is gone, and Job 1 is left alone for %v more", got)
 		}
@@ -220,16 +220,16 @@ func TestTheFirstListNamesWhoWroteAMomentBefore(t *testing.T) {
 		entries []metav1.ManagedFieldsEntry
 		want    string
 	}{
-		"another, a moment before":    {[]metav1.ManagedFieldsEntry{wrote(other, "status", counts, 990)}, "none seen since the start; " + other + " wrote the status of ns/job-1 less than a minute before: make sure that it is switched off"},
-		"another, long before":        {[]metav1.ManagedFieldsEntry{wrote(other, "status", counts, 900)}, "none seen"},
-		"our own":                     {[]metav1.ManagedFieldsEntry{wrote(own, "status", counts, 990)}, "none seen"},
-		"another's condition":         {[]metav1.ManagedFieldsEntry{wrote(other, "status", conditions, 990)}, "none seen"},
+		"another, a moment before":    {[]metav1.ManagedFieldsEntry{wrote(otherManager, "status", countFields, 990)}, "none seen since the start; " + otherManager + " wrote the status of ns/job-1 less than a minute before: make sure that it is switched off"},
+		"another, long before":        {[]metav1.ManagedFieldsEntry{wrote(otherManager, "status", countFields, 900)}, "none seen"},
+		"our own":                     {[]metav1.ManagedFieldsEntry{wrote(ownManager, "status", countFields, 990)}, "none seen"},
+		"another's condition":         {[]metav1.ManagedFieldsEntry{wrote(otherManager, "status", conditionFields, 990)}, "none seen"},
 		"nobody has written a status": {nil, "none seen"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d, _ := newDetector(t, DetectorConfig{FieldManager: own})
-			listed := job(1, tc.entries...)
+			d, _ := newTestSecondController(t, secondControllerConfig{FieldManager: ownManager})
+			listed := seenJob(1, tc.entries...)
 			d.Trim(listed)
 			d.JobListed(listed, now)
 			if got := d.Note(); got != tc.want {

@@ -1,6 +1,4 @@
-// Package managedby says who manages a Job: which Jobs and CronJobs are this executor's (Scope), and
-// whether another controller works on them all the same (Detector).
-package managedby
+package controller
 
 import (
 	batchv1 "k8s.io/api/batch/v1"

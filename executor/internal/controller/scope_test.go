@@ -1,4 +1,4 @@
-package managedby
+package controller
 
 import (
 	"testing"

@@ -1,9 +1,4 @@
-// Package informer watches objects of one kind: in all namespaces with one informer, or in
-// some namespaces with one informer each. So what is known of a namespace has one resource
-// version, and the client needs no rights in any other namespace. Pods are kept as package podcache
-// decodes them; that package is separate, so that programs which only convert pods do not link a
-// client of Kubernetes.
-package informer
+package controller
 
 import (
 	"context"
@@ -15,19 +10,20 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Set is the informers of one kind of objects, by namespace. One informer of all namespaces
-// has the key metav1.NamespaceAll.
-type Set struct {
+// Informers watch objects of one kind: in all namespaces with one informer, whose key is
+// metav1.NamespaceAll, or in some namespaces with one informer each. So what is known of a
+// namespace has one resource version, and the client needs no rights in any other namespace.
+type Informers struct {
 	by map[string]cache.SharedIndexInformer
 }
 
-// New returns a Set of the informers that in makes: one for each namespace, or one for all
+// NewInformers returns the Informers that in makes: one for each namespace, or one for all
 // if no namespace is named.
-func New(namespaces []string, in func(namespace string) cache.SharedIndexInformer) *Set {
+func NewInformers(namespaces []string, in func(namespace string) cache.SharedIndexInformer) *Informers {
 	if len(namespaces) == 0 {
-		return All(in(metav1.NamespaceAll))
+		return OneInformer(in(metav1.NamespaceAll))
 	}
-	s := &Set{by: map[string]cache.SharedIndexInformer{}}
+	s := &Informers{by: map[string]cache.SharedIndexInformer{}}
 	for _, namespace := range namespaces {
 		if s.by[namespace] == nil {
 			s.by[namespace] = in(namespace)
@@ -36,13 +32,13 @@ func New(namespaces []string, in func(namespace string) cache.SharedIndexInforme
 	return s
 }
 
-// All returns a Set of one informer of all namespaces.
-func All(informer cache.SharedIndexInformer) *Set {
-	return &Set{by: map[string]cache.SharedIndexInformer{metav1.NamespaceAll: informer}}
+// OneInformer returns Informers of one informer of all namespaces.
+func OneInformer(informer cache.SharedIndexInformer) *Informers {
+	return &Informers{by: map[string]cache.SharedIndexInformer{metav1.NamespaceAll: informer}}
 }
 
 // Key names the informer that has the objects of the namespace.
-func (s *Set) Key(namespace string) string {
+func (s *Informers) Key(namespace string) string {
 	if _, all := s.by[metav1.NamespaceAll]; all {
 		return metav1.NamespaceAll
 	}
@@ -50,7 +46,7 @@ func (s *Set) Key(namespace string) string {
 }
 
 // Versions returns the last resource version of each informer, by Key.
-func (s *Set) Versions() map[string]string {
+func (s *Informers) Versions() map[string]string {
 	versions := map[string]string{}
 	for key, i := range s.by {
 		versions[key] = i.LastSyncResourceVersion()
@@ -60,7 +56,7 @@ func (s *Set) Versions() map[string]string {
 
 // In returns the informer that has the objects of the namespace. It panics if the namespace
 // is not watched.
-func (s *Set) In(namespace string) cache.SharedIndexInformer {
+func (s *Informers) In(namespace string) cache.SharedIndexInformer {
 	if all, ok := s.by[metav1.NamespaceAll]; ok {
 		return all
 	}
@@ -72,12 +68,12 @@ func (s *Set) In(namespace string) cache.SharedIndexInformer {
 }
 
 // Get returns an object by its name, as far as the informer shows it.
-func (s *Set) Get(namespace, name string) (obj any, exists bool, err error) {
+func (s *Informers) Get(namespace, name string) (obj any, exists bool, err error) {
 	return s.In(namespace).GetStore().GetByKey(namespace + "/" + name)
 }
 
 // SetTransform sets the transform of all informers. Call it before Run.
-func (s *Set) SetTransform(transform cache.TransformFunc) error {
+func (s *Informers) SetTransform(transform cache.TransformFunc) error {
 	return s.each(func(i cache.SharedIndexInformer) error { return i.SetTransform(transform) })
 }
 
@@ -90,14 +86,14 @@ func WithoutManagedFields(obj any) (any, error) {
 }
 
 // AddIndexers adds indexers to all informers. Call it before Run.
-func (s *Set) AddIndexers(indexers cache.Indexers) error {
+func (s *Informers) AddIndexers(indexers cache.Indexers) error {
 	return s.each(func(i cache.SharedIndexInformer) error { return i.AddIndexers(indexers) })
 }
 
 // AddEventHandler adds a handler to all informers. Events of different namespaces may come
 // at the same time. seen reports whether the handler has got all objects of the first
 // lists.
-func (s *Set) AddEventHandler(handler cache.ResourceEventHandler) (seen cache.InformerSynced, err error) {
+func (s *Informers) AddEventHandler(handler cache.ResourceEventHandler) (seen cache.InformerSynced, err error) {
 	var synced []cache.InformerSynced
 	err = s.each(func(i cache.SharedIndexInformer) error {
 		registration, err := i.AddEventHandler(handler)
@@ -112,7 +108,7 @@ func (s *Set) AddEventHandler(handler cache.ResourceEventHandler) (seen cache.In
 }
 
 // HasSynced reports whether the first lists are in the stores.
-func (s *Set) HasSynced() bool {
+func (s *Informers) HasSynced() bool {
 	for _, i := range s.by {
 		if !i.HasSynced() {
 			return false
@@ -122,7 +118,7 @@ func (s *Set) HasSynced() bool {
 }
 
 // Run fills the stores and keeps them up to date until ctx ends.
-func (s *Set) Run(ctx context.Context) {
+func (s *Informers) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	for _, i := range s.by {
 		running.Go(func() { i.RunWithContext(ctx) })
@@ -130,7 +126,7 @@ func (s *Set) Run(ctx context.Context) {
 	running.Wait()
 }
 
-func (s *Set) each(f func(cache.SharedIndexInformer) error) error {
+func (s *Informers) each(f func(cache.SharedIndexInformer) error) error {
 	for _, i := range s.by {
 		if err := f(i); err != nil {
 			return err

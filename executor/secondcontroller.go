@@ -1,4 +1,4 @@
-package managedby
+package executor
 
 import (
 	"bytes"
@@ -21,16 +21,17 @@ import (
 	"jobpolicy.dev/executor/podcache"
 )
 
-// EventReason is the reason of the event on a Job on which another controller works, too.
-const EventReason = "SecondController"
+// SecondControllerEventReason is the reason of the event on a Job on which another controller works, too.
+const SecondControllerEventReason = "SecondController"
 
 // recently is how old a status write of another controller may be when the executor begins to
 // watch, so that Note mentions it. That controller may still run. It may also have been switched
 // off since then, so the write causes no event and no error in the log.
 const recently = time.Minute
 
-// Quiet is how long another controller must touch no managed Job to count as gone.
-const Quiet = 10 * time.Minute
+// SecondControllerQuiet is how long another controller must touch no managed Job to count as gone. Then Jobs
+// that were left alone are reconciled again.
+const SecondControllerQuiet = 10 * time.Minute
 
 // After a burst, there is at most one event and one log line in eventPeriod.
 const (
@@ -44,8 +45,8 @@ const (
 	tookPod     = "pod"
 )
 
-// DetectorConfig is what a Detector is made of.
-type DetectorConfig struct {
+// secondControllerConfig is what a secondController is made of.
+type secondControllerConfig struct {
 	// FieldManager is the name that the API server records for writes of the executor.
 	// Empty: other controllers are not noticed.
 	FieldManager string
@@ -57,7 +58,7 @@ type DetectorConfig struct {
 	Logger     *slog.Logger
 }
 
-// A Detector notices another controller that works on Jobs which the executor
+// A secondController notices another controller that works on Jobs which the executor
 // manages. That is mostly the built-in Job controller, which somebody left on or an upgrade
 // brought back. Two controllers create each pod twice and overwrite each other's status.
 //
@@ -68,9 +69,9 @@ type DetectorConfig struct {
 // process began to watch does not count. So neither a restart, nor a second replica, nor
 // Jobs that were moved from another controller are taken for a second controller.
 //
-// A nil Detector, that of shadow mode, looks for none.
-type Detector struct {
-	cfg        DetectorConfig
+// A nil secondController, that of shadow mode, looks for none.
+type secondController struct {
+	cfg        secondControllerConfig
 	writes     *prometheus.CounterVec
 	stoodDown  *prometheus.GaugeVec
 	eventLimit flowcontrol.PassiveRateLimiter
@@ -90,10 +91,10 @@ type sighting struct {
 	at           time.Time // elapsed time of this process
 }
 
-// NewDetector returns a Detector. It registers the metrics.
-func NewDetector(cfg DetectorConfig) (*Detector, error) {
+// newSecondController returns a secondController. It registers the metrics.
+func newSecondController(cfg secondControllerConfig) (*secondController, error) {
 	r := &telemetry.Registrar{To: cfg.Registerer}
-	d := &Detector{
+	d := &secondController{
 		cfg:        cfg,
 		writes:     r.Counter("jobpolicy", "second_controller_writes_total", "Writes of another controller that the executor saw: statuses of managed Jobs (status), and pods that it created for them or adopted (pod).", "what"),
 		stoodDown:  r.Gauge("jobpolicy", "jobs_stood_down", "Managed Jobs that the executor leaves alone because another controller works on them."),
@@ -107,16 +108,16 @@ func NewDetector(cfg DetectorConfig) (*Detector, error) {
 	return d, r.Err
 }
 
-// counted are the fields of a status that only a Job controller writes. Others may add
+// countedFields are the fields of a status that only a Job controller writes. Others may add
 // conditions.
-var counted = [][]byte{
+var countedFields = [][]byte{
 	[]byte(`"f:active"`), []byte(`"f:ready"`), []byte(`"f:terminating"`), []byte(`"f:succeeded"`), []byte(`"f:failed"`),
 	[]byte(`"f:startTime"`), []byte(`"f:completionTime"`), []byte(`"f:uncountedTerminatedPods"`),
 }
 
 // Trim removes the managed fields of a Job. It keeps one entry, without fields: the other
 // field manager that wrote the status last. The Job must not be written with that entry.
-func (d *Detector) Trim(job *batchv1.Job) {
+func (d *secondController) Trim(job *batchv1.Job) {
 	entries := job.ManagedFields
 	job.ManagedFields = nil
 	if d == nil || d.cfg.FieldManager == "" {
@@ -138,7 +139,7 @@ func countsPods(fields *metav1.FieldsV1) bool {
 	if fields == nil {
 		return true // Trimmed before.
 	}
-	return slices.ContainsFunc(counted, func(f []byte) bool { return bytes.Contains(fields.GetRawBytes(), f) })
+	return slices.ContainsFunc(countedFields, func(f []byte) bool { return bytes.Contains(fields.GetRawBytes(), f) })
 }
 
 // otherWriter returns the entry that Trim left.
@@ -151,7 +152,7 @@ func otherWriter(job *batchv1.Job) *metav1.ManagedFieldsEntry {
 
 // JobSeen compares two versions of a managed Job, as the informer showed them one after the
 // other. Both were trimmed. old is nil if the Job appeared while the executor watched.
-func (d *Detector) JobSeen(ctx context.Context, old, job *batchv1.Job) {
+func (d *secondController) JobSeen(ctx context.Context, old, job *batchv1.Job) {
 	now, before := otherWriter(job), otherWriter(old)
 	if d == nil || now == nil || (before != nil && before.Manager == now.Manager && !before.Time.Before(now.Time)) {
 		return
@@ -160,7 +161,7 @@ func (d *Detector) JobSeen(ctx context.Context, old, job *batchv1.Job) {
 }
 
 // JobListed looks at a managed Job of the first list, which was trimmed.
-func (d *Detector) JobListed(job *batchv1.Job, now time.Time) {
+func (d *secondController) JobListed(job *batchv1.Job, now time.Time) {
 	entry := otherWriter(job)
 	if d == nil || entry == nil || entry.Time == nil || now.Sub(entry.Time.Time) > recently {
 		return
@@ -173,7 +174,7 @@ func (d *Detector) JobListed(job *batchv1.Job, now time.Time) {
 }
 
 // PodSeen takes a pod of a managed Job that the Job got while the executor watched.
-func (d *Detector) PodSeen(ctx context.Context, job *batchv1.Job, pod *podcache.Pod) {
+func (d *secondController) PodSeen(ctx context.Context, job *batchv1.Job, pod *podcache.Pod) {
 	owner, _ := pod.Controller()
 	if d == nil || d.cfg.FieldManager == "" || owner.SetBy == "" || owner.SetBy == d.cfg.FieldManager {
 		return
@@ -184,7 +185,7 @@ func (d *Detector) PodSeen(ctx context.Context, job *batchv1.Job, pod *podcache.
 // sighted counts what another controller did. Once for each Job it also says so, in the log
 // and as an event on the Job. If the limit of events has no room, the next sighting on that
 // Job tries again.
-func (d *Detector) sighted(ctx context.Context, job *batchv1.Job, what string, s sighting) {
+func (d *secondController) sighted(ctx context.Context, job *batchv1.Job, what string, s sighting) {
 	d.writes.WithLabelValues(what).Inc()
 	s.at = time.Now()
 	d.mu.Lock()
@@ -202,21 +203,21 @@ func (d *Detector) sighted(ctx context.Context, job *batchv1.Job, what string, s
 	if d.cfg.StandDown {
 		consequence = "this controller leaves the Job alone"
 	}
-	d.cfg.Recorder.Eventf(job, corev1.EventTypeWarning, EventReason, "%s works on this Job, too: %s; %s", s.manager, s.did, consequence)
+	d.cfg.Recorder.Eventf(job, corev1.EventTypeWarning, SecondControllerEventReason, "%s works on this Job, too: %s; %s", s.manager, s.did, consequence)
 	d.cfg.Logger.ErrorContext(ctx, telemetry.LogSecondController,
 		append(telemetry.JobAttrs(job), slog.String("fieldManager", s.manager), slog.String("did", s.did), slog.Bool("standDown", d.cfg.StandDown))...)
 }
 
 // countStoodDown sets the gauge. d.mu must be held.
-func (d *Detector) countStoodDown() {
+func (d *secondController) countStoodDown() {
 	if d.cfg.StandDown {
 		d.stoodDown.WithLabelValues().Set(float64(len(d.jobs)))
 	}
 }
 
 // StandDown returns how long to leave the Job alone at least, or 0. If another controller
-// has touched no managed Job for Quiet, it is taken for gone.
-func (d *Detector) StandDown(uid types.UID) time.Duration {
+// has touched no managed Job for SecondControllerQuiet, it is taken for gone.
+func (d *secondController) StandDown(uid types.UID) time.Duration {
 	if d == nil || !d.cfg.StandDown {
 		return 0
 	}
@@ -225,7 +226,7 @@ func (d *Detector) StandDown(uid types.UID) time.Duration {
 	if _, known := d.jobs[uid]; !known {
 		return 0
 	}
-	if left := Quiet - time.Since(d.last.at); left > 0 {
+	if left := SecondControllerQuiet - time.Since(d.last.at); left > 0 {
 		return left
 	}
 	clear(d.jobs)
@@ -234,7 +235,7 @@ func (d *Detector) StandDown(uid types.UID) time.Duration {
 }
 
 // Forget drops a Job that is gone.
-func (d *Detector) Forget(uid types.UID) {
+func (d *secondController) Forget(uid types.UID) {
 	if d == nil {
 		return
 	}
@@ -245,7 +246,7 @@ func (d *Detector) Forget(uid types.UID) {
 }
 
 // Note says in one line what was seen of other controllers.
-func (d *Detector) Note() string {
+func (d *secondController) Note() string {
 	if d == nil {
 		return "not looked for"
 	}
@@ -258,7 +259,7 @@ func (d *Detector) Note() string {
 		return "none seen"
 	}
 	ago := time.Since(d.last.at).Round(time.Second)
-	if ago > Quiet {
+	if ago > SecondControllerQuiet {
 		return fmt.Sprintf("none for %s: until then %s worked on managed Jobs", ago, d.last.manager)
 	}
 	return fmt.Sprintf("WARNING: %s works on managed Jobs, too: %s, %s ago", d.last.manager, d.last.did, ago)
