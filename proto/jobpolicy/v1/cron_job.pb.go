@@ -284,9 +284,26 @@ type CronJobSpec struct {
 	//
 	// A value has at most 4096 bytes: the caller truncates a longer one. Names and
 	// values have at most 1 MiB together.
-	Annotations   map[string]string `protobuf:"bytes,11,rep,name=annotations,proto3" json:"annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Annotations map[string]string `protobuf:"bytes,11,rep,name=annotations,proto3" json:"annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Set by the caller; the options that a JobPolicy sets for this CronJob. Absent: none.
+	// Needs CAPABILITY_OPTIONS.
+	Options *CronJobOptions `protobuf:"bytes,12,opt,name=options,proto3" json:"options,omitempty"`
+	// Set by the caller; why the options that the CronJob asks for cannot be read: as
+	// JobSpec.option_problems. The CronJob goes on with those in options. Needs CAPABILITY_OPTIONS.
+	OptionProblems []string `protobuf:"bytes,13,rep,name=option_problems,json=optionProblems,proto3" json:"option_problems,omitempty"`
+	// Set by the caller; any text but the empty one: one run starts now, once for each
+	// text, also while the CronJob is suspended; with FORBID when the active runs have
+	// ended. In Kubernetes, the annotation jobpolicy.dev/run-now. At most 4096 bytes: the
+	// caller truncates a longer one. Empty: no such run. Needs CAPABILITY_OPTIONS.
+	RunNow string `protobuf:"bytes,14,opt,name=run_now,json=runNow,proto3" json:"run_now,omitempty"`
+	// Set by the caller; CronJobEdits.observed_schedule of the last decision that had it.
+	// Absent: none did. Needs CAPABILITY_OPTIONS.
+	ObservedSchedule *ObservedSchedule `protobuf:"bytes,15,opt,name=observed_schedule,json=observedSchedule,proto3" json:"observed_schedule,omitempty"`
+	// Set by the caller; CronJobEdits.failures_counted_until of the last decision that had
+	// it. Absent: none did. Needs CAPABILITY_OPTIONS.
+	FailuresCountedUntil *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=failures_counted_until,json=failuresCountedUntil,proto3" json:"failures_counted_until,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *CronJobSpec) Reset() {
@@ -396,6 +413,96 @@ func (x *CronJobSpec) GetAnnotations() map[string]string {
 	return nil
 }
 
+func (x *CronJobSpec) GetOptions() *CronJobOptions {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
+func (x *CronJobSpec) GetOptionProblems() []string {
+	if x != nil {
+		return x.OptionProblems
+	}
+	return nil
+}
+
+func (x *CronJobSpec) GetRunNow() string {
+	if x != nil {
+		return x.RunNow
+	}
+	return ""
+}
+
+func (x *CronJobSpec) GetObservedSchedule() *ObservedSchedule {
+	if x != nil {
+		return x.ObservedSchedule
+	}
+	return nil
+}
+
+func (x *CronJobSpec) GetFailuresCountedUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.FailuresCountedUntil
+	}
+	return nil
+}
+
+// ObservedSchedule says which schedule the engine saw, and since when.
+type ObservedSchedule struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When the engine first saw it. Required.
+	Since *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=since,proto3" json:"since,omitempty"`
+	// Time zone and schedule, or a digest of them; at most 4096 bytes. Only the engine reads it.
+	Schedule      string `protobuf:"bytes,2,opt,name=schedule,proto3" json:"schedule,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObservedSchedule) Reset() {
+	*x = ObservedSchedule{}
+	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObservedSchedule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObservedSchedule) ProtoMessage() {}
+
+func (x *ObservedSchedule) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObservedSchedule.ProtoReflect.Descriptor instead.
+func (*ObservedSchedule) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_cron_job_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ObservedSchedule) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *ObservedSchedule) GetSchedule() string {
+	if x != nil {
+		return x.Schedule
+	}
+	return ""
+}
+
 // CronJobStatus is the CronJob's status. In a request it is the status as last
 // written; in a response it is the status to write.
 type CronJobStatus struct {
@@ -414,7 +521,7 @@ type CronJobStatus struct {
 
 func (x *CronJobStatus) Reset() {
 	*x = CronJobStatus{}
-	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[2]
+	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -426,7 +533,7 @@ func (x *CronJobStatus) String() string {
 func (*CronJobStatus) ProtoMessage() {}
 
 func (x *CronJobStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[2]
+	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -439,7 +546,7 @@ func (x *CronJobStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CronJobStatus.ProtoReflect.Descriptor instead.
 func (*CronJobStatus) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_cron_job_proto_rawDescGZIP(), []int{2}
+	return file_jobpolicy_v1_cron_job_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *CronJobStatus) GetActive() []*ActiveJob {
@@ -476,7 +583,7 @@ type ActiveJob struct {
 
 func (x *ActiveJob) Reset() {
 	*x = ActiveJob{}
-	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[3]
+	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -488,7 +595,7 @@ func (x *ActiveJob) String() string {
 func (*ActiveJob) ProtoMessage() {}
 
 func (x *ActiveJob) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[3]
+	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -501,7 +608,7 @@ func (x *ActiveJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActiveJob.ProtoReflect.Descriptor instead.
 func (*ActiveJob) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_cron_job_proto_rawDescGZIP(), []int{3}
+	return file_jobpolicy_v1_cron_job_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ActiveJob) GetUid() []byte {
@@ -543,14 +650,17 @@ type OwnedJob struct {
 	// The Job's annotations whose names begin with jobpolicy.dev/, with the rules of
 	// CronJobSpec.annotations. The engine reads jobpolicy.dev/run-now: the text that
 	// asked for this run, which CreateJob.annotations has set.
-	Annotations   map[string]string `protobuf:"bytes,9,rep,name=annotations,proto3" json:"annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Annotations map[string]string `protobuf:"bytes,9,rep,name=annotations,proto3" json:"annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Set by the caller; the text that asked for this run: CreateJob.run_now, with the rules
+	// of CronJobSpec.run_now. Empty: none did. Needs CAPABILITY_OPTIONS.
+	RunNow        string `protobuf:"bytes,10,opt,name=run_now,json=runNow,proto3" json:"run_now,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *OwnedJob) Reset() {
 	*x = OwnedJob{}
-	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[4]
+	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -562,7 +672,7 @@ func (x *OwnedJob) String() string {
 func (*OwnedJob) ProtoMessage() {}
 
 func (x *OwnedJob) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[4]
+	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -575,7 +685,7 @@ func (x *OwnedJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnedJob.ProtoReflect.Descriptor instead.
 func (*OwnedJob) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_cron_job_proto_rawDescGZIP(), []int{4}
+	return file_jobpolicy_v1_cron_job_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *OwnedJob) GetUid() []byte {
@@ -641,11 +751,18 @@ func (x *OwnedJob) GetAnnotations() map[string]string {
 	return nil
 }
 
+func (x *OwnedJob) GetRunNow() string {
+	if x != nil {
+		return x.RunNow
+	}
+	return ""
+}
+
 var File_jobpolicy_v1_cron_job_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_cron_job_proto_rawDesc = "" +
 	"\n" +
-	"\x1bjobpolicy/v1/cron_job.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"p\n" +
+	"\x1bjobpolicy/v1/cron_job.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ajobpolicy/v1/options.proto\"p\n" +
 	"\n" +
 	"CronJobRef\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\fR\x03uid\x12\x1c\n" +
@@ -653,7 +770,7 @@ const file_jobpolicy_v1_cron_job_proto_rawDesc = "" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x04 \x01(\x03R\n" +
-	"generation\"\xfd\x05\n" +
+	"generation\"\x96\b\n" +
 	"\vCronJobSpec\x12\x1a\n" +
 	"\bschedule\x18\x01 \x01(\tR\bschedule\x12 \n" +
 	"\ttime_zone\x18\x02 \x01(\tH\x00R\btimeZone\x88\x01\x01\x12?\n" +
@@ -666,7 +783,12 @@ const file_jobpolicy_v1_cron_job_proto_rawDesc = "" +
 	"\rcreation_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\fcreationTime\x12&\n" +
 	"\x0flocal_time_zone\x18\n" +
 	" \x01(\tR\rlocalTimeZone\x12L\n" +
-	"\vannotations\x18\v \x03(\v2*.jobpolicy.v1.CronJobSpec.AnnotationsEntryR\vannotations\x1a>\n" +
+	"\vannotations\x18\v \x03(\v2*.jobpolicy.v1.CronJobSpec.AnnotationsEntryR\vannotations\x126\n" +
+	"\aoptions\x18\f \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\aoptions\x12'\n" +
+	"\x0foption_problems\x18\r \x03(\tR\x0eoptionProblems\x12\x17\n" +
+	"\arun_now\x18\x0e \x01(\tR\x06runNow\x12K\n" +
+	"\x11observed_schedule\x18\x0f \x01(\v2\x1e.jobpolicy.v1.ObservedScheduleR\x10observedSchedule\x12P\n" +
+	"\x16failures_counted_until\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\x14failuresCountedUntil\x1a>\n" +
 	"\x10AnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\f\n" +
@@ -674,14 +796,17 @@ const file_jobpolicy_v1_cron_job_proto_rawDesc = "" +
 	"_time_zoneB\x1c\n" +
 	"\x1a_starting_deadline_secondsB \n" +
 	"\x1e_successful_jobs_history_limitB\x1c\n" +
-	"\x1a_failed_jobs_history_limit\"\xd8\x01\n" +
+	"\x1a_failed_jobs_history_limit\"`\n" +
+	"\x10ObservedSchedule\x120\n" +
+	"\x05since\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x1a\n" +
+	"\bschedule\x18\x02 \x01(\tR\bschedule\"\xd8\x01\n" +
 	"\rCronJobStatus\x12/\n" +
 	"\x06active\x18\x01 \x03(\v2\x17.jobpolicy.v1.ActiveJobR\x06active\x12H\n" +
 	"\x12last_schedule_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x10lastScheduleTime\x12L\n" +
 	"\x14last_successful_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x12lastSuccessfulTime\"1\n" +
 	"\tActiveJob\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\fR\x03uid\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\x8b\x04\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\xa4\x04\n" +
 	"\bOwnedJob\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\fR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x122\n" +
@@ -693,7 +818,9 @@ const file_jobpolicy_v1_cron_job_proto_rawDesc = "" +
 	"\x0fcompletion_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x0ecompletionTime\x12A\n" +
 	"\x0escheduled_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\rscheduledTime\x12\x1a\n" +
 	"\bdeleting\x18\b \x01(\bR\bdeleting\x12I\n" +
-	"\vannotations\x18\t \x03(\v2'.jobpolicy.v1.OwnedJob.AnnotationsEntryR\vannotations\x1a>\n" +
+	"\vannotations\x18\t \x03(\v2'.jobpolicy.v1.OwnedJob.AnnotationsEntryR\vannotations\x12\x17\n" +
+	"\arun_now\x18\n" +
+	" \x01(\tR\x06runNow\x1a>\n" +
 	"\x10AnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\x94\x01\n" +
@@ -722,37 +849,43 @@ func file_jobpolicy_v1_cron_job_proto_rawDescGZIP() []byte {
 }
 
 var file_jobpolicy_v1_cron_job_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_jobpolicy_v1_cron_job_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_jobpolicy_v1_cron_job_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_jobpolicy_v1_cron_job_proto_goTypes = []any{
 	(ConcurrencyPolicy)(0),        // 0: jobpolicy.v1.ConcurrencyPolicy
 	(JobOutcome)(0),               // 1: jobpolicy.v1.JobOutcome
 	(*CronJobRef)(nil),            // 2: jobpolicy.v1.CronJobRef
 	(*CronJobSpec)(nil),           // 3: jobpolicy.v1.CronJobSpec
-	(*CronJobStatus)(nil),         // 4: jobpolicy.v1.CronJobStatus
-	(*ActiveJob)(nil),             // 5: jobpolicy.v1.ActiveJob
-	(*OwnedJob)(nil),              // 6: jobpolicy.v1.OwnedJob
-	nil,                           // 7: jobpolicy.v1.CronJobSpec.AnnotationsEntry
-	nil,                           // 8: jobpolicy.v1.OwnedJob.AnnotationsEntry
-	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
+	(*ObservedSchedule)(nil),      // 4: jobpolicy.v1.ObservedSchedule
+	(*CronJobStatus)(nil),         // 5: jobpolicy.v1.CronJobStatus
+	(*ActiveJob)(nil),             // 6: jobpolicy.v1.ActiveJob
+	(*OwnedJob)(nil),              // 7: jobpolicy.v1.OwnedJob
+	nil,                           // 8: jobpolicy.v1.CronJobSpec.AnnotationsEntry
+	nil,                           // 9: jobpolicy.v1.OwnedJob.AnnotationsEntry
+	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
+	(*CronJobOptions)(nil),        // 11: jobpolicy.v1.CronJobOptions
 }
 var file_jobpolicy_v1_cron_job_proto_depIdxs = []int32{
 	0,  // 0: jobpolicy.v1.CronJobSpec.concurrency_policy:type_name -> jobpolicy.v1.ConcurrencyPolicy
-	9,  // 1: jobpolicy.v1.CronJobSpec.creation_time:type_name -> google.protobuf.Timestamp
-	7,  // 2: jobpolicy.v1.CronJobSpec.annotations:type_name -> jobpolicy.v1.CronJobSpec.AnnotationsEntry
-	5,  // 3: jobpolicy.v1.CronJobStatus.active:type_name -> jobpolicy.v1.ActiveJob
-	9,  // 4: jobpolicy.v1.CronJobStatus.last_schedule_time:type_name -> google.protobuf.Timestamp
-	9,  // 5: jobpolicy.v1.CronJobStatus.last_successful_time:type_name -> google.protobuf.Timestamp
-	1,  // 6: jobpolicy.v1.OwnedJob.outcome:type_name -> jobpolicy.v1.JobOutcome
-	9,  // 7: jobpolicy.v1.OwnedJob.start_time:type_name -> google.protobuf.Timestamp
-	9,  // 8: jobpolicy.v1.OwnedJob.finish_time:type_name -> google.protobuf.Timestamp
-	9,  // 9: jobpolicy.v1.OwnedJob.completion_time:type_name -> google.protobuf.Timestamp
-	9,  // 10: jobpolicy.v1.OwnedJob.scheduled_time:type_name -> google.protobuf.Timestamp
-	8,  // 11: jobpolicy.v1.OwnedJob.annotations:type_name -> jobpolicy.v1.OwnedJob.AnnotationsEntry
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	10, // 1: jobpolicy.v1.CronJobSpec.creation_time:type_name -> google.protobuf.Timestamp
+	8,  // 2: jobpolicy.v1.CronJobSpec.annotations:type_name -> jobpolicy.v1.CronJobSpec.AnnotationsEntry
+	11, // 3: jobpolicy.v1.CronJobSpec.options:type_name -> jobpolicy.v1.CronJobOptions
+	4,  // 4: jobpolicy.v1.CronJobSpec.observed_schedule:type_name -> jobpolicy.v1.ObservedSchedule
+	10, // 5: jobpolicy.v1.CronJobSpec.failures_counted_until:type_name -> google.protobuf.Timestamp
+	10, // 6: jobpolicy.v1.ObservedSchedule.since:type_name -> google.protobuf.Timestamp
+	6,  // 7: jobpolicy.v1.CronJobStatus.active:type_name -> jobpolicy.v1.ActiveJob
+	10, // 8: jobpolicy.v1.CronJobStatus.last_schedule_time:type_name -> google.protobuf.Timestamp
+	10, // 9: jobpolicy.v1.CronJobStatus.last_successful_time:type_name -> google.protobuf.Timestamp
+	1,  // 10: jobpolicy.v1.OwnedJob.outcome:type_name -> jobpolicy.v1.JobOutcome
+	10, // 11: jobpolicy.v1.OwnedJob.start_time:type_name -> google.protobuf.Timestamp
+	10, // 12: jobpolicy.v1.OwnedJob.finish_time:type_name -> google.protobuf.Timestamp
+	10, // 13: jobpolicy.v1.OwnedJob.completion_time:type_name -> google.protobuf.Timestamp
+	10, // 14: jobpolicy.v1.OwnedJob.scheduled_time:type_name -> google.protobuf.Timestamp
+	9,  // 15: jobpolicy.v1.OwnedJob.annotations:type_name -> jobpolicy.v1.OwnedJob.AnnotationsEntry
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_cron_job_proto_init() }
@@ -760,6 +893,7 @@ func file_jobpolicy_v1_cron_job_proto_init() {
 	if File_jobpolicy_v1_cron_job_proto != nil {
 		return
 	}
+	file_jobpolicy_v1_options_proto_init()
 	file_jobpolicy_v1_cron_job_proto_msgTypes[1].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -767,7 +901,7 @@ func file_jobpolicy_v1_cron_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_cron_job_proto_rawDesc), len(file_jobpolicy_v1_cron_job_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -477,7 +477,9 @@ type CreateJob struct {
 	// When the run was due. Absent for a run that was asked for by jobpolicy.dev/run-now.
 	ScheduledTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=scheduled_time,json=scheduledTime,proto3" json:"scheduled_time,omitempty"`
 	// Annotations to set beside those of the template.
-	Annotations   map[string]string `protobuf:"bytes,3,rep,name=annotations,proto3" json:"annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Annotations map[string]string `protobuf:"bytes,3,rep,name=annotations,proto3" json:"annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// The text that asked for the run: CronJobSpec.run_now. Empty: none did.
+	RunNow        string `protobuf:"bytes,4,opt,name=run_now,json=runNow,proto3" json:"run_now,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -533,6 +535,13 @@ func (x *CreateJob) GetAnnotations() map[string]string {
 	return nil
 }
 
+func (x *CreateJob) GetRunNow() string {
+	if x != nil {
+		return x.RunNow
+	}
+	return ""
+}
+
 // CronJobEdits are changes of the CronJob's own metadata and spec.
 type CronJobEdits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -544,8 +553,17 @@ type CronJobEdits struct {
 	// Names of annotations to remove, only if the CronJob still has the resourceVersion
 	// that the request was made from.
 	RemoveAnnotations []string `protobuf:"bytes,3,rep,name=remove_annotations,json=removeAnnotations,proto3" json:"remove_annotations,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Set: what the next requests return as CronJobSpec.observed_schedule. The engine has no
+	// memory of its own. In the same write as suspend.
+	ObservedSchedule *ObservedSchedule `protobuf:"bytes,4,opt,name=observed_schedule,json=observedSchedule,proto3" json:"observed_schedule,omitempty"`
+	// Set: what the next requests return as CronJobSpec.failures_counted_until. In the same
+	// write as suspend.
+	FailuresCountedUntil *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=failures_counted_until,json=failuresCountedUntil,proto3" json:"failures_counted_until,omitempty"`
+	// True: the run that CronJobSpec.run_now asks for has started or was given up. Forget the
+	// text, only if the CronJob still has the resourceVersion that the request was made from.
+	ClearRunNow   bool `protobuf:"varint,6,opt,name=clear_run_now,json=clearRunNow,proto3" json:"clear_run_now,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CronJobEdits) Reset() {
@@ -597,6 +615,27 @@ func (x *CronJobEdits) GetRemoveAnnotations() []string {
 		return x.RemoveAnnotations
 	}
 	return nil
+}
+
+func (x *CronJobEdits) GetObservedSchedule() *ObservedSchedule {
+	if x != nil {
+		return x.ObservedSchedule
+	}
+	return nil
+}
+
+func (x *CronJobEdits) GetFailuresCountedUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.FailuresCountedUntil
+	}
+	return nil
+}
+
+func (x *CronJobEdits) GetClearRunNow() bool {
+	if x != nil {
+		return x.ClearRunNow
+	}
+	return false
 }
 
 // CronJobExplanation says how a decision came about. It is for people and for
@@ -883,18 +922,22 @@ const file_jobpolicy_v1_decide_cron_job_proto_rawDesc = "" +
 	"\frequirements\x18\t \x03(\x0e2\x19.jobpolicy.v1.RequirementR\frequirements\x12B\n" +
 	"\vexplanation\x18\n" +
 	" \x01(\v2 .jobpolicy.v1.CronJobExplanationR\vexplanation\x123\n" +
-	"\tfollow_up\x18\v \x01(\x0e2\x16.jobpolicy.v1.FollowUpR\bfollowUp\"\xee\x01\n" +
+	"\tfollow_up\x18\v \x01(\x0e2\x16.jobpolicy.v1.FollowUpR\bfollowUp\"\x87\x02\n" +
 	"\tCreateJob\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12A\n" +
 	"\x0escheduled_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\rscheduledTime\x12J\n" +
-	"\vannotations\x18\x03 \x03(\v2(.jobpolicy.v1.CreateJob.AnnotationsEntryR\vannotations\x1a>\n" +
+	"\vannotations\x18\x03 \x03(\v2(.jobpolicy.v1.CreateJob.AnnotationsEntryR\vannotations\x12\x17\n" +
+	"\arun_now\x18\x04 \x01(\tR\x06runNow\x1a>\n" +
 	"\x10AnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf3\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb6\x03\n" +
 	"\fCronJobEdits\x12\x18\n" +
 	"\asuspend\x18\x01 \x01(\bR\asuspend\x12W\n" +
 	"\x0fset_annotations\x18\x02 \x03(\v2..jobpolicy.v1.CronJobEdits.SetAnnotationsEntryR\x0esetAnnotations\x12-\n" +
-	"\x12remove_annotations\x18\x03 \x03(\tR\x11removeAnnotations\x1aA\n" +
+	"\x12remove_annotations\x18\x03 \x03(\tR\x11removeAnnotations\x12K\n" +
+	"\x11observed_schedule\x18\x04 \x01(\v2\x1e.jobpolicy.v1.ObservedScheduleR\x10observedSchedule\x12P\n" +
+	"\x16failures_counted_until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x14failuresCountedUntil\x12\"\n" +
+	"\rclear_run_now\x18\x06 \x01(\bR\vclearRunNow\x1aA\n" +
 	"\x13SetAnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xaf\x03\n" +
@@ -976,9 +1019,10 @@ var file_jobpolicy_v1_decide_cron_job_proto_goTypes = []any{
 	(*JobEvent)(nil),              // 20: jobpolicy.v1.JobEvent
 	(Requirement)(0),              // 21: jobpolicy.v1.Requirement
 	(FollowUp)(0),                 // 22: jobpolicy.v1.FollowUp
-	(*RuleAnswer)(nil),            // 23: jobpolicy.v1.RuleAnswer
-	(*Wait)(nil),                  // 24: jobpolicy.v1.Wait
-	(Rule)(0),                     // 25: jobpolicy.v1.Rule
+	(*ObservedSchedule)(nil),      // 23: jobpolicy.v1.ObservedSchedule
+	(*RuleAnswer)(nil),            // 24: jobpolicy.v1.RuleAnswer
+	(*Wait)(nil),                  // 25: jobpolicy.v1.Wait
+	(Rule)(0),                     // 26: jobpolicy.v1.Rule
 }
 var file_jobpolicy_v1_decide_cron_job_proto_depIdxs = []int32{
 	11, // 0: jobpolicy.v1.DecideCronJobRequest.now:type_name -> google.protobuf.Timestamp
@@ -1001,20 +1045,22 @@ var file_jobpolicy_v1_decide_cron_job_proto_depIdxs = []int32{
 	11, // 17: jobpolicy.v1.CreateJob.scheduled_time:type_name -> google.protobuf.Timestamp
 	9,  // 18: jobpolicy.v1.CreateJob.annotations:type_name -> jobpolicy.v1.CreateJob.AnnotationsEntry
 	10, // 19: jobpolicy.v1.CronJobEdits.set_annotations:type_name -> jobpolicy.v1.CronJobEdits.SetAnnotationsEntry
-	23, // 20: jobpolicy.v1.CronJobExplanation.rules:type_name -> jobpolicy.v1.RuleAnswer
-	24, // 21: jobpolicy.v1.CronJobExplanation.waits:type_name -> jobpolicy.v1.Wait
-	11, // 22: jobpolicy.v1.CronJobExplanation.next_schedule_time:type_name -> google.protobuf.Timestamp
-	7,  // 23: jobpolicy.v1.CronJobExplanation.skipped:type_name -> jobpolicy.v1.SkippedRun
-	8,  // 24: jobpolicy.v1.CronJobExplanation.kept:type_name -> jobpolicy.v1.KeptJob
-	25, // 25: jobpolicy.v1.CronJobExplanation.deciding_rule:type_name -> jobpolicy.v1.Rule
-	11, // 26: jobpolicy.v1.SkippedRun.scheduled_time:type_name -> google.protobuf.Timestamp
-	0,  // 27: jobpolicy.v1.SkippedRun.reason:type_name -> jobpolicy.v1.SkipReason
-	1,  // 28: jobpolicy.v1.KeptJob.reason:type_name -> jobpolicy.v1.KeepReason
-	29, // [29:29] is the sub-list for method output_type
-	29, // [29:29] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	23, // 20: jobpolicy.v1.CronJobEdits.observed_schedule:type_name -> jobpolicy.v1.ObservedSchedule
+	11, // 21: jobpolicy.v1.CronJobEdits.failures_counted_until:type_name -> google.protobuf.Timestamp
+	24, // 22: jobpolicy.v1.CronJobExplanation.rules:type_name -> jobpolicy.v1.RuleAnswer
+	25, // 23: jobpolicy.v1.CronJobExplanation.waits:type_name -> jobpolicy.v1.Wait
+	11, // 24: jobpolicy.v1.CronJobExplanation.next_schedule_time:type_name -> google.protobuf.Timestamp
+	7,  // 25: jobpolicy.v1.CronJobExplanation.skipped:type_name -> jobpolicy.v1.SkippedRun
+	8,  // 26: jobpolicy.v1.CronJobExplanation.kept:type_name -> jobpolicy.v1.KeptJob
+	26, // 27: jobpolicy.v1.CronJobExplanation.deciding_rule:type_name -> jobpolicy.v1.Rule
+	11, // 28: jobpolicy.v1.SkippedRun.scheduled_time:type_name -> google.protobuf.Timestamp
+	0,  // 29: jobpolicy.v1.SkippedRun.reason:type_name -> jobpolicy.v1.SkipReason
+	1,  // 30: jobpolicy.v1.KeptJob.reason:type_name -> jobpolicy.v1.KeepReason
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_decide_cron_job_proto_init() }

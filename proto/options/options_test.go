@@ -1,0 +1,91 @@
+package options_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/options"
+)
+
+func TestParse(t *testing.T) {
+	spec, problems := options.Parse([]byte(`{
+		"job": {"ttlSecondsAfterFailed": 86400, "ttlSecondsAfterComplete": null},
+		"cronJob": {"startJitterSeconds": 0, "skippedHour": "RunAfter", "repeatedHour": "Last"}
+	}`))
+	want := &jobpolicyv1.PolicySpec{
+		Job: &jobpolicyv1.JobOptions{TtlSecondsAfterFailed: proto.Int32(86400)},
+		CronJob: &jobpolicyv1.CronJobOptions{
+			StartJitterSeconds: proto.Int32(0),
+			SkippedHour:        jobpolicyv1.SkippedHour_SKIPPED_HOUR_RUN_AFTER,
+			RepeatedHour:       jobpolicyv1.RepeatedHour_REPEATED_HOUR_LAST,
+		},
+	}
+	if len(problems) > 0 || !proto.Equal(spec, want) {
+		t.Errorf("spec %v, problems %v; want %v", spec, problems, want)
+	}
+}
+
+func TestWhatIsWrongIsNamed(t *testing.T) {
+	cases := map[string]struct {
+		document string
+		want     []string
+	}{
+		"no JSON":         {`{job: {}}`, []string{"expected a JSON object, found invalid character 'j' looking for beginning of object key string"}},
+		"nothing":         {``, []string{"expected a JSON object, found EOF"}},
+		"no object":       {`"job"`, []string{`expected an object, found "job"`}},
+		"more behind it":  {`{} {}`, []string{"expected one JSON object, found more behind it"}},
+		"no such field":   {`{"jobs": {}}`, []string{"jobs: there is no such field, expected one of job, cronJob"}},
+		"a proto name":    {`{"cron_job": {}}`, []string{"cron_job: there is no such field, expected one of job, cronJob"}},
+		"not a message":   {`{"job": 3}`, []string{"job: expected an object, found 3"}},
+		"a text":          {`{"cronJob": {"startJitterSeconds": "60"}}`, []string{`cronJob.startJitterSeconds: expected a whole number, found "60"`}},
+		"a fraction":      {`{"cronJob": {"startJitterSeconds": 1.5}}`, []string{"cronJob.startJitterSeconds: expected a whole number from 0 to 3600, found 1.5"}},
+		"beyond 32 bits":  {`{"job": {"ttlSecondsAfterFailed": 2147483648}}`, []string{"job.ttlSecondsAfterFailed: expected a whole number from 0 to 2147483647, found 2147483648"}},
+		"below the limit": {`{"job": {"ttlSecondsAfterFailed": -1}}`, []string{"job.ttlSecondsAfterFailed: expected a whole number from 0 to 2147483647, found -1"}},
+		"no such value":   {`{"cronJob": {"skippedHour": "Never"}}`, []string{`cronJob.skippedHour: expected one of Skip, RunAfter, found "Never"`}},
+		"unspecified":     {`{"cronJob": {"skippedHour": "Unspecified"}}`, []string{`cronJob.skippedHour: expected one of Skip, RunAfter, found "Unspecified"`}},
+		"a long value":    {`{"job": "` + strings.Repeat("x", 100) + `"}`, []string{`job: expected an object, found "` + strings.Repeat("x", 63) + "…"}},
+		"delays in two ways": {`{"job": {"retryDelay": {"initialSeconds": 9, "delaysSeconds": [3]}}}`, []string{
+			"job.retryDelay.delaysSeconds: cannot be set together with any of initialSeconds, maxSeconds, factor",
+		}},
+		"a longest delay below the first": {`{"job": {"retryDelay": {"initialSeconds": 9, "maxSeconds": 8}}}`, []string{
+			"job.retryDelay.maxSeconds: expected at least initialSeconds (9), found 8",
+		}},
+		"an item beyond the limit": {`{"job": {"retryDelay": {"delaysSeconds": [3, 0]}}}`, []string{
+			"job.retryDelay.delaysSeconds[1]: expected a whole number from 1 to 86400, found 0",
+		}},
+		"more than one": {`{"cronJob": {"suspendAfterFailures": 0, "startJitterSeconds": 3601, "x": 1}}`, []string{
+			"cronJob.x: there is no such field, expected one of startJitterSeconds, repeatedHour, skippedHour, missedBeforeEdit, suspendAfterFailures",
+			"cronJob.startJitterSeconds: expected a whole number from 0 to 3600, found 3601",
+			"cronJob.suspendAfterFailures: expected a whole number from 1 to 100, found 0",
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, problems := options.Parse([]byte(tc.document))
+			if got := texts(problems); !slices.Equal(got, tc.want) {
+				t.Errorf("problems\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
+			}
+		})
+	}
+}
+
+func TestCheckNamesFieldsAsTheContractDoes(t *testing.T) {
+	got := texts(options.Check(&jobpolicyv1.CronJobOptions{StartJitterSeconds: proto.Int32(math.MaxInt32), SuspendAfterFailures: proto.Int32(1)}))
+	want := []string{"start_jitter_seconds: expected a whole number from 0 to 3600, found 2147483647"}
+	if !slices.Equal(got, want) {
+		t.Errorf("problems %q, want %q", got, want)
+	}
+}
+
+func texts(problems []options.Problem) []string {
+	var texts []string
+	for _, p := range problems {
+		texts = append(texts, p.String())
+	}
+	return texts
+}
