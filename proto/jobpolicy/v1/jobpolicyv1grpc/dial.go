@@ -37,11 +37,13 @@ const ServiceConfig = `{
   }]
 }`
 
-// reconnects lets calls succeed within two seconds after an engine is back. By gRPC's own
-// defaults the next try may come two minutes later.
-var reconnects = grpc.ConnectParams{
-	Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
-	MinConnectTimeout: 3 * time.Second,
+// WithReconnects tries to connect again every two seconds at least. Dial uses it. By gRPC's
+// own defaults the next try may come up to two minutes after an engine is back.
+func WithReconnects() grpc.DialOption {
+	return grpc.WithConnectParams(grpc.ConnectParams{
+		Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
+		MinConnectTimeout: 3 * time.Second,
+	})
 }
 
 // Dial returns a connection to the engines at a gRPC target, such as
@@ -57,7 +59,7 @@ func Dial(target, certificates string, options ...grpc.DialOption) (*grpc.Client
 		grpc.WithTransportCredentials(folder{credentials.NewTLS(nil), certificates}),
 		grpc.WithDefaultServiceConfig(ServiceConfig),
 		WithLookups(),
-		grpc.WithConnectParams(reconnects),
+		WithReconnects(),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessageBytes), grpc.MaxCallSendMsgSize(MaxMessageBytes), grpc.WaitForReady(true)),
 	}, options...)...)
 }
