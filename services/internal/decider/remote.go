@@ -16,7 +16,6 @@ import (
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
@@ -25,15 +24,9 @@ import (
 	"jobpolicy.dev/services/internal/telemetry"
 )
 
-// Connection settings. After a connection is lost, the client tries to reconnect every two
-// seconds, and looks up the engine's addresses again as often, so that it finds new pods
-// (jobpolicyv1grpc.WithReconnects and WithLookups).
+// How many bytes the engine may send before they are read: of one call, and of all calls.
+// Fixed windows avoid gRPC's bandwidth probes, about one ping for each small message.
 const (
-	pingAfter   = 20 * time.Second
-	pingTimeout = 5 * time.Second
-	// How many bytes the engine may send before they are read: of one call, and of all
-	// calls. Fixed windows avoid gRPC's bandwidth probes, about one ping for each small
-	// message.
 	streamWindow     = 1 << 20
 	connectionWindow = 4 << 20
 )
@@ -78,11 +71,11 @@ func dialOptions(cfg RemoteConfig) []grpc.DialOption {
 		grpc.WithDefaultServiceConfig(jobpolicyv1grpc.ServiceConfig),
 		jobpolicyv1grpc.WithLookups(),
 		jobpolicyv1grpc.WithReconnects(),
+		jobpolicyv1grpc.WithPings(),
 		grpc.WithDefaultCallOptions(
 			grpc.MaxCallRecvMsgSize(jobpolicyv1grpc.MaxMessageBytes), grpc.MaxCallSendMsgSize(jobpolicyv1grpc.MaxMessageBytes)),
 		grpc.WithStaticStreamWindowSize(streamWindow),
 		grpc.WithStaticConnWindowSize(connectionWindow),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingTimeout, PermitWithoutStream: true}),
 		grpc.WithStatsHandler(otelgrpc.NewClientHandler(
 			otelgrpc.WithTracerProvider(cfg.TracerProvider),
 			otelgrpc.WithPropagators(telemetry.Propagator()),

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
 	_ "google.golang.org/grpc/health" // Makes the client use healthCheckConfig.
+	"google.golang.org/grpc/keepalive"
 )
 
 // MaxMessageBytes is the contract's limit on a message, either way.
@@ -46,6 +47,12 @@ func WithReconnects() grpc.DialOption {
 	})
 }
 
+// WithPings finds out within 25 seconds that an engine is gone whose machine has not ended the
+// connection, because it was lost or cut off. Dial uses it.
+func WithPings() grpc.DialOption {
+	return grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 5 * time.Second, PermitWithoutStream: true})
+}
+
 // Dial returns a connection to the engines at a gRPC target, such as
 // dns:///localhost:8443, over mutual TLS. certificates is a folder with ca.crt,
 // tls.crt and tls.key, the names that Kubernetes gives them in a mounted Secret. They are
@@ -60,6 +67,7 @@ func Dial(target, certificates string, options ...grpc.DialOption) (*grpc.Client
 		grpc.WithDefaultServiceConfig(ServiceConfig),
 		WithLookups(),
 		WithReconnects(),
+		WithPings(),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessageBytes), grpc.MaxCallSendMsgSize(MaxMessageBytes), grpc.WaitForReady(true)),
 	}, options...)...)
 }
