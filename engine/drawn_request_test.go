@@ -70,6 +70,9 @@ func drawRequest(t *rapid.T) *request {
 func drawAnySpec(t *rapid.T) *jobpolicyv1.JobSpec {
 	spec := drawSpec(t)
 	spec.Deleting = rapid.IntRange(0, 7).Draw(t, "deleting") == 0
+	if rapid.IntRange(0, 7).Draw(t, "problems") == 0 {
+		spec.OptionProblems = []string{"job: it cannot be read", "cronJob: it cannot be read"}
+	}
 	if rapid.IntRange(0, 3).Draw(t, "corner") > 0 {
 		return spec
 	}
@@ -161,7 +164,13 @@ func drawActiveRows(t *rapid.T, req *request, p *jobpolicyv1.PodSummary, names *
 
 func drawFailure(t *rapid.T) *jobpolicyv1.PodFailure {
 	p := &modelPod{exitCode: rapid.SampledFrom([]int32{0, 1, 42, 43}).Draw(t, "exit"), disrupted: rapid.Bool().Draw(t, "disrupted")}
-	return p.failure()
+	failure := p.failure()
+	failure.Reason = rapid.SampledFrom([]string{"", "", "Evicted", "DeadlineExceeded"}).Draw(t, "pod reason")
+	failure.DeletedBeforeEnd = rapid.IntRange(0, 3).Draw(t, "deleted before end") == 0
+	for _, exit := range failure.GetContainerExits() {
+		exit.Reason = rapid.SampledFrom([]string{"", "Error", "OOMKilled", "StartError"}).Draw(t, "exit reason")
+	}
+	return failure
 }
 
 func drawPodIndex(t *rapid.T) *int32 {

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"jobpolicy.dev/engine"
+	"jobpolicy.dev/proto/jobend"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -28,6 +29,7 @@ func brokenPromises(req *jobpolicyv1.DecideJobRequest, resp *jobpolicyv1.DecideJ
 	p.times()
 	p.disposition()
 	p.gang()
+	p.policy()
 	p.creation()
 	p.deletion()
 	p.changeLimit()
@@ -37,6 +39,7 @@ func brokenPromises(req *jobpolicyv1.DecideJobRequest, resp *jobpolicyv1.DecideJ
 	p.statusCounts()
 	p.ledger()
 	p.explanation()
+	p.end()
 	return p.broken
 }
 
@@ -57,7 +60,7 @@ func (p *promises) disposition() {
 	rule := p.resp.GetExplanation().GetDecidingRule()
 	p.expect(incomplete || r.GetVerdict().GetRule() == rule, "the verdict of rule %q, explained by %q", r.GetVerdict().GetRule(), rule)
 	p.expect(r.GetRequestId() == p.req.GetRequestId(), "request id %q", r.GetRequestId())
-	p.expect(len(r.GetEvents()) == 0 || r.GetStatus() != nil, "events without a status that makes them true")
+	p.expect(len(r.GetEvents()) == p.problemsTold() || r.GetStatus() != nil, "events without a status that makes them true")
 	if at := r.GetRequeueTime(); at != nil {
 		p.expect(at.CheckValid() == nil && at.AsTime().After(p.req.GetNow().AsTime()), "I11: asks again at %v", at)
 	}
@@ -126,7 +129,7 @@ func (p *promises) fresh() bool {
 
 func (p *promises) podless() bool {
 	pods := p.req.GetPods()
-	return pods.GetActive()+pods.GetTerminating()+p.req.GetInFlight().GetCreates() == 0 && len(p.req.GetUnaccountedPods()) == 0 && p.req.GetUnlistedPods() == nil
+	return max(pods.GetActive(), pods.GetTerminating(), p.req.GetInFlight().GetCreates()) == 0 && len(p.req.GetUnaccountedPods()) == 0 && p.req.GetUnlistedPods() == nil
 }
 
 func (p *promises) gang() {
@@ -152,6 +155,38 @@ func (p *promises) gang() {
 		}
 		p.expect(g.GetMinCount() <= most, "a gang of %d of which %d can run", g.GetMinCount(), most)
 	}
+}
+
+// policy expects that what is wrong with the options is told, and that a Job that has not
+// started waits.
+func (p *promises) policy() {
+	problems := p.req.GetSpec().GetOptionProblems()
+	complete := p.resp.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE
+	p.expect(!complete || p.problemsTold() == len(problems), "tells %d of %d problems", p.problemsTold(), len(problems))
+	started := p.req.GetStatus().GetStartTime() != nil || !p.podless()
+	if len(problems) == 0 || started || p.resp.GetVerdict() != nil {
+		return
+	}
+	p.expect(p.resp.GetCreate() == nil && p.resp.GetStatus().GetStartTime() == nil, "starts a Job whose options cannot be read")
+	waits := 0
+	for _, w := range p.resp.GetExplanation().GetWaits() {
+		if w.GetReason() == jobpolicyv1.WaitReason_WAIT_REASON_INVALID_POLICY {
+			waits++
+		}
+	}
+	idle := p.deleting() || p.req.GetSpec().GetSuspend() || isFinished(p.req.GetStatus())
+	p.expect(idle || waits == 1, "a Job that does not start says so %d times", waits)
+}
+
+// problemsTold is how many events are about the options.
+func (p *promises) problemsTold() int {
+	told := 0
+	for _, e := range p.resp.GetEvents() {
+		if e.GetReason() == "InvalidPolicy" {
+			told++
+		}
+	}
+	return told
 }
 
 func (p *promises) deletion() {
@@ -322,6 +357,37 @@ func (p *promises) explanation() {
 	for _, w := range e.GetWaits() {
 		p.expect(w.GetReason() != 0 && w.GetDetail() != "", "an unexplained wait")
 	}
+}
+
+// end checks how the Job failed: every failure has an end, no success has one, and the condition says
+// the same if it is asked for.
+func (p *promises) end() {
+	v := p.resp.GetVerdict()
+	end, succeeds := v.GetEnd(), []jobpolicyv1.Rule{
+		jobpolicyv1.Rule_RULE_SUCCESS_ALREADY_DECLARED, jobpolicyv1.Rule_RULE_SUCCESS_POLICY_MET, jobpolicyv1.Rule_RULE_COMPLETIONS_REACHED,
+	}
+	p.expect((end != nil) == (v != nil && !slices.Contains(succeeds, v.GetRule())), "verdict by %s, end %v", v.GetRule().Name(), end)
+	if end == nil || v.GetRepeated() {
+		return
+	}
+	p.expect(end.GetClass() != jobpolicyv1.EndClass_END_CLASS_UNSPECIFIED && end.GetRule() == v.GetRule(), "verdict by %s, end %v", v.GetRule().Name(), end)
+	said, before := conditionOf(p.resp.GetStatus(), jobend.ConditionType), conditionOf(p.req.GetStatus(), jobend.ConditionType)
+	if !p.req.GetSpec().GetOptions().GetEndCondition() {
+		p.expect(proto.Equal(said, before), "nobody asked for %v", said)
+		return
+	}
+	read, ok := jobend.Read(said.GetReason(), said.GetMessage())
+	p.expect(ok && proto.Equal(read, end), "the condition says %v, the verdict %v", said, end)
+}
+
+// conditionOf is the condition of a type; nil if there is none.
+func conditionOf(status *jobpolicyv1.JobStatus, conditionType string) *jobpolicyv1.JobCondition {
+	for _, c := range status.GetConditions() {
+		if c.GetType() == conditionType {
+			return c
+		}
+	}
+	return nil
 }
 
 // wireBytes is the deterministic wire form.

@@ -26,6 +26,9 @@ const (
 	maxBackoffSeconds = 24 * 60 * 60
 	maxLimitSetting   = 100_000
 	maxUIDBytes       = 64
+	maxRuleNameBytes  = 63
+
+	maxTemplateNameBytes = 4096
 )
 
 // A checker checks the messages of the contract that are about Jobs.
@@ -51,7 +54,6 @@ func (c checker) decideJob(req *jobpolicyv1.DecideJobRequest) {
 	c.retry(req.GetRetry())
 	c.settings(req.GetSettings())
 	c.Deferrals(req.GetDeferrals())
-	c.Annotations("namespace_annotations", req.GetNamespaceAnnotations())
 }
 
 func (c checker) job(job *jobpolicyv1.JobRef) {
@@ -102,6 +104,9 @@ func (c checker) retry(r *jobpolicyv1.RetryFacts) {
 		c.Within("failure")
 		c.failure(f.GetFailure())
 		c.Leave()
+		if f != nil {
+			c.index(f.Index)
+		}
 	})
 }
 

@@ -3,7 +3,6 @@ package engine
 import (
 	"math"
 
-	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/engine/internal/check"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -19,9 +18,9 @@ func (c checker) spec(spec *jobpolicyv1.JobSpec) {
 	c.NotNegative("spec.max_failed_indexes", int64(spec.GetMaxFailedIndexes()))
 	c.NotNegative("spec.active_deadline_seconds", spec.GetActiveDeadlineSeconds())
 	c.NotNegative("spec.ttl_seconds_after_finished", int64(spec.GetTtlSecondsAfterFinished()))
-	c.Annotations("spec.annotations", spec.GetAnnotations())
 	check.Options(c.Checker, "spec.options", spec.GetOptions())
-	c.BytesBetween("spec.group_template_name", spec.GetGroupTemplateName(), 0, annotation.MaxValueBytes)
+	c.OptionProblems("spec.option_problems", spec.GetOptionProblems())
+	c.BytesBetween("spec.group_template_name", spec.GetGroupTemplateName(), 0, maxTemplateNameBytes)
 	if scheduling := spec.GetScheduling(); scheduling != nil && scheduling.MinCount != nil {
 		c.Between("spec.scheduling.min_count", int64(scheduling.GetMinCount()), 1, math.MaxInt32)
 	}
@@ -29,6 +28,7 @@ func (c checker) spec(spec *jobpolicyv1.JobSpec) {
 	c.Within("spec.pod_failure_policy")
 	c.failurePolicy(spec.GetPodFailurePolicy(), spec.BackoffLimitPerIndex != nil)
 	c.Leave()
+	c.ruleNames("spec.options.failure_rule_names", spec.GetOptions().GetFailureRuleNames(), spec.GetPodFailurePolicy())
 	c.Within("spec.success_policy")
 	c.successPolicy(spec.GetSuccessPolicy())
 	c.Leave()
@@ -50,6 +50,13 @@ func (c checker) specCombinations(spec *jobpolicyv1.JobSpec) {
 
 func (c checker) failurePolicy(policy *jobpolicyv1.PodFailurePolicy, perIndex bool) {
 	check.Each(c.Checker, "rules", maxPolicyRules, policy.GetRules(), func(rule *jobpolicyv1.PodFailurePolicyRule) { c.failureRule(rule, perIndex) })
+}
+
+// ruleNames checks that there are as many names as rules, or none.
+func (c checker) ruleNames(field string, names []string, policy *jobpolicyv1.PodFailurePolicy) {
+	rules := len(policy.GetRules())
+	c.Require(len(names) == 0 || len(names) == rules, field,
+		"must have as many names as the pod failure policy has rules (%d), or none, has %d", rules, len(names))
 }
 
 func (c checker) failureRule(rule *jobpolicyv1.PodFailurePolicyRule, perIndex bool) {

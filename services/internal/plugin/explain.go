@@ -14,7 +14,6 @@ import (
 
 	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/engine/zone"
-	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/explain"
 	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/jobcheck"
@@ -131,11 +130,6 @@ func readFacts(ctx context.Context, reader *clusterReader, name string) (explain
 		f.Unread = append(f.Unread, err.Error())
 		return f, nil
 	}
-	if wire.FinishedCondition(f.Job) != nil && f.Job.Spec.TTLSecondsAfterFinished == nil {
-		// Without the right to read the namespace, its default time to live is not known. Few
-		// namespaces have one, so the answer does not mention this.
-		f.NamespaceAnnotations, _ = reader.NamespaceAnnotations(ctx)
-	}
 	for i := range f.Pods {
 		p := &f.Pods[i]
 		if p.Status.Phase != corev1.PodPending || len(f.PodEvents) == maxEventPods {
@@ -151,6 +145,7 @@ func readFacts(ctx context.Context, reader *clusterReader, name string) (explain
 
 func printExplanation(w io.Writer, r *explain.Report, wide bool, now time.Time) error {
 	fmt.Fprintf(w, "%s  %s\n%s\n", cli.Paint(w, cli.Strong, "Job "+r.Namespace+"/"+r.Name), cli.Paint(w, stateStyle(r.State), string(r.State)), r.Headline)
+	section(w, "How it failed", endLines(r.End))
 	section(w, "Waits for", waitLines(r.Waits, now))
 	section(w, "What comes next by itself", nextLines(r, now))
 	section(w, "What would change it", r.Change)
@@ -205,6 +200,20 @@ func section(w io.Writer, title string, lines []string) {
 	for _, line := range lines {
 		fmt.Fprintf(w, "  - %s\n", strings.ReplaceAll(line, "\n", "\n    "))
 	}
+}
+
+func endLines(end *explain.End) []string {
+	if end == nil {
+		return nil
+	}
+	lines := []string{end.Class + ": " + end.Sentence}
+	if end.PolicyRule != nil {
+		lines = append(lines, strings.TrimSuffix(fmt.Sprintf("rule %d of the pod failure policy matched: %s", *end.PolicyRule, end.PolicyRuleName), ": "))
+	}
+	if end.Tries > 0 {
+		lines = append(lines, fmt.Sprintf("failures that count: %d", end.Tries))
+	}
+	return lines
 }
 
 func waitLines(waits []explain.Wait, now time.Time) []string {
