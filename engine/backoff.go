@@ -15,7 +15,11 @@ const conditionDisruptionTarget = "DisruptionTarget"
 // for a disruption that the pod failure policy ignores (invariant I12). Upstream
 // delays the next pod after these too (kubernetes/kubernetes#130881).
 func skipsDelay(m policyMatch, f *jobpolicyv1.PodFailure) bool {
-	return !m.counts() && slices.ContainsFunc(f.GetConditions(), func(c *jobpolicyv1.PodConditionPattern) bool {
+	return !m.counts() && disrupted(f)
+}
+
+func disrupted(f *jobpolicyv1.PodFailure) bool {
+	return slices.ContainsFunc(f.GetConditions(), func(c *jobpolicyv1.PodConditionPattern) bool {
 		return c.GetType() == conditionDisruptionTarget && c.GetStatus() == jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE
 	})
 }

@@ -161,7 +161,13 @@ func drawActiveRows(t *rapid.T, req *request, p *jobpolicyv1.PodSummary, names *
 
 func drawFailure(t *rapid.T) *jobpolicyv1.PodFailure {
 	p := &modelPod{exitCode: rapid.SampledFrom([]int32{0, 1, 42, 43}).Draw(t, "exit"), disrupted: rapid.Bool().Draw(t, "disrupted")}
-	return p.failure()
+	failure := p.failure()
+	failure.Reason = rapid.SampledFrom([]string{"", "", "Evicted", "DeadlineExceeded"}).Draw(t, "pod reason")
+	failure.DeletedBeforeEnd = rapid.IntRange(0, 3).Draw(t, "deleted before end") == 0
+	for _, exit := range failure.GetContainerExits() {
+		exit.Reason = rapid.SampledFrom([]string{"", "Error", "OOMKilled", "StartError"}).Draw(t, "exit reason")
+	}
+	return failure
 }
 
 func drawPodIndex(t *rapid.T) *int32 {

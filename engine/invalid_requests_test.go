@@ -122,6 +122,12 @@ var invalidPolicies = []invalidRequest{
 	{"too many failure rules", "spec.pod_failure_policy.rules", "at most 20 entries, has 21", func(r *request) {
 		r.Spec.PodFailurePolicy.Rules = make([]*jobpolicyv1.PodFailurePolicyRule, 21)
 	}},
+	{"fewer names than failure rules", "spec.options.failure_rule_names", "as many names as the pod failure policy has rules (2), or none, has 1", func(r *request) {
+		r.Spec.Options = &jobpolicyv1.JobOptions{FailureRuleNames: []string{"a"}}
+	}},
+	{"names of rules without a policy", "spec.options.failure_rule_names", "(0), or none, has 1", func(r *request) {
+		r.Spec.PodFailurePolicy, r.Spec.Options = nil, &jobpolicyv1.JobOptions{FailureRuleNames: []string{"a"}}
+	}},
 	{"a nil failure rule", "spec.pod_failure_policy.rules[0].action", "is required", func(r *request) { r.Spec.PodFailurePolicy.Rules[0] = nil }},
 	{"a failure rule with two requirements", "spec.pod_failure_policy.rules[0].on_exit_codes", "exactly one of", func(r *request) {
 		r.Spec.PodFailurePolicy.Rules[0].OnPodConditions = []*jobpolicyv1.PodConditionPattern{pattern("A")}
@@ -251,6 +257,14 @@ var invalidRows = []invalidRequest{
 	},
 	{"a pod name that is too long", "unaccounted_pods[1].failure.pod_name", "has 254", func(r *request) { r.UnaccountedPods[1].Failure.PodName = long(254) }},
 	{
+		"a long reason of a pod", "unaccounted_pods[1].failure.reason", "0 to 253 bytes, has 254",
+		func(r *request) { r.UnaccountedPods[1].Failure.Reason = long(254) },
+	},
+	{
+		"a long reason of a container", "unaccounted_pods[1].failure.container_exits[0].reason", "0 to 253 bytes, has 254",
+		func(r *request) { r.UnaccountedPods[1].Failure.ContainerExits[0].Reason = long(254) },
+	},
+	{
 		"an exit with code 0", "unaccounted_pods[1].failure.container_exits[0].exit_code", "must not be 0",
 		func(r *request) { r.UnaccountedPods[1].Failure.ContainerExits[0].ExitCode = 0 },
 	},
@@ -270,6 +284,18 @@ var invalidRows = []invalidRequest{
 		func(r *request) { r.ActivePods.Pods[0].Phase = 4 },
 	},
 	{"negative restarts of a pod", "active_pods.pods[0].max_restarts", "must not be negative", func(r *request) { r.ActivePods.Pods[0].MaxRestarts = -1 }},
+	{
+		"a last exit with code 0", "active_pods.pods[0].last_exit.exit_code", "must not be 0",
+		func(r *request) { r.ActivePods.Pods[0].LastExit = &jobpolicyv1.ContainerExit{} },
+	},
+	{
+		"a last exit at no time", "active_pods.pods[0].last_exit_time", "between the years 1 and 9999",
+		func(r *request) { r.ActivePods.Pods[0].LastExitTime = badTime() },
+	},
+	{
+		"a long name of an active pod", "active_pods.pods[0].pod_name", "0 to 253 bytes, has 254",
+		func(r *request) { r.ActivePods.Pods[0].PodName = long(254) },
+	},
 	{
 		"negative restarts of sidecars", "active_pods.pods[0].max_sidecar_restarts", "must not be negative",
 		func(r *request) { r.ActivePods.Pods[0].MaxSidecarRestarts = -1 },
@@ -291,6 +317,9 @@ var invalidRows = []invalidRequest{
 // invalidSettings are mistakes in retry facts, deferrals and settings.
 var invalidSettings = []invalidRequest{
 	{"a success time that is none", "retry.last_success_time", "must be a time", func(r *request) { r.Retry.LastSuccessTime = badTime() }},
+	{"a negative index of a retry fact", "retry.recent_failures[0].index", "between 0 and 2147483646, is -1", func(r *request) {
+		r.Retry.RecentFailures[0].Index = proto.Int32(-1)
+	}},
 	{"a nil retry fact", "retry.recent_failures[1].finished_time", "is required", func(r *request) { r.Retry.RecentFailures[1] = nil }},
 	{
 		"too many retry facts", "retry.recent_failures", "at most 64 entries, has 65",

@@ -68,6 +68,15 @@ func drawSpec(t *rapid.T) *jobpolicyv1.JobSpec {
 		spec.PodFailurePolicy = drawFailurePolicy(t, spec.BackoffLimitPerIndex != nil)
 		spec.PodReplacementPolicy = 0
 	}
+	if rapid.IntRange(0, 2).Draw(t, "end condition") == 0 {
+		if spec.Options == nil {
+			spec.Options = &jobpolicyv1.JobOptions{}
+		}
+		spec.Options.EndCondition = true
+		for range spec.GetPodFailurePolicy().GetRules() {
+			spec.Options.FailureRuleNames = append(spec.Options.FailureRuleNames, rapid.SampledFrom([]string{"", "bad-input", "a b"}).Draw(t, "rule name"))
+		}
+	}
 	if indexed && rapid.IntRange(0, 3).Draw(t, "successPolicy") == 0 {
 		spec.SuccessPolicy = &jobpolicyv1.SuccessPolicy{Rules: []*jobpolicyv1.SuccessPolicyRule{{
 			SucceededIndexes: ranges(0, 1),

@@ -21,13 +21,21 @@ func MatchPodFailurePolicy(req *jobpolicyv1.MatchPodFailurePolicyRequest) (*jobp
 		c.BytesBetween("namespace", req.GetNamespace(), 0, check.MaxNameBytes)
 		c.askedPolicy(req.GetPolicy())
 		check.Each(c.Checker, "failures", maxQuestions, req.GetFailures(), c.failure)
+		c.ruleNames("rule_names", req.GetRuleNames(), req.GetPolicy())
+		check.Each(c.Checker, "rule_names", maxPolicyRules, req.GetRuleNames(), func(name string) { c.BytesBetween("", name, 0, maxRuleNameBytes) })
 	}); err != nil {
 		return nil, err
 	}
 	policy := readFailurePolicy(req.GetPolicy(), req.GetNamespace())
 	resp := &jobpolicyv1.MatchPodFailurePolicyResponse{}
 	for _, f := range req.GetFailures() {
-		resp.Matches = append(resp.Matches, policy.match(f).message())
+		m := policy.match(f)
+		answer := m.message()
+		answer.Class = classify(f, m)
+		if m.matched() {
+			answer.RuleName = nameOfRule(req.GetRuleNames(), m.rule)
+		}
+		resp.Matches = append(resp.Matches, answer)
 	}
 	return resp, nil
 }

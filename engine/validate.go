@@ -26,6 +26,7 @@ const (
 	maxBackoffSeconds = 24 * 60 * 60
 	maxLimitSetting   = 100_000
 	maxUIDBytes       = 64
+	maxRuleNameBytes  = 63
 )
 
 // A checker checks the messages of the contract that are about Jobs.
@@ -102,6 +103,9 @@ func (c checker) retry(r *jobpolicyv1.RetryFacts) {
 		c.Within("failure")
 		c.failure(f.GetFailure())
 		c.Leave()
+		if f != nil {
+			c.index(f.Index)
+		}
 	})
 }
 

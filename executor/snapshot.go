@@ -14,7 +14,6 @@ import (
 	"jobpolicy.dev/executor/internal/api"
 	"jobpolicy.dev/executor/internal/clock"
 	"jobpolicy.dev/executor/tracker"
-	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -55,7 +54,8 @@ func (d *decider) snapshot(s *tracker.Job, activeRows bool) (snapshot, error) {
 	if activeRows {
 		options.ActiveRows = maxActiveRows
 	}
-	req, err := d.request(job, s.View(options), now)
+	view := s.View(options)
+	req, err := view.Request(job, d.cfg.Settings, now)
 	if err != nil {
 		return snapshot{}, fmt.Errorf("snapshot: %w", err)
 	}
@@ -95,18 +95,6 @@ func (d *decider) deferrals(s *tracker.Job, job *batchv1.Job, now time.Time) []*
 		postpone(jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS, record.Add(d.cfg.StatusPeriod/2))
 	}
 	return list
-}
-
-func (d *decider) request(job *batchv1.Job, view tracker.View, now time.Time) (*jobpolicyv1.DecideJobRequest, error) {
-	req, err := wire.JobRequest(job)
-	if err != nil {
-		return nil, err
-	}
-	req.Now, req.Settings = timestamppb.New(now), d.cfg.Settings
-	req.Pods, req.ActivePods = view.Pods, view.Active
-	req.UnaccountedPods, req.UnlistedPods, req.ConfirmedReleases = view.Unaccounted, view.Unlisted, view.Confirmed
-	req.InFlight, req.Retry = view.InFlight, view.Retry
-	return req, nil
 }
 
 const (

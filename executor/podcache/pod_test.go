@@ -151,16 +151,43 @@ func TestWhatIsKeptOfContainers(t *testing.T) {
 			},
 			want: Pod{
 				HasRun: true, Indexing: Indexing{Index: NoIndex}, Readiness: Readiness{Unready: true, ReadyChanged: since(3).Time},
-				Containers: Containers{ContainersEnded: since(6).Time, Exits: []Exit{{"b", 3}, {"side", 143}}},
+				Containers: Containers{ContainersEnded: since(6).Time, Exits: []Exit{{Container: "b", Code: 3}, {Container: "side", Code: 143}}},
 			},
+		},
+		"why a container ended": {
+			pod: corev1.Pod{Status: corev1.PodStatus{
+				Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{{Name: "a", State: corev1.ContainerState{
+					Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Signal: 9, Reason: "OOMKilled", Message: "not kept"},
+				}}},
+			}},
+			want: Pod{Indexing: Indexing{Index: NoIndex}, Containers: Containers{Exits: []Exit{{Container: "a", Code: 137, Signal: 9, Reason: "OOMKilled"}}}},
+		},
+		"the last restart of a pod that has not ended": {
+			pod: corev1.Pod{Status: corev1.PodStatus{
+				Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{
+					restarted("a", 3, since(4)), restarted("b", 137, since(5)), restarted("c", 0, since(6)),
+				},
+			}},
+			want: Pod{HasRun: true, Indexing: Indexing{Index: NoIndex}, Containers: Containers{Exits: []Exit{{Container: "b", Code: 137, Restarted: since(5).Time}}}},
+		},
+		"restarts of a pod that has ended": {
+			pod:  corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{restarted("a", 3, since(4))}}},
+			want: Pod{Indexing: Indexing{Index: NoIndex}},
 		},
 		"one container still runs": {
 			pod: corev1.Pod{Status: corev1.PodStatus{
 				Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{ends("a", 3, since(4)), {Name: "b"}},
 			}},
-			want: Pod{HasRun: true, Indexing: Indexing{Index: NoIndex}, Containers: Containers{Exits: []Exit{{"a", 3}}}},
+			want: Pod{HasRun: true, Indexing: Indexing{Index: NoIndex}, Containers: Containers{Exits: []Exit{{Container: "a", Code: 3}}}},
 		},
 	})
+}
+
+// restarted is a container that ended and was restarted.
+func restarted(name string, code int32, at metav1.Time) corev1.ContainerStatus {
+	return corev1.ContainerStatus{Name: name, LastTerminationState: corev1.ContainerState{
+		Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: at},
+	}}
 }
 
 func TestWhetherAPodHasRun(t *testing.T) {

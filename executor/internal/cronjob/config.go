@@ -2,7 +2,6 @@ package cronjob
 
 import (
 	"jobpolicy.dev/executor/internal/controller"
-	"jobpolicy.dev/executor/internal/informer"
 	"jobpolicy.dev/executor/shadow"
 )
 
@@ -13,7 +12,7 @@ type Config struct {
 	controller.Config
 	// Jobs is an informer of the Jobs, in all namespaces or in Namespaces. The caller runs
 	// it, after New: New adds an index.
-	Jobs *informer.Set
+	Jobs *controller.Informers
 	// TimeZone is the IANA name of the time zone of schedules that name none. Default UTC.
 	TimeZone string
 	// Shadow collects the differences from what the built-in controller does. If it is set,

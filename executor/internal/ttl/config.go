@@ -6,7 +6,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"jobpolicy.dev/executor/internal/controller"
-	"jobpolicy.dev/executor/internal/informer"
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/writes"
 )
@@ -18,7 +17,7 @@ type Config struct {
 	controller.Config
 	// Jobs is an informer of the Jobs, in all namespaces or in Namespaces. The caller runs
 	// it, after New: New adds an index.
-	Jobs *informer.Set
+	Jobs *controller.Informers
 	// ServerNow returns the API server's time as of its last answer, or the zero time
 	// before the first answer. nil: only Now counts.
 	ServerNow func() time.Time

@@ -16,7 +16,6 @@ import (
 
 	"jobpolicy.dev/executor/internal/api"
 	"jobpolicy.dev/executor/internal/controller"
-	"jobpolicy.dev/executor/internal/managedby"
 	"jobpolicy.dev/executor/internal/telemetry"
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/wire"
@@ -37,7 +36,7 @@ type Controller struct {
 	cfg        Config
 	base       *controller.Controller
 	queue      *controller.Queue[jobKey]
-	scope      managedby.Scope
+	scope      controller.Scope
 	api        *api.Client
 	delay      prometheus.Observer       // The time from when a Job was due to be deleted to its deletion.
 	namespaces cache.SharedIndexInformer // nil with Config.Namespaces

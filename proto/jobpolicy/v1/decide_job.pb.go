@@ -765,7 +765,7 @@ func (x *Settings) GetPodGroups() PodGroups {
 // does not know may be a step that comes before others, so the caller carries out
 // nothing of such a decision. It ignores only fields with the numbers 1000 to 1999,
 // everything in explanation, and unknown values of follow_up, delete.reason,
-// delete_job.reason and verdict.rule.
+// delete_job.reason, verdict.rule and in verdict.end.
 type DecideJobResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The request's id.
@@ -958,8 +958,11 @@ type Verdict struct {
 	// The Job ends by a rule of its pod failure policy or success policy: the position
 	// of that rule, from 0. Only with POD_FAILURE_POLICY_MATCHED and SUCCESS_POLICY_MET.
 	PolicyRuleIndex *int32 `protobuf:"varint,3,opt,name=policy_rule_index,json=policyRuleIndex,proto3,oneof" json:"policy_rule_index,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// How the Job failed. Always set if it fails, whether it has options or not; absent if it
+	// succeeds.
+	End           *JobEnd `protobuf:"bytes,1000,opt,name=end,proto3" json:"end,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Verdict) Reset() {
@@ -1011,6 +1014,13 @@ func (x *Verdict) GetPolicyRuleIndex() int32 {
 		return *x.PolicyRuleIndex
 	}
 	return 0
+}
+
+func (x *Verdict) GetEnd() *JobEnd {
+	if x != nil {
+		return x.End
+	}
+	return nil
 }
 
 // Gang says that the pods of a Job belong to a group. The caller chooses the objects that
@@ -1524,7 +1534,7 @@ var File_jobpolicy_v1_decide_job_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\n" +
-	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x16jobpolicy/v1/pod.proto\x1a\x17jobpolicy/v1/rule.proto\"\xf4\a\n" +
+	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x1ajobpolicy/v1/job_end.proto\x1a\x16jobpolicy/v1/pod.proto\x1a\x17jobpolicy/v1/rule.proto\"\xf4\a\n" +
 	"\x10DecideJobRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12,\n" +
@@ -1577,11 +1587,12 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\n" +
 	"delete_job\x18\r \x01(\v2\x17.jobpolicy.v1.DeleteJobR\tdeleteJob\x123\n" +
 	"\tfollow_up\x18\x0e \x01(\x0e2\x16.jobpolicy.v1.FollowUpR\bfollowUp\x12/\n" +
-	"\averdict\x18\x0f \x01(\v2\x15.jobpolicy.v1.VerdictR\averdict\"\x94\x01\n" +
+	"\averdict\x18\x0f \x01(\v2\x15.jobpolicy.v1.VerdictR\averdict\"\xbd\x01\n" +
 	"\aVerdict\x12&\n" +
 	"\x04rule\x18\x01 \x01(\x0e2\x12.jobpolicy.v1.RuleR\x04rule\x12\x1a\n" +
 	"\brepeated\x18\x02 \x01(\bR\brepeated\x12/\n" +
-	"\x11policy_rule_index\x18\x03 \x01(\x05H\x00R\x0fpolicyRuleIndex\x88\x01\x01B\x14\n" +
+	"\x11policy_rule_index\x18\x03 \x01(\x05H\x00R\x0fpolicyRuleIndex\x88\x01\x01\x12'\n" +
+	"\x03end\x18\xe8\a \x01(\v2\x14.jobpolicy.v1.JobEndR\x03endB\x14\n" +
 	"\x12_policy_rule_index\"\x9b\x01\n" +
 	"\x04Gang\x12\x1b\n" +
 	"\tmin_count\x18\x01 \x01(\x05R\bminCount\x12\x1d\n" +
@@ -1701,8 +1712,9 @@ var file_jobpolicy_v1_decide_job_proto_goTypes = []any{
 	(Explain)(0),                  // 31: jobpolicy.v1.Explain
 	(*Explanation)(nil),           // 32: jobpolicy.v1.Explanation
 	(Rule)(0),                     // 33: jobpolicy.v1.Rule
-	(*IndexSet)(nil),              // 34: jobpolicy.v1.IndexSet
-	(PodFailurePolicyAction)(0),   // 35: jobpolicy.v1.PodFailurePolicyAction
+	(*JobEnd)(nil),                // 34: jobpolicy.v1.JobEnd
+	(*IndexSet)(nil),              // 35: jobpolicy.v1.IndexSet
+	(PodFailurePolicyAction)(0),   // 36: jobpolicy.v1.PodFailurePolicyAction
 }
 var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
 	19, // 0: jobpolicy.v1.DecideJobRequest.now:type_name -> google.protobuf.Timestamp
@@ -1736,18 +1748,19 @@ var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
 	3,  // 28: jobpolicy.v1.DecideJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
 	10, // 29: jobpolicy.v1.DecideJobResponse.verdict:type_name -> jobpolicy.v1.Verdict
 	33, // 30: jobpolicy.v1.Verdict.rule:type_name -> jobpolicy.v1.Rule
-	34, // 31: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
-	13, // 32: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
-	4,  // 33: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
-	5,  // 34: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
-	19, // 35: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
-	6,  // 36: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
-	35, // 37: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
-	38, // [38:38] is the sub-list for method output_type
-	38, // [38:38] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	34, // 31: jobpolicy.v1.Verdict.end:type_name -> jobpolicy.v1.JobEnd
+	35, // 32: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
+	13, // 33: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
+	4,  // 34: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
+	5,  // 35: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
+	19, // 36: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
+	6,  // 37: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
+	36, // 38: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
+	39, // [39:39] is the sub-list for method output_type
+	39, // [39:39] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_decide_job_proto_init() }
@@ -1759,6 +1772,7 @@ func file_jobpolicy_v1_decide_job_proto_init() {
 	file_jobpolicy_v1_explanation_proto_init()
 	file_jobpolicy_v1_index_set_proto_init()
 	file_jobpolicy_v1_job_proto_init()
+	file_jobpolicy_v1_job_end_proto_init()
 	file_jobpolicy_v1_pod_proto_init()
 	file_jobpolicy_v1_rule_proto_init()
 	file_jobpolicy_v1_decide_job_proto_msgTypes[3].OneofWrappers = []any{}

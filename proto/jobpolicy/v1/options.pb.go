@@ -347,8 +347,27 @@ type JobOptions struct {
 	// fails (reason DeadlineExceeded), which counts as any other failure. It acts on pods that
 	// are created from now on. Absent: as the template says.
 	TryDeadlineSeconds *int64 `protobuf:"varint,12,opt,name=try_deadline_seconds,json=tryDeadlineSeconds,proto3,oneof" json:"try_deadline_seconds,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// True: when the Job fails, the status that has the condition FailureTarget also has the
+	// condition jobpolicy.dev/FailureClassified after it. Its reason is the class (EndClass), for
+	// example OutOfMemory; its message is a sentence with the parts of JobEnd after it, for
+	// example
+	//
+	//	Container main of pod train-x7k2p ran out of memory. [rule=backoffLimitExceeded
+	//	pod=train-x7k2p container=main exitCode=137 reason=OOMKilled tries=3]
+	//
+	// in one line. The parts are rule, policyRule (the position), policyRuleName, pod, index,
+	// container, exitCode, signal, reason and tries, in this order and each only if it is
+	// known; a value that has other characters than letters, digits and . _ - : / stands in
+	// double quotes, as a string of Go or JSON. It acts also if it changes while the Job runs,
+	// until the Job fails.
+	EndCondition bool `protobuf:"varint,30,opt,name=end_condition,json=endCondition,proto3" json:"end_condition,omitempty"`
+	// Names for the rules of the Job's pod failure policy, in their order; an empty name is
+	// none. As many as there are rules. A failure that such a rule matched has the name in
+	// JobEnd.policy_rule_name, so that a program can tell one rule from another. Empty: the rules have no
+	// names.
+	FailureRuleNames []string `protobuf:"bytes,31,rep,name=failure_rule_names,json=failureRuleNames,proto3" json:"failure_rule_names,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *JobOptions) Reset() {
@@ -421,6 +440,20 @@ func (x *JobOptions) GetTryDeadlineSeconds() int64 {
 		return *x.TryDeadlineSeconds
 	}
 	return 0
+}
+
+func (x *JobOptions) GetEndCondition() bool {
+	if x != nil {
+		return x.EndCondition
+	}
+	return false
+}
+
+func (x *JobOptions) GetFailureRuleNames() []string {
+	if x != nil {
+		return x.FailureRuleNames
+	}
+	return nil
 }
 
 // RetryDelay says how long the next pod waits after pods of the Job have failed; with
@@ -633,7 +666,7 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\n" +
 	"PolicySpec\x12*\n" +
 	"\x03job\x18\x01 \x01(\v2\x18.jobpolicy.v1.JobOptionsR\x03job\x127\n" +
-	"\bcron_job\x18\x02 \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\acronJob\"\xcf\x04\n" +
+	"\bcron_job\x18\x02 \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\acronJob\"\xae\x05\n" +
 	"\n" +
 	"JobOptions\x12H\n" +
 	"\x1attl_seconds_after_complete\x18\x01 \x01(\x05B\x06\x8a\xce\x18\x02\b\x00H\x00R\x17ttlSecondsAfterComplete\x88\x01\x01\x12D\n" +
@@ -643,7 +676,10 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	" \x01(\v2\x18.jobpolicy.v1.RetryDelayR\n" +
 	"retryDelay\x12A\n" +
 	"\x16start_deadline_seconds\x18\v \x01(\x03B\x06\x8a\xce\x18\x02\b\x01H\x03R\x14startDeadlineSeconds\x88\x01\x01\x12C\n" +
-	"\x14try_deadline_seconds\x18\f \x01(\x03B\f\x8a\xce\x18\b\b\x01\x10\xff\xff\xff\xff\aH\x04R\x12tryDeadlineSeconds\x88\x01\x01B\x1d\n" +
+	"\x14try_deadline_seconds\x18\f \x01(\x03B\f\x8a\xce\x18\b\b\x01\x10\xff\xff\xff\xff\aH\x04R\x12tryDeadlineSeconds\x88\x01\x01\x12#\n" +
+	"\rend_condition\x18\x1e \x01(\bR\fendCondition\x128\n" +
+	"\x12failure_rule_names\x18\x1f \x03(\tB\n" +
+	"\x8a\xce\x18\x06\x10\x14\"\x02\x10?R\x10failureRuleNamesB\x1d\n" +
 	"\x1b_ttl_seconds_after_completeB\x1b\n" +
 	"\x19_ttl_seconds_after_failedB%\n" +
 	"#_default_ttl_seconds_after_finishedB\x19\n" +
