@@ -19,6 +19,8 @@ func startDeadlinePassed(f facts) answer {
 	switch {
 	case f.spec.GetOptions() == nil || f.spec.GetOptions().StartDeadlineSeconds == nil:
 		return no("the Job has no deadline to start")
+	case f.held():
+		return no("the Job does not start")
 	case f.spec.GetSuspend():
 		return no("a suspended Job's deadline to start does not run")
 	case f.deleting():
@@ -47,7 +49,7 @@ func (s *snapshot) hasRun() bool {
 // startDeadlineRuns reports whether a pod must run before a deadline to start.
 func (s *snapshot) startDeadlineRuns() bool {
 	_, started := s.activeSince()
-	return s.hasStartDeadline() && !s.deleting() && !s.hasRun() && (!started || hasCondition(s.status, conditionStarted))
+	return s.hasStartDeadline() && !s.held() && !s.deleting() && !s.hasRun() && (!started || hasCondition(s.status, conditionStarted))
 }
 
 // hasStartDeadline reports whether the Job has a deadline to start and is not suspended.

@@ -4,10 +4,9 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
-)
 
-// policyAnnotation holds the options of a Job that the Kubernetes API does not have.
-const policyAnnotation = "jobpolicy.dev/policy"
+	"jobpolicy.dev/executor/wire"
+)
 
 // options gives Jobs options of their own: some one, some several. A rare situation is about
 // upstream's delays and deadlines, so its Jobs have none.
@@ -17,7 +16,7 @@ func (d *drawer) options() {
 	}
 	for i, j := range d.p.jobs {
 		d.begin(uint64(200 + i))
-		if !d.chance(20) {
+		if !d.chance(20) || wire.HasPolicy(j.annotations) {
 			continue
 		}
 		o := map[string]any{}
@@ -78,13 +77,13 @@ func (j *jobPlan) setOptions(o map[string]any) {
 	if j.annotations == nil {
 		j.annotations = map[string]string{}
 	}
-	j.annotations[policyAnnotation] = string(text)
+	j.annotations[wire.Policy] = string(text)
 }
 
 // optionFeatures calls set for each option.
 func (j *jobPlan) optionFeatures(set map[string]bool) {
 	for _, name := range []string{"retryDelay", "startDeadlineSeconds", "tryDeadlineSeconds"} {
 		feature := "option " + name
-		set[feature] = set[feature] || strings.Contains(j.annotations[policyAnnotation], name)
+		set[feature] = set[feature] || strings.Contains(j.annotations[wire.Policy], name)
 	}
 }

@@ -1,13 +1,14 @@
 package world
 
 import (
-	"encoding/json"
 	"math"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 
+	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/test/simulated/world/apiserver"
 )
 
@@ -23,9 +24,9 @@ type jobOptions struct {
 }
 
 func optionsOf(job *batchv1.Job) (o jobOptions) {
-	if text := job.Annotations[policyAnnotation]; text != "" {
+	if text := job.Annotations[wire.Policy]; text != "" {
 		policy := struct{ Job *jobOptions }{&o}
-		if err := json.Unmarshal([]byte(text), &policy); err != nil {
+		if err := yaml.Unmarshal([]byte(text), &policy); err != nil {
 			panic(err)
 		}
 	}
