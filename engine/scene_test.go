@@ -48,7 +48,7 @@ func newScene() *scene {
 // tell adds one line to what is seen. Lines are
 //
 //	job k=v…         a new Job, at second 0; spec k=v… changes its spec
-//	options k=v…     the options of the Job, instead of those before; or {…}, as people write them
+//	options {…}      the Job's options, as people write them; options {} takes them away
 //	problem text     one more reason why its options cannot be read; without text, none is left
 //	failureRule, successRule   one more rule of a policy
 //	now 20s          the time
@@ -64,8 +64,8 @@ func newScene() *scene {
 //	unlisted, inflight, retry, settings k=v…
 //	past NAME k=v…   one more recent failure in retry
 func (s *scene) tell(line string) error {
-	if document, ok := strings.CutPrefix(line, "options {"); ok {
-		return s.written("{" + document)
+	if document, ok := strings.CutPrefix(line, "options "); ok {
+		return s.options(document)
 	}
 	if problem, is := strings.CutPrefix(line, "problem"); is {
 		return s.problem(strings.TrimSpace(problem))
@@ -79,7 +79,7 @@ func (s *scene) tell(line string) error {
 		name = "spec"
 	}
 	lines := map[string]func([]datadriven.CmdArg) error{
-		"spec": s.spec, "options": s.options, "failureRule": s.failureRule, "successRule": s.successRule, "now": s.now,
+		"spec": s.spec, "failureRule": s.failureRule, "successRule": s.successRule, "now": s.now,
 		"status": s.status, "condition": s.condition, "pods": s.pods, "finished": s.finished, "gone": s.gone,
 		"confirm": s.confirm, "unconfirm": s.unconfirm, "row": s.row, "rows": s.rows, "norows": s.norows,
 		"defercreations": s.leave(createPods), "deferdeletions": s.leave(deletePods),
@@ -122,18 +122,13 @@ func (s *scene) spec(args []datadriven.CmdArg) error {
 	})
 }
 
-func (s *scene) written(document string) error {
+func (s *scene) options(document string) error {
 	policy, problems := options.Parse([]byte(`{"job": ` + document + `}`))
 	for _, problem := range problems {
 		return errors.New(problem.String())
 	}
 	s.req.Spec.Options = policy.GetJob()
 	return nil
-}
-
-func (s *scene) options(args []datadriven.CmdArg) error {
-	s.req.Spec.Options = &jobpolicyv1.JobOptions{}
-	return tellFields(s.req.Spec.Options, args, nil, nil)
 }
 
 func (s *scene) problem(text string) error {
