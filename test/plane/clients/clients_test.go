@@ -64,7 +64,8 @@ var all = []client{kubectl, jobset, helm, kueue}
 // compare runs the scenarios of a client under both sides, and compares them.
 func compare(t *testing.T, c client) {
 	t.Helper()
-	scenarios := c.chosen(t)
+	scenarios := c.scenarios(t)
+	c.check(t, len(scenarios) > 0)
 	plane := startPlane(t)
 	begin := func(*testing.T, side) {}
 	if c.install != nil {
@@ -84,21 +85,19 @@ func compare(t *testing.T, c client) {
 	}
 }
 
-// chosen are the scenarios to run. Without any, the test is skipped; it fails if a program is not built.
-func (c client) chosen(t *testing.T) []string {
+// check skips a test that is not chosen, and fails one whose programs are not built.
+func (c client) check(t *testing.T, chosen bool) {
 	t.Helper()
 	if os.Getenv(askedFor) == "" || *clusterFlag != "" {
 		t.Skip("not asked for; make test-clients does")
 	}
-	scenarios := c.scenarios(t)
-	if len(scenarios) == 0 {
+	if !chosen {
 		t.Skip("-clients.of and -clients.only leave nothing")
 	}
 	if missing := c.missing(t); len(missing) > 0 {
 		t.Fatalf("not built (test/plane/clients/build.sh): %v", missing)
 	}
 	ran = true
-	return scenarios
 }
 
 // playAll runs scenarios beside each other, and returns when all are done.

@@ -199,15 +199,18 @@ func makeNamespace(t *testing.T, kube kubernetes.Interface, name string) {
 	})
 }
 
+// chosen reports whether -clients.of and -clients.only choose a scenario, or a test that goes by such a name.
+func (c client) chosen(scenario string) bool {
+	clients := strings.Fields(*ofFlag)
+	return (len(clients) == 0 || slices.Contains(clients, c.name)) && only.MatchString(c.name+"/"+scenario)
+}
+
 // folder is where its scenarios are.
 func (c client) folder() string { return cmp.Or(c.plays, c.name) }
 
 // scenarios are those of a client that -clients.of and -clients.only choose.
 func (c client) scenarios(t *testing.T) []string {
 	t.Helper()
-	if clients := strings.Fields(*ofFlag); len(clients) > 0 && !slices.Contains(clients, c.name) {
-		return nil
-	}
 	files, err := filepath.Glob(filepath.Join("testdata", c.folder(), "*.sh"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scenario of %s: %v", c.name, err)
@@ -215,7 +218,7 @@ func (c client) scenarios(t *testing.T) []string {
 	var names []string
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".sh")
-		if only.MatchString(c.name + "/" + name) {
+		if c.chosen(name) {
 			names = append(names, name)
 		}
 	}
