@@ -1,6 +1,11 @@
 package world
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/options"
+)
 
 // policyAnnotation holds the options of a Job that the Kubernetes API does not have.
 const policyAnnotation = "jobpolicy.dev/policy"
@@ -52,4 +57,19 @@ func (j *jobPlan) setOptions(more map[string]any) {
 		j.annotations = map[string]string{}
 	}
 	j.annotations[policyAnnotation] = string(text)
+}
+
+// optionsOf are the options of a Job of the plan, for executors that do not read them yet.
+func (p *plan) optionsOf(job *jobpolicyv1.JobRef) *jobpolicyv1.JobOptions {
+	for _, j := range p.jobs {
+		if j.namespace != job.GetNamespace() || j.name != job.GetName() || j.annotations[policyAnnotation] == "" {
+			continue
+		}
+		policy, problems := options.Parse([]byte(j.annotations[policyAnnotation]))
+		if len(problems) > 0 {
+			panic(problems)
+		}
+		return policy.GetJob()
+	}
+	return nil
 }
