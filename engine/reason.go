@@ -13,7 +13,7 @@ const (
 // have it.
 const conditionStarted = "jobpolicy.dev/Started"
 
-// Reasons of conditions and events. All but InvalidAnnotation and those marked as not
+// Reasons of conditions and events. All but InvalidPolicy and those marked as not
 // upstream's, and their messages, are upstream's, so that dashboards and clients keep working.
 const (
 	// More pods failed, or containers restarted, than spec.backoffLimit allows.
@@ -45,8 +45,8 @@ const (
 	eventCompleted = "Completed"
 	// Event: more pods succeeded than the Job requires.
 	eventTooManySucceededPods = "TooManySucceededPods"
-	// Event: one of our annotations cannot be read.
-	eventInvalidAnnotation = "InvalidAnnotation"
+	// Event: the options that the Job asks for cannot be read.
+	eventInvalidPolicy = "InvalidPolicy"
 )
 
 // FailureReasons are the reasons with which a rule fails a Job: those of its condition Failed, and of

@@ -27,6 +27,8 @@ const (
 	maxLimitSetting   = 100_000
 	maxUIDBytes       = 64
 	maxRuleNameBytes  = 63
+
+	maxTemplateNameBytes = 4096
 )
 
 // A checker checks the messages of the contract that are about Jobs.
@@ -52,7 +54,6 @@ func (c checker) decideJob(req *jobpolicyv1.DecideJobRequest) {
 	c.retry(req.GetRetry())
 	c.settings(req.GetSettings())
 	c.Deferrals(req.GetDeferrals())
-	c.Annotations("namespace_annotations", req.GetNamespaceAnnotations())
 }
 
 func (c checker) job(job *jobpolicyv1.JobRef) {

@@ -3,7 +3,6 @@ package check
 import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"jobpolicy.dev/engine/annotation"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -59,11 +58,9 @@ func (c *Checker) OptionalTime(field string, t *timestamppb.Timestamp) {
 	}
 }
 
-// Annotations checks the size of an object's annotations.
-func (c *Checker) Annotations(field string, annotations map[string]string) {
-	if problem := annotation.Problem(annotations); problem != "" {
-		c.Violated(field, "%s", problem)
-	}
+// OptionProblems checks the sentences about options that cannot be read.
+func (c *Checker) OptionProblems(field string, problems []string) {
+	Each(c, field, maxOptionProblems, problems, func(problem string) { c.BytesBetween("", problem, 1, maxProblemBytes) })
 }
 
 // Deferrals checks the steps that a caller asks the engine to leave for later: each at

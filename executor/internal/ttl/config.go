@@ -16,7 +16,7 @@ import (
 type Config struct {
 	controller.Config
 	// Jobs is an informer of the Jobs, in all namespaces or in Namespaces. The caller runs
-	// it, after New: New adds an index.
+	// it, after New.
 	Jobs *controller.Informers
 	// ServerNow returns the API server's time as of its last answer, or the zero time
 	// before the first answer. nil: only Now counts.

@@ -83,17 +83,14 @@ func (x *ComputeDeadlinesRequest) GetJobs() []*JobLifetime {
 type JobLifetime struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Set by the caller; required. The engine reads active_deadline_seconds, suspend,
-	// deleting, ttl_seconds_after_finished and annotations. Every other field may be
-	// left out.
+	// deleting, ttl_seconds_after_finished and options. Every other field may be left out.
 	Spec *JobSpec `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
 	// Set by the caller; the engine reads start_time and conditions. Absent: no status
 	// was written yet.
 	Status *JobStatus `protobuf:"bytes,2,opt,name=status,proto3" json:"status,omitempty"`
-	// Set by the caller; as DecideJobRequest.namespace_annotations.
-	NamespaceAnnotations map[string]string `protobuf:"bytes,3,rep,name=namespace_annotations,json=namespaceAnnotations,proto3" json:"namespace_annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Set by the caller; true if a pod of the Job has run since it started or last resumed, so
 	// that options.start_deadline_seconds does not matter any more. Needs CAPABILITY_OPTIONS.
-	HasRun        bool `protobuf:"varint,4,opt,name=has_run,json=hasRun,proto3" json:"has_run,omitempty"`
+	HasRun        bool `protobuf:"varint,3,opt,name=has_run,json=hasRun,proto3" json:"has_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -138,13 +135,6 @@ func (x *JobLifetime) GetSpec() *JobSpec {
 func (x *JobLifetime) GetStatus() *JobStatus {
 	if x != nil {
 		return x.Status
-	}
-	return nil
-}
-
-func (x *JobLifetime) GetNamespaceAnnotations() map[string]string {
-	if x != nil {
-		return x.NamespaceAnnotations
 	}
 	return nil
 }
@@ -220,19 +210,17 @@ type JobDeadlines struct {
 	ExpirationTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expiration_time,json=expirationTime,proto3" json:"expiration_time,omitempty"`
 	// True: expiration_time has come.
 	Expired bool `protobuf:"varint,4,opt,name=expired,proto3" json:"expired,omitempty"`
-	// Where the time to live comes from: spec.ttlSecondsAfterFinished, or the name of
-	// an annotation. Empty: the Job has none, has not finished, or is being
-	// deleted.
+	// Where the time to live comes from: spec.ttlSecondsAfterFinished, or an option, for
+	// example options.ttlSecondsAfterFailed. Empty: the Job has none, has not finished, or
+	// is being deleted.
 	TtlSource string `protobuf:"bytes,5,opt,name=ttl_source,json=ttlSource,proto3" json:"ttl_source,omitempty"`
-	// Warnings about annotations that cannot be read, as DecideJob has them.
-	Events []*JobEvent `protobuf:"bytes,6,rep,name=events,proto3" json:"events,omitempty"`
 	// When options.start_deadline_seconds is over and the Job fails, unless a pod runs before;
 	// in the past if that time has come. Absent: no such deadline runs, because the Job has none, or one
 	// of more than 100 years, or for a reason of active_deadline, or because a pod has run.
-	StartDeadline *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=start_deadline,json=startDeadline,proto3" json:"start_deadline,omitempty"`
+	StartDeadline *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start_deadline,json=startDeadline,proto3" json:"start_deadline,omitempty"`
 	// True: no pod ran within options.start_deadline_seconds, and the Job fails. Also set for
 	// a deadline of more than 100 years.
-	StartDeadlinePassed bool `protobuf:"varint,8,opt,name=start_deadline_passed,json=startDeadlinePassed,proto3" json:"start_deadline_passed,omitempty"`
+	StartDeadlinePassed bool `protobuf:"varint,7,opt,name=start_deadline_passed,json=startDeadlinePassed,proto3" json:"start_deadline_passed,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -302,13 +290,6 @@ func (x *JobDeadlines) GetTtlSource() string {
 	return ""
 }
 
-func (x *JobDeadlines) GetEvents() []*JobEvent {
-	if x != nil {
-		return x.Events
-	}
-	return nil
-}
-
 func (x *JobDeadlines) GetStartDeadline() *timestamppb.Timestamp {
 	if x != nil {
 		return x.StartDeadline
@@ -327,30 +308,25 @@ var File_jobpolicy_v1_compute_deadlines_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_compute_deadlines_proto_rawDesc = "" +
 	"\n" +
-	"$jobpolicy/v1/compute_deadlines.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1djobpolicy/v1/decide_job.proto\x1a\x16jobpolicy/v1/job.proto\"v\n" +
+	"$jobpolicy/v1/compute_deadlines.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16jobpolicy/v1/job.proto\"v\n" +
 	"\x17ComputeDeadlinesRequest\x12,\n" +
 	"\x03now\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x03now\x12-\n" +
-	"\x04jobs\x18\x02 \x03(\v2\x19.jobpolicy.v1.JobLifetimeR\x04jobs\"\xb5\x02\n" +
+	"\x04jobs\x18\x02 \x03(\v2\x19.jobpolicy.v1.JobLifetimeR\x04jobs\"\x82\x01\n" +
 	"\vJobLifetime\x12)\n" +
 	"\x04spec\x18\x01 \x01(\v2\x15.jobpolicy.v1.JobSpecR\x04spec\x12/\n" +
-	"\x06status\x18\x02 \x01(\v2\x17.jobpolicy.v1.JobStatusR\x06status\x12h\n" +
-	"\x15namespace_annotations\x18\x03 \x03(\v23.jobpolicy.v1.JobLifetime.NamespaceAnnotationsEntryR\x14namespaceAnnotations\x12\x17\n" +
-	"\ahas_run\x18\x04 \x01(\bR\x06hasRun\x1aG\n" +
-	"\x19NamespaceAnnotationsEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"T\n" +
+	"\x06status\x18\x02 \x01(\v2\x17.jobpolicy.v1.JobStatusR\x06status\x12\x17\n" +
+	"\ahas_run\x18\x03 \x01(\bR\x06hasRun\"T\n" +
 	"\x18ComputeDeadlinesResponse\x128\n" +
-	"\tdeadlines\x18\x01 \x03(\v2\x1a.jobpolicy.v1.JobDeadlinesR\tdeadlines\"\xae\x03\n" +
+	"\tdeadlines\x18\x01 \x03(\v2\x1a.jobpolicy.v1.JobDeadlinesR\tdeadlines\"\xfe\x02\n" +
 	"\fJobDeadlines\x12C\n" +
 	"\x0factive_deadline\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x0eactiveDeadline\x124\n" +
 	"\x16active_deadline_passed\x18\x02 \x01(\bR\x14activeDeadlinePassed\x12C\n" +
 	"\x0fexpiration_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x0eexpirationTime\x12\x18\n" +
 	"\aexpired\x18\x04 \x01(\bR\aexpired\x12\x1d\n" +
 	"\n" +
-	"ttl_source\x18\x05 \x01(\tR\tttlSource\x12.\n" +
-	"\x06events\x18\x06 \x03(\v2\x16.jobpolicy.v1.JobEventR\x06events\x12A\n" +
-	"\x0estart_deadline\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\rstartDeadline\x122\n" +
-	"\x15start_deadline_passed\x18\b \x01(\bR\x13startDeadlinePassedB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
+	"ttl_source\x18\x05 \x01(\tR\tttlSource\x12A\n" +
+	"\x0estart_deadline\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\rstartDeadline\x122\n" +
+	"\x15start_deadline_passed\x18\a \x01(\bR\x13startDeadlinePassedB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (
 	file_jobpolicy_v1_compute_deadlines_proto_rawDescOnce sync.Once
@@ -364,34 +340,30 @@ func file_jobpolicy_v1_compute_deadlines_proto_rawDescGZIP() []byte {
 	return file_jobpolicy_v1_compute_deadlines_proto_rawDescData
 }
 
-var file_jobpolicy_v1_compute_deadlines_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_jobpolicy_v1_compute_deadlines_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_jobpolicy_v1_compute_deadlines_proto_goTypes = []any{
 	(*ComputeDeadlinesRequest)(nil),  // 0: jobpolicy.v1.ComputeDeadlinesRequest
 	(*JobLifetime)(nil),              // 1: jobpolicy.v1.JobLifetime
 	(*ComputeDeadlinesResponse)(nil), // 2: jobpolicy.v1.ComputeDeadlinesResponse
 	(*JobDeadlines)(nil),             // 3: jobpolicy.v1.JobDeadlines
-	nil,                              // 4: jobpolicy.v1.JobLifetime.NamespaceAnnotationsEntry
-	(*timestamppb.Timestamp)(nil),    // 5: google.protobuf.Timestamp
-	(*JobSpec)(nil),                  // 6: jobpolicy.v1.JobSpec
-	(*JobStatus)(nil),                // 7: jobpolicy.v1.JobStatus
-	(*JobEvent)(nil),                 // 8: jobpolicy.v1.JobEvent
+	(*timestamppb.Timestamp)(nil),    // 4: google.protobuf.Timestamp
+	(*JobSpec)(nil),                  // 5: jobpolicy.v1.JobSpec
+	(*JobStatus)(nil),                // 6: jobpolicy.v1.JobStatus
 }
 var file_jobpolicy_v1_compute_deadlines_proto_depIdxs = []int32{
-	5,  // 0: jobpolicy.v1.ComputeDeadlinesRequest.now:type_name -> google.protobuf.Timestamp
-	1,  // 1: jobpolicy.v1.ComputeDeadlinesRequest.jobs:type_name -> jobpolicy.v1.JobLifetime
-	6,  // 2: jobpolicy.v1.JobLifetime.spec:type_name -> jobpolicy.v1.JobSpec
-	7,  // 3: jobpolicy.v1.JobLifetime.status:type_name -> jobpolicy.v1.JobStatus
-	4,  // 4: jobpolicy.v1.JobLifetime.namespace_annotations:type_name -> jobpolicy.v1.JobLifetime.NamespaceAnnotationsEntry
-	3,  // 5: jobpolicy.v1.ComputeDeadlinesResponse.deadlines:type_name -> jobpolicy.v1.JobDeadlines
-	5,  // 6: jobpolicy.v1.JobDeadlines.active_deadline:type_name -> google.protobuf.Timestamp
-	5,  // 7: jobpolicy.v1.JobDeadlines.expiration_time:type_name -> google.protobuf.Timestamp
-	8,  // 8: jobpolicy.v1.JobDeadlines.events:type_name -> jobpolicy.v1.JobEvent
-	5,  // 9: jobpolicy.v1.JobDeadlines.start_deadline:type_name -> google.protobuf.Timestamp
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	4, // 0: jobpolicy.v1.ComputeDeadlinesRequest.now:type_name -> google.protobuf.Timestamp
+	1, // 1: jobpolicy.v1.ComputeDeadlinesRequest.jobs:type_name -> jobpolicy.v1.JobLifetime
+	5, // 2: jobpolicy.v1.JobLifetime.spec:type_name -> jobpolicy.v1.JobSpec
+	6, // 3: jobpolicy.v1.JobLifetime.status:type_name -> jobpolicy.v1.JobStatus
+	3, // 4: jobpolicy.v1.ComputeDeadlinesResponse.deadlines:type_name -> jobpolicy.v1.JobDeadlines
+	4, // 5: jobpolicy.v1.JobDeadlines.active_deadline:type_name -> google.protobuf.Timestamp
+	4, // 6: jobpolicy.v1.JobDeadlines.expiration_time:type_name -> google.protobuf.Timestamp
+	4, // 7: jobpolicy.v1.JobDeadlines.start_deadline:type_name -> google.protobuf.Timestamp
+	8, // [8:8] is the sub-list for method output_type
+	8, // [8:8] is the sub-list for method input_type
+	8, // [8:8] is the sub-list for extension type_name
+	8, // [8:8] is the sub-list for extension extendee
+	0, // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_compute_deadlines_proto_init() }
@@ -399,7 +371,6 @@ func file_jobpolicy_v1_compute_deadlines_proto_init() {
 	if File_jobpolicy_v1_compute_deadlines_proto != nil {
 		return
 	}
-	file_jobpolicy_v1_decide_job_proto_init()
 	file_jobpolicy_v1_job_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -407,7 +378,7 @@ func file_jobpolicy_v1_compute_deadlines_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_compute_deadlines_proto_rawDesc), len(file_jobpolicy_v1_compute_deadlines_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
