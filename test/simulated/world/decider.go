@@ -30,9 +30,6 @@ type decider struct{ *link }
 // DecideJob implements executor.Decider.
 func (d decider) DecideJob(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 	d.saw(req)
-	if req.GetSpec().GetOptions() == nil {
-		req.Spec.Options = d.plan.optionsOf(req.GetJob())
-	}
 	resp := &jobpolicyv1.DecideJobResponse{}
 	about, err := wire.UIDString(req.GetJob().GetUid())
 	if err != nil {

@@ -3,12 +3,10 @@ package world
 import (
 	"encoding/json"
 
-	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
-	"jobpolicy.dev/proto/options"
-)
+	"sigs.k8s.io/yaml"
 
-// policyAnnotation holds the options of a Job that the Kubernetes API does not have.
-const policyAnnotation = "jobpolicy.dev/policy"
+	"jobpolicy.dev/executor/wire"
+)
 
 // classified lets Jobs ask for the condition that says how they failed, and gives names to the rules
 // of their pod failure policies. It changes nothing that happens to a Job.
@@ -38,8 +36,8 @@ func ruleName(position int) string { return sprint("rule %d", position) }
 // setOptions adds options to those of the Job, as people write them.
 func (j *jobPlan) setOptions(more map[string]any) {
 	policy := map[string]map[string]any{}
-	if text := j.annotations[policyAnnotation]; text != "" {
-		if err := json.Unmarshal([]byte(text), &policy); err != nil {
+	if text := j.annotations[wire.Policy]; text != "" {
+		if err := yaml.Unmarshal([]byte(text), &policy); err != nil {
 			panic(err)
 		}
 	}
@@ -56,20 +54,5 @@ func (j *jobPlan) setOptions(more map[string]any) {
 	if j.annotations == nil {
 		j.annotations = map[string]string{}
 	}
-	j.annotations[policyAnnotation] = string(text)
-}
-
-// optionsOf are the options of a Job of the plan, for executors that do not read them yet.
-func (p *plan) optionsOf(job *jobpolicyv1.JobRef) *jobpolicyv1.JobOptions {
-	for _, j := range p.jobs {
-		if j.namespace != job.GetNamespace() || j.name != job.GetName() || j.annotations[policyAnnotation] == "" {
-			continue
-		}
-		policy, problems := options.Parse([]byte(j.annotations[policyAnnotation]))
-		if len(problems) > 0 {
-			panic(problems)
-		}
-		return policy.GetJob()
-	}
-	return nil
+	j.annotations[wire.Policy] = string(text)
 }

@@ -2,11 +2,11 @@ package world
 
 import (
 	"slices"
-	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/proto/jobend"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/test/kit/ledger"
@@ -20,7 +20,8 @@ const classifiedCondition batchv1.JobConditionType = jobend.ConditionType
 func (j *judge) judgeClassified(w apiserver.Write, r *jobRecord, next *batchv1.Job) {
 	before, c := condition(r.job, classifiedCondition), condition(next, classifiedCondition)
 	announces := ledger.IsTrue(next, batchv1.JobFailureTarget) && !ledger.IsTrue(r.job, batchv1.JobFailureTarget)
-	asked := strings.Contains(r.job.Annotations[policyAnnotation], `"endCondition":true`)
+	policy, _ := wire.PolicySpec(r.job.Annotations)
+	asked := policy.GetJob().GetEndCondition()
 	switch {
 	case before != nil && (c == nil || c.Reason != before.Reason || c.Message != before.Message):
 		j.breach("class", r.key, r.uid, "%s changed how the Job failed: %s", w.By, before.Message)
@@ -125,7 +126,8 @@ func (p *podRecord) named(r *jobRecord, end *jobpolicyv1.JobEnd) bool {
 	if end.PolicyRuleIndex == nil || rule >= len(r.job.Spec.PodFailurePolicy.Rules) {
 		return false
 	}
-	if name := end.GetPolicyRuleName(); strings.Contains(r.job.Annotations[policyAnnotation], "failureRuleNames") != (name == ruleName(rule)) {
+	policy, _ := wire.PolicySpec(r.job.Annotations)
+	if names := policy.GetJob().GetFailureRuleNames(); len(names) > 0 && names[rule] != end.GetPolicyRuleName() {
 		return false
 	}
 	alone := r.job.DeepCopy()
