@@ -26,15 +26,15 @@ func (d *drawer) classified() {
 			}
 			options["failureRuleNames"] = names
 		}
-		j.setOptions(options)
+		j.addOptions(options)
 	}
 }
 
 // ruleName is the name of a rule of a pod failure policy, by its position.
 func ruleName(position int) string { return sprint("rule %d", position) }
 
-// setOptions adds options to those of the Job, as people write them.
-func (j *jobPlan) setOptions(more map[string]any) {
+// addOptions adds options to those of the Job, as people write them.
+func (j *jobPlan) addOptions(more map[string]any) {
 	policy := map[string]map[string]any{}
 	if text := j.annotations[wire.Policy]; text != "" {
 		if err := yaml.Unmarshal([]byte(text), &policy); err != nil {
