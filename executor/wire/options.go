@@ -72,6 +72,22 @@ func PolicySpec(annotations map[string]string) (spec *jobpolicyv1.PolicySpec, pr
 	return nil, problems
 }
 
+// jobOptions are the options of a Job, which must fit its spec.
+func jobOptions(job *batchv1.Job) (*jobpolicyv1.JobOptions, []string) {
+	policy, problems := PolicySpec(job.Annotations)
+	rules := 0
+	if job.Spec.PodFailurePolicy != nil {
+		rules = len(job.Spec.PodFailurePolicy.Rules)
+	}
+	if names := len(policy.GetJob().GetFailureRuleNames()); names != 0 && names != rules {
+		return nil, append(problems, problemText(options.Problem{
+			Field:       "job.failureRuleNames",
+			Description: fmt.Sprintf("expected as many names as spec.podFailurePolicy has rules (%d), or none, found %d", rules, names),
+		}))
+	}
+	return policy.GetJob(), problems
+}
+
 func problemText(p options.Problem) string {
 	return Text(fmt.Sprintf("annotation %s: %s", Policy, p), maxProblemBytes)
 }
