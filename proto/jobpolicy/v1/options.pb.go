@@ -268,9 +268,9 @@ func (x *Limits) GetItems() *Limits {
 // PodStartProblem is "Image".
 type PolicySpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// For Jobs that name the policy. Absent: no options.
+	// Options of Jobs that use the policy.
 	Job *JobOptions `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
-	// For CronJobs that name the policy. Absent: no options.
+	// Options of CronJobs that use the policy.
 	CronJob       *CronJobOptions `protobuf:"bytes,2,opt,name=cron_job,json=cronJob,proto3" json:"cron_job,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -331,7 +331,7 @@ type JobOptions struct {
 	// ttlSecondsAfterFinished of the Job.
 	TtlSecondsAfterFailed *int32 `protobuf:"varint,2,opt,name=ttl_seconds_after_failed,json=ttlSecondsAfterFailed,proto3,oneof" json:"ttl_seconds_after_failed,omitempty"`
 	// How long the Job is kept after it finished, in seconds, if nothing else says so:
-	// neither the Job's ttlSecondsAfterFinished nor the two fields above.
+	// neither ttlSecondsAfterFinished of the Job nor the policy's option for how it ended.
 	DefaultTtlSecondsAfterFinished *int32 `protobuf:"varint,3,opt,name=default_ttl_seconds_after_finished,json=defaultTtlSecondsAfterFinished,proto3,oneof" json:"default_ttl_seconds_after_finished,omitempty"`
 	unknownFields                  protoimpl.UnknownFields
 	sizeCache                      protoimpl.SizeCache
