@@ -76,6 +76,14 @@ func (s *Set) Get(namespace, name string) (obj any, exists bool, err error) {
 	return s.In(namespace).GetStore().GetByKey(namespace + "/" + name)
 }
 
+// List returns all objects that the informers show, in no order.
+func (s *Set) List() (all []any) {
+	for _, i := range s.by {
+		all = append(all, i.GetStore().List()...)
+	}
+	return all
+}
+
 // SetTransform sets the transform of all informers. Call it before Run.
 func (s *Set) SetTransform(transform cache.TransformFunc) error {
 	return s.each(func(i cache.SharedIndexInformer) error { return i.SetTransform(transform) })

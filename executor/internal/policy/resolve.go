@@ -1,0 +1,63 @@
+package policy
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// maxProblems and maxProblemBytes are the contract's limits (JobSpec.option_problems).
+const (
+	maxProblems     = 10
+	maxProblemBytes = 1024
+)
+
+// Of returns the options of an object with these annotations: of the policy that it names, those that it
+// holds itself, or of its namespace's default. problems say why they cannot be read; then spec is nil. If
+// nobody asks for options, both are nil.
+func (p *Policies) Of(namespace string, annotations map[string]string) (spec *jobpolicyv1.PolicySpec, problems []string) {
+	name, named := annotations[wire.PolicyAnnotation]
+	if wire.IsInlinePolicy(name) {
+		return wire.InlinePolicy(name)
+	}
+	how := fmt.Sprintf("%s names the JobPolicy %q", wire.PolicyAnnotation, name)
+	if !named {
+		if name = p.defaultOf(namespace); name == "" {
+			return nil, nil
+		}
+		how = fmt.Sprintf("%s of namespace %q names the JobPolicy %q", DefaultAnnotation, namespace, name)
+	}
+	spec, problems = p.named(namespace, name, how)
+	return spec, bounded(problems)
+}
+
+// Asked reports whether Of may have options for the object.
+func (p *Policies) Asked(namespace string, annotations map[string]string) bool {
+	_, named := annotations[wire.PolicyAnnotation]
+	return named || p.defaultOf(namespace) != ""
+}
+
+func (p *Policies) named(namespace, name, how string) (*jobpolicyv1.PolicySpec, []string) {
+	if len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return nil, []string{how + ", which is no name of one: expected the name of a JobPolicy, or options in braces, as {job: {…}}"}
+	}
+	policy, why := p.get(namespace, name)
+	if policy == nil {
+		return nil, []string{how + ", " + why}
+	}
+	var problems []string
+	for _, problem := range policy.problems {
+		problems = append(problems, fmt.Sprintf("%s, which is invalid: %s", how, problem))
+	}
+	return policy.spec, problems
+}
+
+func bounded(problems []string) []string {
+	for i := range problems {
+		problems[i] = wire.Text(problems[i], maxProblemBytes)
+	}
+	return problems[:min(len(problems), maxProblems)]
+}
