@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"k8s.io/client-go/dynamic"
 
 	"jobpolicy.dev/executor/shadow"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -40,6 +41,9 @@ type Config struct {
 	// APIServer tells whether the API server serves gangs. While it does not, no pod of a gang is
 	// created, and everything else goes on. nil: it does, and the caches wait until it does.
 	APIServer *APIServer
+	// JobPolicies reads JobPolicies, and writes their status; they need not be served. nil: who names one is
+	// told that nobody reads it.
+	JobPolicies dynamic.Interface
 	// Rows says how many finished pods a request lists.
 	Rows RowLimits
 	// MaxUnseenPods is how many pods of one Job may be created in an hour without any of them being

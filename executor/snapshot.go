@@ -55,7 +55,7 @@ func (d *decider) snapshot(s *tracker.Job, activeRows bool) (snapshot, error) {
 	if activeRows {
 		options.ActiveRows = maxActiveRows
 	}
-	req, err := d.request(job, s.View(options), now)
+	req, err := d.request(s, job, s.View(options), now)
 	if err != nil {
 		return snapshot{}, fmt.Errorf("snapshot: %w", err)
 	}
@@ -97,11 +97,13 @@ func (d *decider) deferrals(s *tracker.Job, job *batchv1.Job, now time.Time) []*
 	return list
 }
 
-func (d *decider) request(job *batchv1.Job, view tracker.View, now time.Time) (*jobpolicyv1.DecideJobRequest, error) {
+func (d *decider) request(s *tracker.Job, job *batchv1.Job, view tracker.View, now time.Time) (*jobpolicyv1.DecideJobRequest, error) {
 	req, err := wire.JobRequest(job)
 	if err != nil {
 		return nil, err
 	}
+	spec, problems := d.policies.Of(job.Namespace, job.Annotations)
+	req.Spec.Options, req.Spec.OptionProblems = s.Options(spec.GetJob(), problems), problems
 	req.Now, req.Settings = timestamppb.New(now), d.cfg.Settings
 	req.Pods, req.ActivePods = view.Pods, view.Active
 	req.UnaccountedPods, req.UnlistedPods, req.ConfirmedReleases = view.Unaccounted, view.Unlisted, view.Confirmed

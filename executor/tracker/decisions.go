@@ -57,6 +57,17 @@ func (d *Decision) after(at time.Time, verdict *jobpolicyv1.Verdict, explanation
 	return r
 }
 
+// Options returns the options to ask with: those that were read, or the last ones that could be if problems say
+// that these cannot. nil: none.
+func (j *Job) Options(read *jobpolicyv1.JobOptions, problems []string) *jobpolicyv1.JobOptions {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(problems) == 0 {
+		j.decisions.options = read
+	}
+	return j.decisions.options
+}
+
 // decisions are what is known of the engine's decisions on a Job.
 type decisions struct {
 	last *Decision
@@ -66,6 +77,8 @@ type decisions struct {
 	// engine has decided on the Job since.
 	rejected int64
 	why      string
+	// options are the last ones that could be read; nil: none.
+	options *jobpolicyv1.JobOptions
 }
 
 // NextRequest returns the number of the next request.

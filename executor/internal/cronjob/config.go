@@ -3,6 +3,7 @@ package cronjob
 import (
 	"jobpolicy.dev/executor/internal/controller"
 	"jobpolicy.dev/executor/internal/informer"
+	"jobpolicy.dev/executor/internal/policy"
 	"jobpolicy.dev/executor/shadow"
 )
 
@@ -14,6 +15,8 @@ type Config struct {
 	// Jobs is an informer of the Jobs, in all namespaces or in Namespaces. The caller runs
 	// it, after New: New adds an index.
 	Jobs *informer.Set
+	// Policies know the options of CronJobs. The caller runs them, after New. nil: no JobPolicies are read.
+	Policies *policy.Policies
 	// TimeZone is the IANA name of the time zone of schedules that name none. Default UTC.
 	TimeZone string
 	// Shadow collects the differences from what the built-in controller does. If it is set,
