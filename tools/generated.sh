@@ -9,6 +9,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 .bin/buf generate --output "$scratch/generated"
+.bin/buf generate --template buf.gen.crd.yaml --output "$scratch/generated"
 
 mkdir "$scratch/committed"
 find proto deploy/chart/jobpolicy/files/jobpolicies.yaml -name '*.pb.go' -print0 -o -name jobpolicies.yaml -print0 |

@@ -262,6 +262,72 @@ func (x *Limits) GetItems() *Limits {
 	return nil
 }
 
+// FieldRule says which fields of a message make sense together. The schema of the
+// CustomResourceDefinition has it. The engine does not evaluate CEL: package options checks
+// the same in Go.
+type FieldRule struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A CEL expression that is true if they do; self is the message in JSON.
+	Rule string `protobuf:"bytes,1,opt,name=rule,proto3" json:"rule,omitempty"`
+	// What is expected, as a sentence that names the fields in JSON.
+	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	// The field in JSON that an error is about.
+	Field         string `protobuf:"bytes,3,opt,name=field,proto3" json:"field,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FieldRule) Reset() {
+	*x = FieldRule{}
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FieldRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FieldRule) ProtoMessage() {}
+
+func (x *FieldRule) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FieldRule.ProtoReflect.Descriptor instead.
+func (*FieldRule) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *FieldRule) GetRule() string {
+	if x != nil {
+		return x.Rule
+	}
+	return ""
+}
+
+func (x *FieldRule) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *FieldRule) GetField() string {
+	if x != nil {
+		return x.Field
+	}
+	return ""
+}
+
 // PolicySpec is what a JobPolicy says: spec of the custom resource
 // jobpolicy.dev/v1alpha1, kind JobPolicy. Its JSON has the names of these fields in lower
 // camel case, and enum values in camel case without their prefix: the image class of
@@ -278,7 +344,7 @@ type PolicySpec struct {
 
 func (x *PolicySpec) Reset() {
 	*x = PolicySpec{}
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[1]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -290,7 +356,7 @@ func (x *PolicySpec) String() string {
 func (*PolicySpec) ProtoMessage() {}
 
 func (x *PolicySpec) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[1]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -303,7 +369,7 @@ func (x *PolicySpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicySpec.ProtoReflect.Descriptor instead.
 func (*PolicySpec) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{1}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *PolicySpec) GetJob() *JobOptions {
@@ -339,7 +405,7 @@ type JobOptions struct {
 
 func (x *JobOptions) Reset() {
 	*x = JobOptions{}
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[2]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -351,7 +417,7 @@ func (x *JobOptions) String() string {
 func (*JobOptions) ProtoMessage() {}
 
 func (x *JobOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[2]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -364,7 +430,7 @@ func (x *JobOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobOptions.ProtoReflect.Descriptor instead.
 func (*JobOptions) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{2}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *JobOptions) GetTtlSecondsAfterComplete() int32 {
@@ -410,7 +476,7 @@ type CronJobOptions struct {
 
 func (x *CronJobOptions) Reset() {
 	*x = CronJobOptions{}
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[3]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -422,7 +488,7 @@ func (x *CronJobOptions) String() string {
 func (*CronJobOptions) ProtoMessage() {}
 
 func (x *CronJobOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[3]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -435,7 +501,7 @@ func (x *CronJobOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CronJobOptions.ProtoReflect.Descriptor instead.
 func (*CronJobOptions) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{3}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *CronJobOptions) GetStartJitterSeconds() int32 {
@@ -482,6 +548,14 @@ var file_jobpolicy_v1_options_proto_extTypes = []protoimpl.ExtensionInfo{
 		Tag:           "bytes,50401,opt,name=limits",
 		Filename:      "jobpolicy/v1/options.proto",
 	},
+	{
+		ExtendedType:  (*descriptorpb.MessageOptions)(nil),
+		ExtensionType: ([]*FieldRule)(nil),
+		Field:         50402,
+		Name:          "jobpolicy.v1.rules",
+		Tag:           "bytes,50402,rep,name=rules",
+		Filename:      "jobpolicy/v1/options.proto",
+	},
 }
 
 // Extension fields to descriptorpb.FieldOptions.
@@ -490,6 +564,14 @@ var (
 	//
 	// optional jobpolicy.v1.Limits limits = 50401;
 	E_Limits = &file_jobpolicy_v1_options_proto_extTypes[0]
+)
+
+// Extension fields to descriptorpb.MessageOptions.
+var (
+	// Which fields of a message of JobOptions or CronJobOptions make sense together.
+	//
+	// repeated jobpolicy.v1.FieldRule rules = 50402;
+	E_Rules = &file_jobpolicy_v1_options_proto_extTypes[1]
 )
 
 var File_jobpolicy_v1_options_proto protoreflect.FileDescriptor
@@ -503,7 +585,11 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\brequired\x18\x03 \x01(\bR\brequired\x12*\n" +
 	"\x05items\x18\x04 \x01(\v2\x14.jobpolicy.v1.LimitsR\x05itemsB\x06\n" +
 	"\x04_minB\x06\n" +
-	"\x04_max\"q\n" +
+	"\x04_max\"O\n" +
+	"\tFieldRule\x12\x12\n" +
+	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\x12\x14\n" +
+	"\x05field\x18\x03 \x01(\tR\x05field\"q\n" +
 	"\n" +
 	"PolicySpec\x12*\n" +
 	"\x03job\x18\x01 \x01(\v2\x18.jobpolicy.v1.JobOptionsR\x03job\x127\n" +
@@ -537,7 +623,8 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\x1eMISSED_BEFORE_EDIT_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16MISSED_BEFORE_EDIT_RUN\x10\x01\x12\x1b\n" +
 	"\x17MISSED_BEFORE_EDIT_SKIP\x10\x02:M\n" +
-	"\x06limits\x12\x1d.google.protobuf.FieldOptions\x18\xe1\x89\x03 \x01(\v2\x14.jobpolicy.v1.LimitsR\x06limitsB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
+	"\x06limits\x12\x1d.google.protobuf.FieldOptions\x18\xe1\x89\x03 \x01(\v2\x14.jobpolicy.v1.LimitsR\x06limits:P\n" +
+	"\x05rules\x12\x1f.google.protobuf.MessageOptions\x18\xe2\x89\x03 \x03(\v2\x17.jobpolicy.v1.FieldRuleR\x05rulesB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (
 	file_jobpolicy_v1_options_proto_rawDescOnce sync.Once
@@ -552,31 +639,35 @@ func file_jobpolicy_v1_options_proto_rawDescGZIP() []byte {
 }
 
 var file_jobpolicy_v1_options_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_jobpolicy_v1_options_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_jobpolicy_v1_options_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_jobpolicy_v1_options_proto_goTypes = []any{
-	(RepeatedHour)(0),                 // 0: jobpolicy.v1.RepeatedHour
-	(SkippedHour)(0),                  // 1: jobpolicy.v1.SkippedHour
-	(MissedBeforeEdit)(0),             // 2: jobpolicy.v1.MissedBeforeEdit
-	(*Limits)(nil),                    // 3: jobpolicy.v1.Limits
-	(*PolicySpec)(nil),                // 4: jobpolicy.v1.PolicySpec
-	(*JobOptions)(nil),                // 5: jobpolicy.v1.JobOptions
-	(*CronJobOptions)(nil),            // 6: jobpolicy.v1.CronJobOptions
-	(*descriptorpb.FieldOptions)(nil), // 7: google.protobuf.FieldOptions
+	(RepeatedHour)(0),                   // 0: jobpolicy.v1.RepeatedHour
+	(SkippedHour)(0),                    // 1: jobpolicy.v1.SkippedHour
+	(MissedBeforeEdit)(0),               // 2: jobpolicy.v1.MissedBeforeEdit
+	(*Limits)(nil),                      // 3: jobpolicy.v1.Limits
+	(*FieldRule)(nil),                   // 4: jobpolicy.v1.FieldRule
+	(*PolicySpec)(nil),                  // 5: jobpolicy.v1.PolicySpec
+	(*JobOptions)(nil),                  // 6: jobpolicy.v1.JobOptions
+	(*CronJobOptions)(nil),              // 7: jobpolicy.v1.CronJobOptions
+	(*descriptorpb.FieldOptions)(nil),   // 8: google.protobuf.FieldOptions
+	(*descriptorpb.MessageOptions)(nil), // 9: google.protobuf.MessageOptions
 }
 var file_jobpolicy_v1_options_proto_depIdxs = []int32{
-	3, // 0: jobpolicy.v1.Limits.items:type_name -> jobpolicy.v1.Limits
-	5, // 1: jobpolicy.v1.PolicySpec.job:type_name -> jobpolicy.v1.JobOptions
-	6, // 2: jobpolicy.v1.PolicySpec.cron_job:type_name -> jobpolicy.v1.CronJobOptions
-	0, // 3: jobpolicy.v1.CronJobOptions.repeated_hour:type_name -> jobpolicy.v1.RepeatedHour
-	1, // 4: jobpolicy.v1.CronJobOptions.skipped_hour:type_name -> jobpolicy.v1.SkippedHour
-	2, // 5: jobpolicy.v1.CronJobOptions.missed_before_edit:type_name -> jobpolicy.v1.MissedBeforeEdit
-	7, // 6: jobpolicy.v1.limits:extendee -> google.protobuf.FieldOptions
-	3, // 7: jobpolicy.v1.limits:type_name -> jobpolicy.v1.Limits
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	7, // [7:8] is the sub-list for extension type_name
-	6, // [6:7] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	3,  // 0: jobpolicy.v1.Limits.items:type_name -> jobpolicy.v1.Limits
+	6,  // 1: jobpolicy.v1.PolicySpec.job:type_name -> jobpolicy.v1.JobOptions
+	7,  // 2: jobpolicy.v1.PolicySpec.cron_job:type_name -> jobpolicy.v1.CronJobOptions
+	0,  // 3: jobpolicy.v1.CronJobOptions.repeated_hour:type_name -> jobpolicy.v1.RepeatedHour
+	1,  // 4: jobpolicy.v1.CronJobOptions.skipped_hour:type_name -> jobpolicy.v1.SkippedHour
+	2,  // 5: jobpolicy.v1.CronJobOptions.missed_before_edit:type_name -> jobpolicy.v1.MissedBeforeEdit
+	8,  // 6: jobpolicy.v1.limits:extendee -> google.protobuf.FieldOptions
+	9,  // 7: jobpolicy.v1.rules:extendee -> google.protobuf.MessageOptions
+	3,  // 8: jobpolicy.v1.limits:type_name -> jobpolicy.v1.Limits
+	4,  // 9: jobpolicy.v1.rules:type_name -> jobpolicy.v1.FieldRule
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	8,  // [8:10] is the sub-list for extension type_name
+	6,  // [6:8] is the sub-list for extension extendee
+	0,  // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_options_proto_init() }
@@ -585,16 +676,16 @@ func file_jobpolicy_v1_options_proto_init() {
 		return
 	}
 	file_jobpolicy_v1_options_proto_msgTypes[0].OneofWrappers = []any{}
-	file_jobpolicy_v1_options_proto_msgTypes[2].OneofWrappers = []any{}
 	file_jobpolicy_v1_options_proto_msgTypes[3].OneofWrappers = []any{}
+	file_jobpolicy_v1_options_proto_msgTypes[4].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_options_proto_rawDesc), len(file_jobpolicy_v1_options_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   4,
-			NumExtensions: 1,
+			NumMessages:   5,
+			NumExtensions: 2,
 			NumServices:   0,
 		},
 		GoTypes:           file_jobpolicy_v1_options_proto_goTypes,

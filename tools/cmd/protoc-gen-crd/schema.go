@@ -2,11 +2,14 @@ package main
 
 import (
 	"math"
+	"regexp"
 	"strings"
 
 	"google.golang.org/protobuf/compiler/protogen"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/options"
 )
 
@@ -26,6 +29,14 @@ type schema struct {
 	Items       *schema            `yaml:"items,omitempty"`
 	Required    []string           `yaml:"required,omitempty"`
 	Properties  map[string]*schema `yaml:"properties,omitempty"`
+	Rules       []rule             `yaml:"x-kubernetes-validations,omitempty"`
+}
+
+// A rule is an expression that the API server evaluates.
+type rule struct {
+	Rule      string `yaml:"rule"`
+	Message   string `yaml:"message"`
+	FieldPath string `yaml:"fieldPath"`
 }
 
 func messageSchema(message *protogen.Message, text string) *schema {
@@ -35,6 +46,10 @@ func messageSchema(message *protogen.Message, text string) *schema {
 		if options.LimitsOf(field.Desc).Required {
 			s.Required = append(s.Required, field.Desc.JSONName())
 		}
+	}
+	rules, _ := proto.GetExtension(message.Desc.Options(), jobpolicyv1.E_Rules).([]*jobpolicyv1.FieldRule)
+	for _, r := range rules {
+		s.Rules = append(s.Rules, rule{r.GetRule(), r.GetMessage(), "." + r.GetField()})
 	}
 	return s
 }
@@ -85,13 +100,24 @@ func finite(limit float64) *int64 {
 	return &n
 }
 
-// description is a comment without its line breaks. Paragraphs stay.
+// contractName is a field as the contract names it.
+var contractName = regexp.MustCompile(`\b[a-z]+(_[a-z0-9]+)+\b`)
+
+// description is a comment without its line breaks, with the names of fields in JSON. Paragraphs stay.
 func description(comments protogen.CommentSet) string {
 	var paragraphs []string
 	for paragraph := range strings.SplitSeq(string(comments.Leading), "\n\n") {
 		paragraphs = append(paragraphs, strings.Join(strings.Fields(paragraph), " "))
 	}
-	return strings.Join(paragraphs, "\n\n")
+	return contractName.ReplaceAllStringFunc(strings.Join(paragraphs, "\n\n"), jsonName)
+}
+
+func jsonName(name string) string {
+	words := strings.Split(name, "_")
+	for i := 1; i < len(words); i++ {
+		words[i] = strings.ToUpper(words[i][:1]) + words[i][1:]
+	}
+	return strings.Join(words, "")
 }
 
 // enumDescription says what each value of an enum means.
