@@ -35,7 +35,7 @@ func testPolicy(generation int64, ttl int64) *unstructured.Unstructured {
 }
 
 func withPolicy(job *batchv1.Job) {
-	job.Annotations = map[string]string{wire.PolicyAnnotation: "policy"}
+	job.Annotations = map[string]string{wire.Policy: "policy"}
 }
 
 // awaitOptions waits for a request with these options: the time to live (0: no options) and whether there are problems.

@@ -7,8 +7,8 @@ import (
 	"jobpolicy.dev/proto/options"
 )
 
-// PolicyAnnotation of a Job or CronJob names a JobPolicy, or holds options itself.
-const PolicyAnnotation = "jobpolicy.dev/policy"
+// Policy of a Job or CronJob names a JobPolicy, or holds options itself.
+const Policy = "jobpolicy.dev/policy"
 
 // IsInlinePolicy reports whether an annotation's value holds options itself.
 func IsInlinePolicy(value string) bool { return strings.HasPrefix(strings.TrimSpace(value), "{") }

@@ -124,7 +124,7 @@ func ttl(seconds int64) map[string]any { return map[string]any{"ttlSecondsAfterF
 func testJob(name, policy string) *batchv1.Job {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
 	if policy != "" {
-		job.Annotations = map[string]string{wire.PolicyAnnotation: policy}
+		job.Annotations = map[string]string{wire.Policy: policy}
 	}
 	return job
 }
@@ -137,7 +137,7 @@ func testNamespace(policy string) *corev1.Namespace {
 func (w *world) options(annotation string) string {
 	annotations := map[string]string{}
 	if annotation != "" {
-		annotations[wire.PolicyAnnotation] = annotation
+		annotations[wire.Policy] = annotation
 	}
 	spec, problems := w.policies.Of("ns", annotations)
 	switch {

@@ -19,11 +19,11 @@ const (
 // holds itself, or of its namespace's default. problems say why they cannot be read; then spec is nil. If
 // nobody asks for options, both are nil.
 func (p *Policies) Of(namespace string, annotations map[string]string) (spec *jobpolicyv1.PolicySpec, problems []string) {
-	name, named := annotations[wire.PolicyAnnotation]
+	name, named := annotations[wire.Policy]
 	if wire.IsInlinePolicy(name) {
 		return wire.InlinePolicy(name)
 	}
-	how := fmt.Sprintf("%s names the JobPolicy %q", wire.PolicyAnnotation, name)
+	how := fmt.Sprintf("%s names the JobPolicy %q", wire.Policy, name)
 	if !named {
 		if name = p.defaultOf(namespace); name == "" {
 			return nil, nil
@@ -36,7 +36,7 @@ func (p *Policies) Of(namespace string, annotations map[string]string) (spec *jo
 
 // Asked reports whether Of may have options for the object.
 func (p *Policies) Asked(namespace string, annotations map[string]string) bool {
-	_, named := annotations[wire.PolicyAnnotation]
+	_, named := annotations[wire.Policy]
 	return named || p.defaultOf(namespace) != ""
 }
 

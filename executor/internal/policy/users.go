@@ -21,7 +21,7 @@ func byPolicy(obj any) ([]string, error) {
 	if !ok {
 		return nil, nil
 	}
-	named := object.GetAnnotations()[wire.PolicyAnnotation]
+	named := object.GetAnnotations()[wire.Policy]
 	if wire.IsInlinePolicy(named) {
 		return nil, nil
 	}

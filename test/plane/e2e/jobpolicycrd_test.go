@@ -42,11 +42,15 @@ func policyCRD(t *testing.T) *unstructured.Unstructured {
 // servePolicies installs the CustomResourceDefinition on a control plane, unless it is there.
 func servePolicies(t *testing.T, plane *cluster.Cluster) {
 	t.Helper()
+	serveDefinition(t, plane, policyCRD(t))
+}
+
+func serveDefinition(t *testing.T, plane *cluster.Cluster, crd *unstructured.Unstructured) {
+	t.Helper()
 	kinds := dynamic.NewForConfigOrDie(plane.RESTConfig()).Resource(schema.GroupVersionResource{
 		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
 	})
-	crd := policyCRD(t)
-	if _, err := kinds.Apply(t.Context(), crd.GetName(), crd, metav1.ApplyOptions{FieldManager: "e2e"}); err != nil {
+	if _, err := kinds.Apply(t.Context(), crd.GetName(), crd, metav1.ApplyOptions{FieldManager: "e2e", Force: true}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "JobPolicies are served", func() (bool, string) {
