@@ -1,8 +1,6 @@
 package wire
 
 import (
-	"strings"
-
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/options"
 )
@@ -10,11 +8,18 @@ import (
 // Policy of a Job or CronJob names a JobPolicy, or holds options itself.
 const Policy = "jobpolicy.dev/policy"
 
-// IsInlinePolicy reports whether an annotation's value holds options itself.
-func IsInlinePolicy(value string) bool { return strings.HasPrefix(strings.TrimSpace(value), "{") }
+// HasPolicy reports whether an object asks for options.
+func HasPolicy(annotations map[string]string) bool {
+	_, has := annotations[Policy]
+	return has
+}
 
-// InlinePolicy reads options.
-func InlinePolicy(value string) (*jobpolicyv1.PolicySpec, []string) {
+// PolicySpec reads options.
+func PolicySpec(annotations map[string]string) (*jobpolicyv1.PolicySpec, []string) {
+	value, has := annotations[Policy]
+	if !has {
+		return nil, nil
+	}
 	spec, problems := options.Parse([]byte(value))
 	var texts []string
 	for _, p := range problems {

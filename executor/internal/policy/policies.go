@@ -139,9 +139,6 @@ func (p *Policies) readFailed(ctx context.Context, _ *cache.Reflector, err error
 
 // get returns the policy of that name; nil with a reason if there is none.
 func (p *Policies) get(namespace, name string) (*object, string) {
-	if p == nil {
-		return nil, "which this program does not read"
-	}
 	obj, exists, err := p.policies.Get(namespace, name)
 	switch why := p.unreadable.Load(); {
 	case err == nil && exists:

@@ -159,11 +159,12 @@ func TestOptionsOfAnObject(t *testing.T) {
 		"default of the namespace":     {namespace: "good", want: "1"},
 		"named, and another default":   {annotation: "other", namespace: "good", want: "2"},
 		"in itself, and a default":     {annotation: `{"job": {"ttlSecondsAfterFailed": 3}}`, namespace: "good", want: "3"},
-		"missing":                      {annotation: "gone", want: `jobpolicy.dev/policy names the JobPolicy "gone", which does not exist in namespace "ns"`},
-		"missing default":              {namespace: "gone", want: `jobpolicy.dev/default-policy of namespace "ns" names the JobPolicy "gone", which does not exist in namespace "ns"`},
-		"invalid":                      {annotation: "bad", want: "jobpolicy.dev/policy names the JobPolicy \"bad\", which is invalid: spec.job.ttlSecondsAfterFailed: expected a whole number from 0 to 2147483647, found -1"},
-		"no name":                      {annotation: "No Name", want: `jobpolicy.dev/policy names the JobPolicy "No Name", which is no name of one: expected the name of a JobPolicy, or options in braces, as {job: {…}}`},
-		"an empty name is not no name": {annotation: " ", namespace: "good", want: `jobpolicy.dev/policy names the JobPolicy " ", which is no name of one: expected the name of a JobPolicy, or options in braces, as {job: {…}}`},
+		"missing":                      {annotation: "gone", want: `annotation jobpolicy.dev/policy names the JobPolicy "gone", which does not exist in namespace "ns"`},
+		"missing default":              {namespace: "gone", want: `annotation jobpolicy.dev/default-policy of namespace "ns" names the JobPolicy "gone", which does not exist in namespace "ns"`},
+		"invalid":                      {annotation: "bad", want: "annotation jobpolicy.dev/policy names the JobPolicy \"bad\", which is invalid: spec.job.ttlSecondsAfterFailed: expected a whole number from 0 to 2147483647, found -1"},
+		"no default":                   {annotation: "{}", namespace: "good", want: "0"},
+		"no name":                      {annotation: "No Name", want: `annotation jobpolicy.dev/policy names the JobPolicy "No Name", which is no name of one: expected the name of a JobPolicy, or options in braces, as {job: {…}}`},
+		"an empty name is not no name": {annotation: " ", namespace: "good", want: `annotation jobpolicy.dev/policy names the JobPolicy " ", which is no name of one: expected the name of a JobPolicy, or options in braces, as {job: {…}}`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -230,7 +231,7 @@ func TestPoliciesThatAreServedLater(t *testing.T) {
 		if !w.policies.Settled() {
 			t.Error("not settled, although JobPolicies are not served")
 		}
-		if got, want := w.options("a"), `jobpolicy.dev/policy names the JobPolicy "a", which the API server does not serve (is its CustomResourceDefinition installed?)`; got != want {
+		if got, want := w.options("a"), `annotation jobpolicy.dev/policy names the JobPolicy "a", which the API server does not serve (is its CustomResourceDefinition installed?)`; got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 		if got := w.options(""); got != "none" {
@@ -279,13 +280,4 @@ func TestSomeNamespaces(t *testing.T) {
 			}
 		}
 	})
-}
-
-// The nil Policies hold everybody who names one, and know what others hold themselves.
-func TestNobodyReadsPolicies(t *testing.T) {
-	w := &world{}
-	if got := []string{w.options(""), w.options("a"), w.options(`{"job": {"ttlSecondsAfterFailed": 3}}`)}; !slices.Equal(got,
-		[]string{"none", `jobpolicy.dev/policy names the JobPolicy "a", which this program does not read`, "3"}) {
-		t.Errorf("got %q", got)
-	}
 }

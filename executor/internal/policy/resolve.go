@@ -19,40 +19,36 @@ const (
 // holds itself, or of its namespace's default. problems say why they cannot be read; then spec is nil. If
 // nobody asks for options, both are nil.
 func (p *Policies) Of(namespace string, annotations map[string]string) (spec *jobpolicyv1.PolicySpec, problems []string) {
-	name, named := annotations[wire.Policy]
-	if wire.IsInlinePolicy(name) {
-		return wire.InlinePolicy(name)
+	if name, named := wire.PolicyName(annotations); named && p != nil {
+		return p.named(namespace, name, fmt.Sprintf("annotation %s names the JobPolicy %q", wire.Policy, name))
 	}
-	how := fmt.Sprintf("%s names the JobPolicy %q", wire.Policy, name)
-	if !named {
-		if name = p.defaultOf(namespace); name == "" {
-			return nil, nil
-		}
-		how = fmt.Sprintf("%s of namespace %q names the JobPolicy %q", DefaultAnnotation, namespace, name)
+	if wire.HasPolicy(annotations) {
+		return wire.PolicySpec(annotations)
 	}
-	spec, problems = p.named(namespace, name, how)
-	return spec, bounded(problems)
+	if name := p.defaultOf(namespace); name != "" {
+		return p.named(namespace, name, fmt.Sprintf("annotation %s of namespace %q names the JobPolicy %q", DefaultAnnotation, namespace, name))
+	}
+	return nil, nil
 }
 
 // Asked reports whether Of may have options for the object.
 func (p *Policies) Asked(namespace string, annotations map[string]string) bool {
-	_, named := annotations[wire.Policy]
-	return named || p.defaultOf(namespace) != ""
+	return wire.HasPolicy(annotations) || p.defaultOf(namespace) != ""
 }
 
 func (p *Policies) named(namespace, name, how string) (*jobpolicyv1.PolicySpec, []string) {
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
-		return nil, []string{how + ", which is no name of one: expected the name of a JobPolicy, or options in braces, as {job: {…}}"}
+		return nil, bounded([]string{how + ", which is no name of one: expected the name of a JobPolicy, or options in braces, as {job: {…}}"})
 	}
 	policy, why := p.get(namespace, name)
 	if policy == nil {
-		return nil, []string{how + ", " + why}
+		return nil, bounded([]string{how + ", " + why})
 	}
 	var problems []string
 	for _, problem := range policy.problems {
 		problems = append(problems, fmt.Sprintf("%s, which is invalid: %s", how, problem))
 	}
-	return policy.spec, problems
+	return policy.spec, bounded(problems)
 }
 
 func bounded(problems []string) []string {

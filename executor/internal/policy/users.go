@@ -21,11 +21,11 @@ func byPolicy(obj any) ([]string, error) {
 	if !ok {
 		return nil, nil
 	}
-	named := object.GetAnnotations()[wire.Policy]
-	if wire.IsInlinePolicy(named) {
+	name, named := wire.PolicyName(object.GetAnnotations())
+	if !named && wire.HasPolicy(object.GetAnnotations()) {
 		return nil, nil
 	}
-	return []string{userKey(object.GetNamespace(), named)}, nil
+	return []string{userKey(object.GetNamespace(), name)}, nil
 }
 
 func userKey(namespace, policy string) string { return namespace + "/" + policy }
