@@ -21,11 +21,8 @@ import (
 	"jobpolicy.dev/executor/internal/controller"
 	"jobpolicy.dev/executor/internal/informer"
 	"jobpolicy.dev/executor/internal/managedby"
+	"jobpolicy.dev/executor/wire"
 )
-
-// DefaultAnnotation is the annotation of a namespace that names the policy for all Jobs and
-// CronJobs in it that name none.
-const DefaultAnnotation = "jobpolicy.dev/default-policy"
 
 // Config is what Policies are made of.
 type Config struct {
@@ -96,8 +93,8 @@ func onlyDefault(obj any) (any, error) {
 		return obj, nil
 	}
 	kept := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns.Name, UID: ns.UID, ResourceVersion: ns.ResourceVersion}}
-	if name, ok := ns.Annotations[DefaultAnnotation]; ok {
-		kept.Annotations = map[string]string{DefaultAnnotation: name}
+	if name, ok := ns.Annotations[wire.DefaultPolicy]; ok {
+		kept.Annotations = map[string]string{wire.DefaultPolicy: name}
 	}
 	return kept, nil
 }
@@ -158,7 +155,7 @@ func (p *Policies) defaultOf(namespace string) string {
 	if err != nil || !exists {
 		return ""
 	}
-	return obj.(*corev1.Namespace).Annotations[DefaultAnnotation]
+	return obj.(*corev1.Namespace).Annotations[wire.DefaultPolicy]
 }
 
 // all are the policies in the caches, in no order.

@@ -130,7 +130,7 @@ func testJob(name, policy string) *batchv1.Job {
 }
 
 func testNamespace(policy string) *corev1.Namespace {
-	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Annotations: map[string]string{DefaultAnnotation: policy, "other": "x"}}}
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Annotations: map[string]string{wire.DefaultPolicy: policy, "other": "x"}}}
 }
 
 // options are what the annotation's value makes of the options: the time to live of a failed Job, or the problems.

@@ -26,7 +26,7 @@ func (p *Policies) Of(namespace string, annotations map[string]string) (spec *jo
 		return wire.PolicySpec(annotations)
 	}
 	if name := p.defaultOf(namespace); name != "" {
-		return p.named(namespace, name, fmt.Sprintf("annotation %s of namespace %q names the JobPolicy %q", DefaultAnnotation, namespace, name))
+		return p.named(namespace, name, fmt.Sprintf("annotation %s of namespace %q names the JobPolicy %q", wire.DefaultPolicy, namespace, name))
 	}
 	return nil, nil
 }

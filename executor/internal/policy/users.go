@@ -98,9 +98,9 @@ func indexed(objects *informer.Set, namespace, policy string) []any {
 func (p *Policies) namespaceSeen(old, ns *corev1.Namespace) {
 	var before string
 	if old != nil {
-		before = old.Annotations[DefaultAnnotation]
+		before = old.Annotations[wire.DefaultPolicy]
 	}
-	if strings.TrimSpace(before) == strings.TrimSpace(ns.Annotations[DefaultAnnotation]) {
+	if strings.TrimSpace(before) == strings.TrimSpace(ns.Annotations[wire.DefaultPolicy]) {
 		return
 	}
 	for _, f := range p.followed {

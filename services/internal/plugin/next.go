@@ -133,6 +133,10 @@ func (c *nextCommand) crons(ctx context.Context, args []string) ([]namedCronJob,
 			return nil, err
 		}
 		cron, err := reader.CronJob(ctx, name)
+		if err == nil {
+			// The runs are told in any case; explain says what is wrong with a policy.
+			_ = reader.usePolicy(ctx, &cron.ObjectMeta)
+		}
 		return []namedCronJob{{CronJob: cron}}, err
 	}
 	return []namedCronJob{{CronJob: &batchv1.CronJob{Spec: batchv1.CronJobSpec{Schedule: args[0]}}}}, nil
