@@ -20,5 +20,6 @@ func Capabilities() []jobpolicyv1.Capability {
 		jobpolicyv1.Capability_CAPABILITY_TTL_AFTER_FINISHED,
 		jobpolicyv1.Capability_CAPABILITY_CRON_JOB,
 		jobpolicyv1.Capability_CAPABILITY_PARTIAL_QUESTIONS,
+		jobpolicyv1.Capability_CAPABILITY_OPTIONS,
 	}
 }

@@ -14,6 +14,8 @@ func deadlinePassed(f facts) answer {
 	switch {
 	case f.spec.ActiveDeadlineSeconds == nil:
 		return no("the Job has no deadline")
+	case f.held():
+		return no("the Job does not start")
 	case f.spec.GetSuspend():
 		return no("a suspended Job's deadline does not run")
 	case !started && f.spec.GetActiveDeadlineSeconds() > 0:

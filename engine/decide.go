@@ -53,7 +53,7 @@ func assemble(s *snapshot, v verdict, p plan, l ledger, d delivery, e *jobpolicy
 		Create:            p.create,
 		Delete:            deletePods(p),
 		Release:           d.release,
-		Events:            d.events,
+		Events:            append(d.events, policyEvents(s)...),
 		Explanation:       e,
 		PodFailureActions: failureActions(d.actions),
 		RequeueTime:       waiting.RequeueTime(s.now),
@@ -85,7 +85,7 @@ func furtherWaits(s *snapshot, v verdict, l ledger) []*jobpolicyv1.Wait {
 		waits = append(waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_LEDGER_FULL,
 			"uncounted pods in the status: %d, as many as it may hold", s.maxUncountedPods))
 	}
-	if at, ok := s.activeDeadline(); ok && !v.reached() {
+	if at, ok := s.activeDeadline(); ok && !v.reached() && !s.held() {
 		waits = append(waits, waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_DEADLINE, at,
 			"the Job may be active for %ds", s.spec.GetActiveDeadlineSeconds()))
 	}
@@ -140,6 +140,7 @@ func settleFinished(s *snapshot, condition string) *jobpolicyv1.DecideJobRespons
 		resp.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
 		e.Summary = fmt.Sprintf("the Job is %s; release pods left with the finalizer: %d", condition, n)
 	}
+	resp.Events = policyEvents(s)
 	expire(s, condition, resp)
 	resp.FollowUp = followUp(s, resp)
 	return resp

@@ -70,6 +70,9 @@ func drawRequest(t *rapid.T) *request {
 func drawAnySpec(t *rapid.T) *jobpolicyv1.JobSpec {
 	spec := drawSpec(t)
 	spec.Deleting = rapid.IntRange(0, 7).Draw(t, "deleting") == 0
+	if rapid.IntRange(0, 7).Draw(t, "problems") == 0 {
+		spec.OptionProblems = []string{"job: it cannot be read", "cronJob: it cannot be read"}
+	}
 	if rapid.IntRange(0, 3).Draw(t, "corner") > 0 {
 		return spec
 	}

@@ -78,6 +78,8 @@ func headline(s *snapshot, v verdict, p plan, resp *jobpolicyv1.DecideJobRespons
 		return "the Job's namespace is being deleted"
 	case s.spec.GetSuspend():
 		return "the Job is suspended"
+	case s.held():
+		return "the Job does not start"
 	case resp.GetCreate() != nil:
 		return fmt.Sprintf("create pods: %d; then active: %d of %d wanted", resp.GetCreate().GetCount(), p.active, *p.wanted)
 	}

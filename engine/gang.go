@@ -36,7 +36,7 @@ func (s *snapshot) grouping() grouping {
 // the Job counts as started.
 func planGang(s *snapshot, t tally, v verdict, p plan) *jobpolicyv1.Gang {
 	mode := s.grouping()
-	if mode == ungrouped || v.reached() || s.deleting() {
+	if mode == ungrouped || v.reached() || s.deleting() || s.held() {
 		return nil
 	}
 	g := &jobpolicyv1.Gang{MayCreate: isNewJob(s)}

@@ -53,6 +53,13 @@ var invalidSpecs = []invalidRequest{
 	{"a negative limit per index", "spec.backoff_limit_per_index", "must not be negative", func(r *request) { r.Spec.BackoffLimitPerIndex = proto.Int32(-1) }},
 	{"a negative maxFailedIndexes", "spec.max_failed_indexes", "must not be negative", func(r *request) { r.Spec.MaxFailedIndexes = proto.Int32(-1) }},
 	{"a negative ttl", "spec.ttl_seconds_after_finished", "must not be negative", func(r *request) { r.Spec.TtlSecondsAfterFinished = proto.Int32(-1) }},
+	{"an option beyond its limit", "spec.options.ttl_seconds_after_failed", "expected a whole number", func(r *request) {
+		r.Spec.Options = &jobpolicyv1.JobOptions{TtlSecondsAfterFailed: proto.Int32(-1)}
+	}},
+	{"a problem of the options without end", "spec.option_problems[0]", "must have 1 to 1024 bytes, has 1025", func(r *request) {
+		r.Spec.OptionProblems = []string{strings.Repeat("x", 1025)}
+	}},
+	{"more problems than are told", "spec.option_problems", "must have at most 10 entries, has 11", func(r *request) { r.Spec.OptionProblems = make([]string, 11) }},
 	{"a negative deadline", "spec.active_deadline_seconds", "must not be negative, is -1", func(r *request) { r.Spec.ActiveDeadlineSeconds = proto.Int64(-1) }},
 	{"limits per index without indexes", "spec.backoff_limit_per_index", "needs COMPLETION_MODE_INDEXED", func(r *request) { r.Spec.CompletionMode = 1 }},
 	{

@@ -13,17 +13,15 @@ import (
 type lifetime struct {
 	spec   *jobpolicyv1.JobSpec
 	status *jobpolicyv1.JobStatus
-	// namespace holds the annotations of the Job's namespace.
-	namespace map[string]string
-	now       time.Time
+	now    time.Time
 }
 
 // newLifetime treats a status that was never written as an empty one.
-func newLifetime(spec *jobpolicyv1.JobSpec, status *jobpolicyv1.JobStatus, namespace map[string]string, now *timestamppb.Timestamp) lifetime {
+func newLifetime(spec *jobpolicyv1.JobSpec, status *jobpolicyv1.JobStatus, now *timestamppb.Timestamp) lifetime {
 	if status == nil {
 		status = &jobpolicyv1.JobStatus{}
 	}
-	return lifetime{spec, status, namespace, now.AsTime()}
+	return lifetime{spec, status, now.AsTime()}
 }
 
 // resuming reports whether the Job was suspended and no longer is. If the condition

@@ -41,6 +41,10 @@ func planDeletions(s *snapshot, t tally, v verdict) plan {
 		return p.needRowsOf(s, s.pods.GetTrackedActive())
 	case s.spec.GetSuspend():
 		return p.remove(s, int(s.pods.GetActive()), jobpolicyv1.DeleteReason_DELETE_REASON_SUSPENDED)
+	case s.held():
+		p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_INVALID_POLICY,
+			"a valid policy (%s)", s.spec.GetOptionProblems()[0]))
+		return p
 	}
 	wanted := wantedActive(s, t)
 	p.wanted = &wanted

@@ -28,6 +28,7 @@ func brokenPromises(req *jobpolicyv1.DecideJobRequest, resp *jobpolicyv1.DecideJ
 	p.times()
 	p.disposition()
 	p.gang()
+	p.policy()
 	p.creation()
 	p.deletion()
 	p.changeLimit()
@@ -57,7 +58,7 @@ func (p *promises) disposition() {
 	rule := p.resp.GetExplanation().GetDecidingRule()
 	p.expect(incomplete || r.GetVerdict().GetRule() == rule, "the verdict of rule %q, explained by %q", r.GetVerdict().GetRule(), rule)
 	p.expect(r.GetRequestId() == p.req.GetRequestId(), "request id %q", r.GetRequestId())
-	p.expect(len(r.GetEvents()) == 0 || r.GetStatus() != nil, "events without a status that makes them true")
+	p.expect(len(r.GetEvents()) == p.problemsTold() || r.GetStatus() != nil, "events without a status that makes them true")
 	if at := r.GetRequeueTime(); at != nil {
 		p.expect(at.CheckValid() == nil && at.AsTime().After(p.req.GetNow().AsTime()), "I11: asks again at %v", at)
 	}
@@ -126,7 +127,7 @@ func (p *promises) fresh() bool {
 
 func (p *promises) podless() bool {
 	pods := p.req.GetPods()
-	return pods.GetActive()+pods.GetTerminating()+p.req.GetInFlight().GetCreates() == 0 && len(p.req.GetUnaccountedPods()) == 0 && p.req.GetUnlistedPods() == nil
+	return max(pods.GetActive(), pods.GetTerminating(), p.req.GetInFlight().GetCreates()) == 0 && len(p.req.GetUnaccountedPods()) == 0 && p.req.GetUnlistedPods() == nil
 }
 
 func (p *promises) gang() {
@@ -152,6 +153,38 @@ func (p *promises) gang() {
 		}
 		p.expect(g.GetMinCount() <= most, "a gang of %d of which %d can run", g.GetMinCount(), most)
 	}
+}
+
+// policy expects that what is wrong with the options is told, and that a Job that has not
+// started waits.
+func (p *promises) policy() {
+	problems := p.req.GetSpec().GetOptionProblems()
+	complete := p.resp.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE
+	p.expect(!complete || p.problemsTold() == len(problems), "tells %d of %d problems", p.problemsTold(), len(problems))
+	started := p.req.GetStatus().GetStartTime() != nil || !p.podless()
+	if len(problems) == 0 || started || p.resp.GetVerdict() != nil {
+		return
+	}
+	p.expect(p.resp.GetCreate() == nil && p.resp.GetStatus().GetStartTime() == nil, "starts a Job whose options cannot be read")
+	waits := 0
+	for _, w := range p.resp.GetExplanation().GetWaits() {
+		if w.GetReason() == jobpolicyv1.WaitReason_WAIT_REASON_INVALID_POLICY {
+			waits++
+		}
+	}
+	idle := p.deleting() || p.req.GetSpec().GetSuspend() || isFinished(p.req.GetStatus())
+	p.expect(idle || waits == 1, "a Job that does not start says so %d times", waits)
+}
+
+// problemsTold is how many events are about the options.
+func (p *promises) problemsTold() int {
+	told := 0
+	for _, e := range p.resp.GetEvents() {
+		if e.GetReason() == "InvalidPolicy" {
+			told++
+		}
+	}
+	return told
 }
 
 func (p *promises) deletion() {

@@ -18,11 +18,12 @@ type publication struct {
 func publish(s *snapshot, t tally, v verdict, p plan, l ledger) publication {
 	pub := publication{status: withoutLists(s.status)}
 	pub.countPods(s, t, p, l)
-	if s.status.GetStartTime() == nil && !s.spec.GetSuspend() {
+	held := s.held() && !v.reached()
+	if s.status.GetStartTime() == nil && !s.spec.GetSuspend() && !held {
 		pub.status.StartTime = s.second()
 	}
 	if !v.reached() {
-		if !aboutToComplete(s, t, p) {
+		if !held && !aboutToComplete(s, t, p) {
 			pub.suspension(s)
 		}
 		return pub

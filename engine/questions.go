@@ -185,7 +185,7 @@ func ComputeDeadlines(req *jobpolicyv1.ComputeDeadlinesRequest) (*jobpolicyv1.Co
 	}
 	resp := &jobpolicyv1.ComputeDeadlinesResponse{}
 	for _, job := range req.GetJobs() {
-		resp.Deadlines = append(resp.Deadlines, newLifetime(job.GetSpec(), job.GetStatus(), job.GetNamespaceAnnotations(), req.GetNow()).deadlines())
+		resp.Deadlines = append(resp.Deadlines, newLifetime(job.GetSpec(), job.GetStatus(), req.GetNow()).deadlines())
 	}
 	return resp, nil
 }
@@ -207,7 +207,7 @@ func (l lifetime) deadlines() *jobpolicyv1.JobDeadlines {
 		return d
 	}
 	e := l.expiration(condition)
-	d.TtlSource, d.Events, d.Expired = e.source, e.events, e.over(l.now)
+	d.TtlSource, d.Expired = e.source, e.over(l.now)
 	if e.limited && e.known {
 		d.ExpirationTime = timestamp.Of(e.at)
 	}
@@ -219,8 +219,7 @@ func (c checker) lifetime(job *jobpolicyv1.JobLifetime) {
 	c.Require(job.GetSpec() != nil, "spec", "is required")
 	c.NotNegative("spec.active_deadline_seconds", job.GetSpec().GetActiveDeadlineSeconds())
 	c.NotNegative("spec.ttl_seconds_after_finished", int64(job.GetSpec().GetTtlSecondsAfterFinished()))
-	c.Annotations("spec.annotations", job.GetSpec().GetAnnotations())
-	c.Annotations("namespace_annotations", job.GetNamespaceAnnotations())
+	check.Options(c.Checker, "spec.options", job.GetSpec().GetOptions())
 	c.OptionalTime("status.start_time", job.GetStatus().GetStartTime())
 	c.conditions(job.GetStatus().GetConditions())
 }

@@ -9,7 +9,7 @@ const (
 	conditionFailed             = "Failed"
 )
 
-// Reasons of conditions and events. All but InvalidAnnotation, and their messages, are
+// Reasons of conditions and events. All but InvalidPolicy, and their messages, are
 // upstream's, so that dashboards and clients keep working.
 const (
 	// More pods failed, or containers restarted, than spec.backoffLimit allows.
@@ -36,8 +36,8 @@ const (
 	eventCompleted = "Completed"
 	// Event: more pods succeeded than the Job requires.
 	eventTooManySucceededPods = "TooManySucceededPods"
-	// Event: one of our annotations cannot be read.
-	eventInvalidAnnotation = "InvalidAnnotation"
+	// Event: the options that the Job asks for cannot be read.
+	eventInvalidPolicy = "InvalidPolicy"
 )
 
 // FailureReasons are the reasons with which a rule fails a Job: those of its condition Failed, and of

@@ -16,7 +16,6 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"jobpolicy.dev/engine"
-	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/engine/indexset"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -47,7 +46,8 @@ func newScene() *scene {
 // tell adds one line to what is seen. Lines are
 //
 //	job k=v…         a new Job, at second 0; spec k=v… changes its spec
-//	ttl k=v…         annotations about its time to live
+//	options k=v…     the options of the Job, instead of those before
+//	problem text     one more reason why its options cannot be read; without text, none is left
 //	failureRule, successRule   one more rule of a policy
 //	now 20s          the time
 //	status k=v…      fields of the status; condition Type [status=] [reason=] [at=]
@@ -61,6 +61,9 @@ func newScene() *scene {
 //	records 10s      none that records pods before that time
 //	unlisted, inflight, retry, settings k=v…
 func (s *scene) tell(line string) error {
+	if problem, is := strings.CutPrefix(line, "problem"); is {
+		return s.problem(strings.TrimSpace(problem))
+	}
 	name, args, err := datadriven.ParseLine(line)
 	if err != nil || name == "" || strings.HasPrefix(name, "#") {
 		return err
@@ -70,7 +73,7 @@ func (s *scene) tell(line string) error {
 		name = "spec"
 	}
 	lines := map[string]func([]datadriven.CmdArg) error{
-		"spec": s.spec, "ttl": s.ttl, "failureRule": s.failureRule, "successRule": s.successRule, "now": s.now,
+		"spec": s.spec, "options": s.options, "failureRule": s.failureRule, "successRule": s.successRule, "now": s.now,
 		"status": s.status, "condition": s.condition, "pods": s.pods, "finished": s.finished, "gone": s.gone,
 		"confirm": s.confirm, "unconfirm": s.unconfirm, "row": s.row, "rows": s.rows, "norows": s.norows,
 		"defercreations": s.leave(createPods), "deferdeletions": s.leave(deletePods),
@@ -113,14 +116,18 @@ func (s *scene) spec(args []datadriven.CmdArg) error {
 	})
 }
 
-func (s *scene) ttl(args []datadriven.CmdArg) error {
-	job, namespace := map[string]string{}, map[string]string{}
-	s.req.Spec.Annotations, s.req.NamespaceAnnotations = job, namespace
-	return tellFields(nil, args, nil, map[string]func(value){
-		"complete": func(v value) { job[annotation.TTLAfterComplete] = v.text },
-		"failed":   func(v value) { job[annotation.TTLAfterFailed] = v.text },
-		"default":  func(v value) { namespace[annotation.DefaultTTL] = v.text },
-	})
+func (s *scene) options(args []datadriven.CmdArg) error {
+	s.req.Spec.Options = &jobpolicyv1.JobOptions{}
+	return tellFields(s.req.Spec.Options, args, nil, nil)
+}
+
+func (s *scene) problem(text string) error {
+	if text == "" {
+		s.req.Spec.OptionProblems = nil
+		return nil
+	}
+	s.req.Spec.OptionProblems = append(s.req.Spec.OptionProblems, text)
+	return nil
 }
 
 func (s *scene) failureRule(args []datadriven.CmdArg) error {

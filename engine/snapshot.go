@@ -51,7 +51,7 @@ type snapshot struct {
 func newSnapshot(req *jobpolicyv1.DecideJobRequest) *snapshot {
 	s := &snapshot{
 		req:      req,
-		lifetime: newLifetime(req.GetSpec(), req.GetStatus(), req.GetNamespaceAnnotations(), req.GetNow()),
+		lifetime: newLifetime(req.GetSpec(), req.GetStatus(), req.GetNow()),
 		pods:     req.GetPods(),
 		indexed:  req.GetSpec().GetCompletionMode() == jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED,
 	}

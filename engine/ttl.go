@@ -7,18 +7,14 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/engine/internal/waits"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
-
-const maxTTLSeconds = 1<<31 - 1
 
 // A ttl is how long a finished Job is kept, and where that was set.
 type ttl struct {
 	seconds int64
 	source  string
-	events  []*jobpolicyv1.JobEvent
 }
 
 // An expiration is when a finished Job is to be deleted.
@@ -59,7 +55,6 @@ func expire(s *snapshot, condition string, resp *jobpolicyv1.DecideJobResponse) 
 		return
 	}
 	t := s.expiration(condition)
-	resp.Events = append(resp.Events, t.events...)
 	switch {
 	case !t.limited:
 	case !t.known:
@@ -82,35 +77,31 @@ func expire(s *snapshot, condition string, resp *jobpolicyv1.DecideJobResponse) 
 	}
 }
 
-// timeToLive asks the Job's annotation for this outcome, then its spec, then its
-// namespace. An annotation that cannot be read counts as absent.
+// timeToLive asks the option for this outcome, then the Job's spec, then the option for
+// Jobs whose spec says nothing.
 func (l lifetime) timeToLive(condition string) (t ttl, limited bool) {
-	name := annotation.TTLAfterComplete
+	options := l.spec.GetOptions()
+	if options == nil {
+		options = &jobpolicyv1.JobOptions{}
+	}
+	ofOutcome := source{options.TtlSecondsAfterComplete, "options.ttlSecondsAfterComplete"}
 	if condition == conditionFailed {
-		name = annotation.TTLAfterFailed
+		ofOutcome = source{options.TtlSecondsAfterFailed, "options.ttlSecondsAfterFailed"}
 	}
-	if t.read(l.spec.GetAnnotations(), name) {
-		return t, true
+	for _, s := range []source{
+		ofOutcome,
+		{l.spec.TtlSecondsAfterFinished, "spec.ttlSecondsAfterFinished"},
+		{options.DefaultTtlSecondsAfterFinished, "options.defaultTtlSecondsAfterFinished"},
+	} {
+		if s.seconds != nil {
+			return ttl{int64(*s.seconds), s.name}, true
+		}
 	}
-	if l.spec.TtlSecondsAfterFinished != nil {
-		t.seconds, t.source = int64(l.spec.GetTtlSecondsAfterFinished()), "spec.ttlSecondsAfterFinished"
-		return t, true
-	}
-	return t, t.read(l.namespace, annotation.DefaultTTL)
+	return ttl{}, false
 }
 
-// read takes the time to live from an annotation; false if the annotation is absent
-// or cannot be read.
-func (t *ttl) read(annotations map[string]string, name string) bool {
-	r := annotation.Reader{Annotations: annotations}
-	seconds, ok := r.Number(name, "a whole number of seconds", 0, maxTTLSeconds)
-	for _, problem := range r.Problems {
-		t.events = append(t.events, &jobpolicyv1.JobEvent{
-			Type: jobpolicyv1.EventType_EVENT_TYPE_WARNING, Reason: eventInvalidAnnotation, Message: problem,
-		})
-	}
-	if ok {
-		t.seconds, t.source = seconds, "annotation "+name
-	}
-	return ok
+// A source is a field that may set a time to live; nil: it sets none.
+type source struct {
+	seconds *int32
+	name    string
 }

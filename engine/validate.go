@@ -26,6 +26,8 @@ const (
 	maxBackoffSeconds = 24 * 60 * 60
 	maxLimitSetting   = 100_000
 	maxUIDBytes       = 64
+
+	maxTemplateNameBytes = 4096
 )
 
 // A checker checks the messages of the contract that are about Jobs.
@@ -51,7 +53,6 @@ func (c checker) decideJob(req *jobpolicyv1.DecideJobRequest) {
 	c.retry(req.GetRetry())
 	c.settings(req.GetSettings())
 	c.Deferrals(req.GetDeferrals())
-	c.Annotations("namespace_annotations", req.GetNamespaceAnnotations())
 }
 
 func (c checker) job(job *jobpolicyv1.JobRef) {

@@ -3,7 +3,6 @@ package engine
 import (
 	"math"
 
-	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/engine/internal/check"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -19,8 +18,9 @@ func (c checker) spec(spec *jobpolicyv1.JobSpec) {
 	c.NotNegative("spec.max_failed_indexes", int64(spec.GetMaxFailedIndexes()))
 	c.NotNegative("spec.active_deadline_seconds", spec.GetActiveDeadlineSeconds())
 	c.NotNegative("spec.ttl_seconds_after_finished", int64(spec.GetTtlSecondsAfterFinished()))
-	c.Annotations("spec.annotations", spec.GetAnnotations())
-	c.BytesBetween("spec.group_template_name", spec.GetGroupTemplateName(), 0, annotation.MaxValueBytes)
+	check.Options(c.Checker, "spec.options", spec.GetOptions())
+	c.OptionProblems("spec.option_problems", spec.GetOptionProblems())
+	c.BytesBetween("spec.group_template_name", spec.GetGroupTemplateName(), 0, maxTemplateNameBytes)
 	if scheduling := spec.GetScheduling(); scheduling != nil && scheduling.MinCount != nil {
 		c.Between("spec.scheduling.min_count", int64(scheduling.GetMinCount()), 1, math.MaxInt32)
 	}

@@ -157,9 +157,9 @@ func refusedWrites() map[string]refusedWrite {
 		}},
 		{"a CronJob is edited", refusedWrite{
 			kind: writes.UpdateCronJob, write: "patch cronjobs", on: "CronJob", objects: []runtime.Object{testCron()},
-			cron: cronDecision(&jobpolicyv1.DecideCronJobResponse{Edits: &jobpolicyv1.CronJobEdits{SetAnnotations: map[string]string{"jobpolicy.dev/observed-schedule": "x"}}},
+			cron: cronDecision(&jobpolicyv1.DecideCronJobResponse{Edits: &jobpolicyv1.CronJobEdits{ObservedSchedule: &jobpolicyv1.ObservedSchedule{Since: run.GetScheduledTime(), Schedule: "x"}}},
 				func(req *jobpolicyv1.DecideCronJobRequest) bool {
-					return req.GetSpec().GetAnnotations()["jobpolicy.dev/observed-schedule"] == "x"
+					return req.GetSpec().GetObservedSchedule().GetSchedule() == "x"
 				}),
 		}},
 		{"a CronJob's status is written", refusedWrite{

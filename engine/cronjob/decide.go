@@ -4,7 +4,6 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/engine/internal/check"
 	"jobpolicy.dev/engine/internal/rules"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -15,7 +14,7 @@ import (
 //
 // Errors are *engine.InvalidRequestError, for a request that breaks the contract,
 // and *engine.UnsupportedError, for one with fields or values that this engine
-// does not know. A schedule or an option that makes no sense is never an error.
+// does not know. A schedule that makes no sense is never an error.
 func Decide(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
 	if err := check.Request(req, func(c *check.Checker) { checker{c}.decideCronJob(req) }); err != nil {
 		return nil, err
@@ -83,7 +82,7 @@ func onlyJobsKnow(f facts, last answer) bool {
 }
 
 // furtherEvents are the events of the rules, and those about invalid fields and
-// annotations. The events of a rule that edits the CronJob come with the edits.
+// options. The events of a rule that edits the CronJob come with the edits.
 func furtherEvents(f facts, answers []asked, h history, edited bool) []*jobpolicyv1.JobEvent {
 	var events []*jobpolicyv1.JobEvent
 	for _, a := range answers {
@@ -95,8 +94,8 @@ func furtherEvents(f facts, answers []asked, h history, edited bool) []*jobpolic
 	if seconds := f.spec.GetStartingDeadlineSeconds(); seconds < 0 {
 		events = append(events, warning(eventInvalidSpec, "spec.startingDeadlineSeconds must not be negative, is %d: it is read as 0", seconds))
 	}
-	for _, text := range f.opts.invalid {
-		events = append(events, warning(eventInvalidAnnotation, "%s", text))
+	for _, text := range f.spec.GetOptionProblems() {
+		events = append(events, warning(eventInvalidPolicy, "%s", text))
 	}
 	return events
 }
@@ -111,13 +110,10 @@ func nextStatus(f facts, last answer) *jobpolicyv1.CronJobStatus {
 	return next
 }
 
-// combinedEdits are the edits that the rules ask for, and the annotation that records
-// an edit of the schedule; nil if there are none.
+// combinedEdits are the edits that the rules ask for, and the record of an edit of the
+// schedule; nil if there are none.
 func combinedEdits(f facts, answers []asked) *jobpolicyv1.CronJobEdits {
-	edits := &jobpolicyv1.CronJobEdits{}
-	if f.due.observed != "" {
-		edits.SetAnnotations = map[string]string{annotation.ObservedSchedule: f.due.observed}
-	}
+	edits := &jobpolicyv1.CronJobEdits{ObservedSchedule: f.due.observed}
 	for _, a := range answers {
 		if a.Answer.edits != nil {
 			proto.Merge(edits, a.Answer.edits)

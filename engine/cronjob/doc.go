@@ -48,7 +48,7 @@
 // JobAlreadyActive and MissSchedule are reported for one minute; UnexpectedJob until the
 // Job has been running for one minute; TooManyMissedTimes, and UnsupportedSchedule for a schedule that can be read, are
 // reported when a Job is created. Our own reasons are FailedCreate for a name that is
-// taken, InvalidSpec, InvalidAnnotation and SuspendedAfterFailures.
+// taken, InvalidSpec, InvalidPolicy and SuspendedAfterFailures.
 //
 // # When a schedule is due
 //

@@ -8,7 +8,6 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/engine/schedule"
 	"jobpolicy.dev/engine/timestamp"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -28,18 +27,18 @@ type due struct {
 	// next is the schedule's first time that is later than at. If at is zero, it is the
 	// first time that is later than the field after. Zero if there is none.
 	next time.Time
-	// observed is the value of the annotation that records the schedule's edit; empty if
-	// nothing new has to be recorded.
-	observed string
+	// observed records an edit of the schedule; nil if nothing new has to be recorded.
+	observed *jobpolicyv1.ObservedSchedule
 }
 
 // takeDue asks the schedule, which must be readable.
 func takeDue(s *snapshot, r runs) due {
-	after, observed := s.spec.GetCreationTime().AsTime(), ""
+	after := s.spec.GetCreationTime().AsTime()
 	if r.lastScheduled != nil {
 		after = r.lastScheduled.AsTime()
 	}
-	if s.opts.skipMissed {
+	var observed *jobpolicyv1.ObservedSchedule
+	if s.options.GetMissedBeforeEdit() == jobpolicyv1.MissedBeforeEdit_MISSED_BEFORE_EDIT_SKIP {
 		after, observed = skipBeforeEdit(s, r, after)
 	}
 	d := s.dueAfter(after, s.now)
@@ -53,18 +52,19 @@ func takeDue(s *snapshot, r runs) due {
 // skipBeforeEdit skips the times before the last edit of the schedule. The engine
 // cannot see the edit itself, only that the schedule differs from the observed one;
 // the first decision that sees this counts as the time of the edit. A new CronJob
-// without an observed schedule has not been edited. observed is empty if nothing new
-// has to be recorded.
-func skipBeforeEdit(s *snapshot, r runs, after time.Time) (from time.Time, observed string) {
-	edited := s.opts.observed.since
+// without an observed schedule has not been edited. observed is nil if nothing new has
+// to be recorded.
+func skipBeforeEdit(s *snapshot, r runs, after time.Time) (from time.Time, observed *jobpolicyv1.ObservedSchedule) {
+	last := s.spec.GetObservedSchedule()
+	edited := last.GetSince().AsTime()
 	// An edit in the future was seen while the clock was ahead.
-	if s.opts.observed.schedule != s.scheduleSeen() || edited.IsZero() || edited.After(s.now) {
-		isNew := s.opts.observed.since.IsZero() && r.lastScheduled == nil && s.isRecent(after)
+	if last.GetSchedule() != s.scheduleSeen() || edited.After(s.now) {
+		isNew := last == nil && r.lastScheduled == nil && s.isRecent(after)
 		edited = s.now.Truncate(time.Second)
 		if isNew {
 			edited = after
 		}
-		observed = edited.Format(time.RFC3339) + " " + s.scheduleSeen()
+		observed = &jobpolicyv1.ObservedSchedule{Since: timestamppb.New(edited.Truncate(time.Second)), Schedule: s.scheduleSeen()}
 	}
 	if edited.After(after) {
 		after = edited
@@ -76,7 +76,7 @@ func skipBeforeEdit(s *snapshot, r runs, after time.Time) (from time.Time, obser
 // for, always the same for the same run, and never so much that the next run is due
 // or the calendar ends before the start.
 func jitter(s *snapshot, d due) time.Duration {
-	most := min(s.opts.startJitter, timestamp.Last.Unix()-d.at.Unix())
+	most := min(int64(s.options.GetStartJitterSeconds()), timestamp.Last.Unix()-d.at.Unix())
 	if !d.next.IsZero() {
 		most = min(most, d.next.Unix()-d.at.Unix()-1)
 	}
@@ -130,8 +130,11 @@ func (s *snapshot) manyMissed(d due) bool {
 type run struct {
 	name string
 	// scheduled is nil for a manual run.
-	scheduled   *timestamppb.Timestamp
-	annotations map[string]string
+	scheduled *timestamppb.Timestamp
+	// utcOffset is how far the schedule's zone is ahead of UTC at that time, in seconds.
+	utcOffset int32
+	// runNow is the text that asked for a manual run.
+	runNow string
 }
 
 func (s *snapshot) scheduledRun(at time.Time) run {
@@ -139,11 +142,8 @@ func (s *snapshot) scheduledRun(at time.Time) run {
 	if shown.Year() > timestamp.Last.Year() { // RFC 3339 has no such years.
 		shown = at.UTC()
 	}
-	return run{
-		name:        s.scheduledName(at),
-		scheduled:   timestamppb.New(at),
-		annotations: map[string]string{annotationScheduledTime: shown.Format(time.RFC3339)},
-	}
+	_, offset := shown.Zone()
+	return run{name: s.scheduledName(at), scheduled: timestamppb.New(at), utcOffset: int32(offset)}
 }
 
 // scheduledName is upstream's name (getJobName, v1.37), so that neither controller
@@ -152,12 +152,9 @@ func (s *snapshot) scheduledName(at time.Time) string {
 	return fmt.Sprintf("%s-%d", s.req.GetCronJob().GetName(), at.Unix()/60)
 }
 
-// manualRun is the run that annotation.RunNow requests.
+// manualRun is the run that spec.run_now asks for.
 func (s *snapshot) manualRun() run {
-	return run{
-		name:        s.req.GetCronJob().GetName() + "-run-" + shortHash(s.opts.runNow),
-		annotations: map[string]string{annotation.RunNow: s.opts.runNow, annotationInstantiate: instantiateManually},
-	}
+	return run{name: s.req.GetCronJob().GetName() + "-run-" + shortHash(s.spec.GetRunNow()), runNow: s.spec.GetRunNow()}
 }
 
 // shortHash has 6 characters, so that even with the longest name of a CronJob the
@@ -176,5 +173,5 @@ func shortHash(text string) string {
 }
 
 func (r run) message() *jobpolicyv1.CreateJob {
-	return &jobpolicyv1.CreateJob{Name: r.name, ScheduledTime: proto.CloneOf(r.scheduled), Annotations: r.annotations}
+	return &jobpolicyv1.CreateJob{Name: r.name, ScheduledTime: proto.CloneOf(r.scheduled), UtcOffsetSeconds: r.utcOffset, RunNow: r.runNow}
 }

@@ -76,6 +76,21 @@ func decideSafely(t rapid.TB, req *jobpolicyv1.DecideCronJobRequest) *jobpolicyv
 	return resp
 }
 
+func drawOptions(t *rapid.T) *jobpolicyv1.CronJobOptions {
+	o := &jobpolicyv1.CronJobOptions{
+		RepeatedHour:     jobpolicyv1.RepeatedHour(rapid.Int32Range(0, 3).Draw(t, "repeated")),
+		SkippedHour:      jobpolicyv1.SkippedHour(rapid.Int32Range(0, 2).Draw(t, "skipped")),
+		MissedBeforeEdit: jobpolicyv1.MissedBeforeEdit(rapid.Int32Range(0, 2).Draw(t, "edit")),
+	}
+	if rapid.Bool().Draw(t, "jitter") {
+		o.StartJitterSeconds = proto.Int32(rapid.Int32Range(0, 3600).Draw(t, "seconds"))
+	}
+	if rapid.Bool().Draw(t, "suspends") {
+		o.SuspendAfterFailures = proto.Int32(rapid.Int32Range(1, 7).Draw(t, "failures"))
+	}
+	return o
+}
+
 func drawRequest(t *rapid.T) *jobpolicyv1.DecideCronJobRequest {
 	moment := rapid.Custom(func(t *rapid.T) *timestamppb.Timestamp {
 		if rapid.IntRange(0, 9).Draw(t, "far") == 0 {
@@ -95,7 +110,7 @@ func drawRequest(t *rapid.T) *jobpolicyv1.DecideCronJobRequest {
 			Schedule:     rapid.SampledFrom([]string{"* * * * *", "@every 90s", "0 2 * * *", "30 2 31 * 5", "0 0 31 2 *", "nonsense", "TZ=UTC @hourly"}).Draw(t, "schedule"),
 			CreationTime: moment.Draw(t, "created"), ConcurrencyPolicy: jobpolicyv1.ConcurrencyPolicy(rapid.Int32Range(0, 3).Draw(t, "policy")),
 			Suspend: rapid.Bool().Draw(t, "suspend"), Deleting: rapid.IntRange(0, 9).Draw(t, "deleting") == 0,
-			Annotations: map[string]string{},
+			Options: drawOptions(t),
 		},
 		Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: maybe.Draw(t, "last"), LastSuccessfulTime: maybe.Draw(t, "successful")},
 	}
@@ -110,10 +125,11 @@ func drawRequest(t *rapid.T) *jobpolicyv1.DecideCronJobRequest {
 		req.Spec.SuccessfulJobsHistoryLimit = proto.Int32(rapid.Int32Range(-2, 3).Draw(t, "success"))
 		req.Spec.FailedJobsHistoryLimit = proto.Int32(rapid.Int32Range(-2, 3).Draw(t, "failed"))
 	}
-	for _, name := range options {
-		if rapid.Bool().Draw(t, "option") {
-			req.Spec.Annotations[name] = rapid.SampledFrom([]string{"", "1", "7", "3600", "First", "Last", "RunAfter", "Skip", "2026-09-20T00:00:00Z * * * * *"}).Draw(t, "text")
-		}
+	req.Spec.RunNow = rapid.SampledFrom([]string{"", "1", "please"}).Draw(t, "asked")
+	req.Spec.OptionProblems = rapid.SampledFrom([][]string{nil, {"cronJob: it cannot be read"}}).Draw(t, "problems")
+	req.Spec.FailuresCountedUntil = maybe.Draw(t, "counted")
+	if since := maybe.Draw(t, "since"); since != nil {
+		req.Spec.ObservedSchedule = &jobpolicyv1.ObservedSchedule{Since: since, Schedule: rapid.SampledFrom([]string{"", "- * * * * *"}).Draw(t, "seen")}
 	}
 	for i := range rapid.IntRange(0, 6).Draw(t, "jobs") {
 		job := &jobpolicyv1.OwnedJob{

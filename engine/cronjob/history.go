@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"jobpolicy.dev/engine/annotation"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -33,7 +32,7 @@ type kept struct {
 func takeHistory(s *snapshot, r runs) history {
 	h := history{kept: map[string]kept{}}
 	counted := make(map[string]bool)
-	for _, job := range r.failures[max(0, len(r.failures)-s.opts.suspendAfter):] {
+	for _, job := range r.failures[max(0, len(r.failures)-int(s.options.GetSuspendAfterFailures())):] {
 		counted[string(job.GetUid())] = true
 	}
 	h.limit(s, "successfulJobsHistoryLimit", jobpolicyv1.JobOutcome_JOB_OUTCOME_COMPLETE, s.spec.SuccessfulJobsHistoryLimit, nil)
@@ -59,7 +58,7 @@ func (h *history) limit(s *snapshot, field string, outcome jobpolicyv1.JobOutcom
 	over := max(0, len(finished)-int(*limit))
 	for _, job := range finished[:over] {
 		if counted[string(job.GetUid())] {
-			h.keep(jobpolicyv1.KeepReason_KEEP_REASON_COUNTED_FAILURE, []*jobpolicyv1.OwnedJob{job}, "it counts for %s", annotation.SuspendAfter)
+			h.keep(jobpolicyv1.KeepReason_KEEP_REASON_COUNTED_FAILURE, []*jobpolicyv1.OwnedJob{job}, "it counts for options.suspendAfterFailures")
 			continue
 		}
 		if s.early(job) && s.isScheduled(job) {

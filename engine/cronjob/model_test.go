@@ -11,7 +11,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"pgregory.net/rapid"
 
-	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/engine/cronjob"
 	"jobpolicy.dev/engine/zone"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -170,7 +169,7 @@ func (l *life) jobByHand(*rapid.T) {
 }
 
 func (l *life) runNow(t *rapid.T) {
-	l.req.Spec.Annotations[annotation.RunNow] = rapid.StringMatching("[a-z]{1,3}").Draw(t, "text")
+	l.req.Spec.RunNow = rapid.StringMatching("[a-z]{1,3}").Draw(t, "text")
 }
 
 func (l *life) hold(t *rapid.T) {
@@ -268,7 +267,7 @@ func (l *life) deferred(step jobpolicyv1.Step) bool {
 func (l *life) activeRuns() int {
 	n := 0
 	for _, job := range l.req.Jobs {
-		if job.GetOutcome() == outcomeActive && (job.GetScheduledTime() != nil || job.GetAnnotations()[annotation.RunNow] != "") {
+		if job.GetOutcome() == outcomeActive && (job.GetScheduledTime() != nil || job.GetRunNow() != "") {
 			n++
 		}
 	}
@@ -284,9 +283,9 @@ func (l *life) checkStart(t *rapid.T, resp *jobpolicyv1.DecideCronJobResponse) {
 	if create != nil && (forbidden || held) {
 		t.Fatalf("created %s, forbidden %v, held %v", create.GetName(), forbidden, held)
 	}
-	asked := l.req.GetSpec().GetAnnotations()[annotation.RunNow]
+	asked := l.req.GetSpec().GetRunNow()
 	// While a manual run is deferred, those of the schedule start.
-	if asked != "" && (forbidden || !askedHeld) && !slices.ContainsFunc(l.req.Jobs, func(job *jobpolicyv1.OwnedJob) bool { return job.GetAnnotations()[annotation.RunNow] == asked }) {
+	if asked != "" && (forbidden || !askedHeld) && !slices.ContainsFunc(l.req.Jobs, func(job *jobpolicyv1.OwnedJob) bool { return job.GetRunNow() == asked }) {
 		if (create.GetScheduledTime() == nil && create != nil) == (forbidden || held) {
 			t.Fatalf("a manual run is requested, created: %v, forbidden %v, deferred %v", create, forbidden, held)
 		}

@@ -30,7 +30,7 @@ func ListScheduledRuns(req *jobpolicyv1.ListScheduledRunsRequest) (*jobpolicyv1.
 }
 
 func scheduledRuns(req *jobpolicyv1.ListScheduledRunsRequest, h *jobpolicyv1.ScheduleHistory) *jobpolicyv1.ScheduledRuns {
-	t := readTimetable(h.GetSpec(), readOptions(h.GetSpec().GetAnnotations()).clock)
+	t := readTimetable(h.GetSpec())
 	for _, err := range []error{t.zoneErr, t.scheduleErr} {
 		if err != nil {
 			return &jobpolicyv1.ScheduledRuns{Error: err.Error()}

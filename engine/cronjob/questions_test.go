@@ -7,7 +7,6 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
-	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/engine/cronjob"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -63,7 +62,7 @@ func TestListScheduledRunsIsWhatDecisionsDo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		req := drawRequest(t)
 		req.Jobs, req.Status.Active = nil, nil
-		delete(req.Spec.Annotations, annotation.MissedBeforeEdit)
+		req.Spec.Options.MissedBeforeEdit = jobpolicyv1.MissedBeforeEdit_MISSED_BEFORE_EDIT_UNSPECIFIED
 		req.Spec.Suspend, req.Spec.Deleting = false, false
 		decision, err := cronjob.Decide(req)
 		if err != nil {

@@ -25,8 +25,8 @@ const (
 	eventFailedCreate = "FailedCreate"
 	// A field has a value that the API server would not admit.
 	eventInvalidSpec = "InvalidSpec"
-	// One of our annotations cannot be read.
-	eventInvalidAnnotation = "InvalidAnnotation"
+	// The options that the CronJob asks for cannot be read.
+	eventInvalidPolicy = "InvalidPolicy"
 	// The CronJob is suspended because its runs fail.
 	eventSuspendedAfterFailures = "SuspendedAfterFailures"
 )

@@ -3,9 +3,11 @@ package cronjob
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
-	"jobpolicy.dev/engine/annotation"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	"jobpolicy.dev/engine/internal/rules"
 	"jobpolicy.dev/engine/internal/waits"
 	"jobpolicy.dev/engine/timestamp"
@@ -102,16 +104,16 @@ func deleting(f facts) answer {
 	return no("the CronJob is not being deleted")
 }
 
-// manualRunRequested starts the manual run that an annotation requests, once for each value of
-// the annotation. It comes before the rules of the schedule, so that the run also
+// manualRunRequested starts the manual run that spec.run_now asks for, once for each text.
+// It comes before the rules of the schedule, so that the run also
 // starts in a CronJob whose schedule is always due.
 func manualRunRequested(f facts) answer {
-	if f.opts.runNow == "" {
+	if f.spec.GetRunNow() == "" {
 		return no("no manual run is requested")
 	}
 	requested := f.manualRun()
-	clearIt := &jobpolicyv1.CronJobEdits{RemoveAnnotations: []string{annotation.RunNow}}
-	if job, done := f.startedFor(f.opts.runNow, requested.name); done {
+	clearIt := &jobpolicyv1.CronJobEdits{ClearRunNow: true}
+	if job, done := f.startedFor(requested); done {
 		a := no("the manual run was started as %s", job.GetName())
 		a.edits = clearIt
 		return a
@@ -128,19 +130,19 @@ func manualRunRequested(f facts) answer {
 	if step, until, is := f.manualDeferredUntil(); is {
 		return no("a manual run is requested; creating its Job failed before").deferred(step, until)
 	}
-	a := decided("a manual run is requested by annotation")
+	a := decided("a manual run is requested")
 	a.start, a.replaces, a.edits = &requested, f.replaced(), clearIt
 	return a
 }
 
 // startedFor finds the Job of a manual run.
-func (s *snapshot) startedFor(text, name string) (*jobpolicyv1.OwnedJob, bool) {
+func (s *snapshot) startedFor(requested run) (*jobpolicyv1.OwnedJob, bool) {
 	for _, job := range s.jobs {
-		if job.GetAnnotations()[annotation.RunNow] == text {
+		if job.GetRunNow() == requested.runNow {
 			return job, true
 		}
 	}
-	return s.named(name)
+	return s.named(requested.name)
 }
 
 // taken reports whether a Job that the CronJob does not control has the name.
@@ -167,14 +169,12 @@ func suspended(f facts) answer {
 // tooManyFailures suspends the CronJob, and records the time of the last failure that
 // it counted. So the count begins at zero when someone resumes the CronJob.
 func tooManyFailures(f facts) answer {
-	n := len(f.runs.failures)
-	if f.opts.suspendAfter == 0 || n < f.opts.suspendAfter {
-		return no("failed runs in a row: %d, limit: %s", n, limitText(f.opts.suspendAfter))
+	n, limit := len(f.runs.failures), int(f.options.GetSuspendAfterFailures())
+	if limit == 0 || n < limit {
+		return no("failed runs in a row: %d, limit: %s", n, limitText(limit))
 	}
-	a := decided("failed runs in a row: %d, limit: %d", n, f.opts.suspendAfter)
-	a.edits = &jobpolicyv1.CronJobEdits{Suspend: true, SetAnnotations: map[string]string{
-		annotation.FailuresCountedUntil: f.runs.lastFailure().Format(time.RFC3339Nano),
-	}}
+	a := decided("failed runs in a row: %d, limit: %d", n, limit)
+	a.edits = &jobpolicyv1.CronJobEdits{Suspend: true, FailuresCountedUntil: timestamppb.New(f.runs.lastFailure())}
 	return a.with(warning(eventSuspendedAfterFailures, "Suspended after failed runs in a row: %d", n))
 }
 
@@ -185,9 +185,18 @@ func limitText(limit int) string {
 	return fmt.Sprint(limit)
 }
 
+// shortened cuts off a text of a user that is too long for an explanation.
+func shortened(text string) string {
+	const most = 64
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
 func unparseableSchedule(f facts) answer {
 	if f.scheduleErr == nil {
-		return no("the schedule is %s", annotation.Shortened(f.spec.GetSchedule()))
+		return no("the schedule is %s", shortened(f.spec.GetSchedule()))
 	}
 	return decided("the schedule cannot be read: %v", f.scheduleErr).
 		with(f.unsupportedZone()...).

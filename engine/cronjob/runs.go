@@ -9,7 +9,6 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"jobpolicy.dev/engine/annotation"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -81,7 +80,7 @@ func (s *snapshot) early(job *jobpolicyv1.OwnedJob) bool {
 // isRun reports whether a Job is a run of the CronJob, and not one that someone
 // created from its template.
 func isRun(job *jobpolicyv1.OwnedJob) bool {
-	return job.GetScheduledTime() != nil || job.GetAnnotations()[annotation.RunNow] != ""
+	return job.GetScheduledTime() != nil || job.GetRunNow() != ""
 }
 
 // compareActive keeps the order of status.active. New runs follow in order of their
@@ -146,7 +145,10 @@ func condition(job *jobpolicyv1.OwnedJob) string {
 // of earlier successes may be deleted, but the status has the time of the last
 // success.
 func (r *runs) countFailures(s *snapshot) {
-	since := s.opts.failuresCountedUntil
+	var since time.Time
+	if until := s.spec.GetFailuresCountedUntil(); until != nil {
+		since = until.AsTime()
+	}
 	if r.lastSuccess != nil && r.lastSuccess.AsTime().After(since) {
 		since = r.lastSuccess.AsTime()
 	}

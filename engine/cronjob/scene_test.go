@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,12 +12,13 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"jobpolicy.dev/engine"
-	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/engine/cronjob"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/options"
 )
 
 // A cluster holds what a caller of the engine sees of one CronJob. Nothing else
@@ -46,7 +46,7 @@ func newCluster() *cluster {
 				CreationTime:               timestamp("2026-01-01T00:00:00Z"),
 				SuccessfulJobsHistoryLimit: proto.Int32(3),
 				FailedJobsHistoryLimit:     proto.Int32(1),
-				Annotations:                map[string]string{},
+				Options:                    &jobpolicyv1.CronJobOptions{},
 			},
 			Status: &jobpolicyv1.CronJobStatus{},
 		},
@@ -102,7 +102,7 @@ func (c *cluster) create(create *jobpolicyv1.CreateJob) {
 	c.created++
 	c.req.Jobs = append(c.req.Jobs, &jobpolicyv1.OwnedJob{
 		Uid: numberedUID(c.created), Name: create.GetName(), Outcome: outcomeActive, StartTime: proto.CloneOf(c.req.Now),
-		ScheduledTime: proto.CloneOf(create.GetScheduledTime()), Annotations: create.GetAnnotations(),
+		ScheduledTime: proto.CloneOf(create.GetScheduledTime()), RunNow: create.GetRunNow(),
 	})
 }
 
@@ -110,10 +110,15 @@ func (c *cluster) edit(e *jobpolicyv1.CronJobEdits) {
 	if e.GetSuspend() {
 		c.req.Spec.Suspend = true
 	}
-	for _, name := range e.GetRemoveAnnotations() {
-		delete(c.req.Spec.Annotations, name)
+	if e.GetClearRunNow() {
+		c.req.Spec.RunNow = ""
 	}
-	maps.Copy(c.req.Spec.Annotations, e.GetSetAnnotations())
+	if observed := e.GetObservedSchedule(); observed != nil {
+		c.req.Spec.ObservedSchedule = observed
+	}
+	if until := e.GetFailuresCountedUntil(); until != nil {
+		c.req.Spec.FailuresCountedUntil = until
+	}
 }
 
 // finish ends a Job.
@@ -263,25 +268,46 @@ func (c *cluster) schedule(rest string) error { c.req.Spec.Schedule = rest; retu
 
 func (c *cluster) zone(rest string) error { c.req.Spec.TimeZone = proto.String(rest); return nil }
 
-// options are the annotations of a CronJob.
-var options = []string{
-	annotation.StartJitter, annotation.RepeatedHour, annotation.SkippedHour, annotation.MissedBeforeEdit, annotation.SuspendAfter,
-	annotation.RunNow, annotation.ObservedSchedule, annotation.FailuresCountedUntil,
-}
-
-// option sets an annotation, or removes it if there is no text. Its name is written
-// without the domain, and with underscores.
+// option sets an option, or removes it if there is no text. Its name is that of the
+// contract, and so are those of the other fields that may be set here.
 func (c *cluster) option(rest string) error {
 	name, text, _ := strings.Cut(rest, " ")
-	name = "jobpolicy.dev/" + strings.ReplaceAll(name, "_", "-")
-	if !slices.Contains(options, name) {
+	spec := c.req.Spec
+	switch name {
+	case "run_now":
+		spec.RunNow = text
+		return nil
+	case "problem":
+		spec.OptionProblems = append(spec.OptionProblems, text)
+		return nil
+	case "observed_schedule":
+		since, seen, _ := strings.Cut(text, " ")
+		spec.ObservedSchedule = &jobpolicyv1.ObservedSchedule{Since: timestamp(since), Schedule: seen}
+		return nil
+	}
+	return setOption(spec.Options, name, text)
+}
+
+func setOption(o *jobpolicyv1.CronJobOptions, name, text string) error {
+	m := o.ProtoReflect()
+	field := m.Descriptor().Fields().ByName(protoreflect.Name(name))
+	switch {
+	case field == nil:
 		return fmt.Errorf("unknown option %q", name)
+	case text == "":
+		m.Clear(field)
+		return nil
+	case field.Enum() != nil:
+		n, ok := options.EnumValue(field.Enum(), text)
+		if !ok {
+			return fmt.Errorf("%s has no value %q", name, text)
+		}
+		m.Set(field, protoreflect.ValueOfEnum(n))
+		return nil
 	}
-	delete(c.req.Spec.Annotations, name)
-	if text != "" {
-		c.req.Spec.Annotations[name] = text
-	}
-	return nil
+	n, err := strconv.ParseInt(text, 10, 32)
+	m.Set(field, protoreflect.ValueOfInt32(int32(n)))
+	return err
 }
 
 func (c *cluster) setNow(rest string) error { return setTime(&c.req.Now)(rest) }
@@ -325,7 +351,7 @@ func (c *cluster) job(rest string) error {
 		"failed":    end(true),
 		"deleting":  setBool(&job.Deleting),
 		"runNow": func(v string) error {
-			job.Annotations = map[string]string{annotation.RunNow: v}
+			job.RunNow = v
 			return nil
 		},
 	})

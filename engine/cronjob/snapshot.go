@@ -9,7 +9,6 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"jobpolicy.dev/engine/annotation"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -17,8 +16,8 @@ import (
 // not repeat it.
 const eventPeriod = time.Minute
 
-// A snapshot is a request that passed validation, with its schedule, time zone and
-// options parsed. It is made by newSnapshot only, and never changed. Later code may
+// A snapshot is a request that passed validation, with its schedule and time zone
+// parsed. It is made by newSnapshot only, and never changed. Later code may
 // rely on this:
 //
 //  1. every message that it reads is present;
@@ -31,37 +30,35 @@ type snapshot struct {
 	status *jobpolicyv1.CronJobStatus
 	now    time.Time
 	jobs   []*jobpolicyv1.OwnedJob
-	opts   options
+	// options are nil if the CronJob asks for none.
+	options *jobpolicyv1.CronJobOptions
 	timetable
 }
 
 func newSnapshot(req *jobpolicyv1.DecideCronJobRequest) *snapshot {
 	s := &snapshot{
-		req:    req,
-		spec:   req.GetSpec(),
-		status: req.GetStatus(),
-		now:    req.GetNow().AsTime(),
-		jobs:   slices.SortedFunc(slices.Values(req.GetJobs()), byName),
-		opts:   readOptions(req.GetSpec().GetAnnotations()),
+		req:     req,
+		spec:    req.GetSpec(),
+		status:  req.GetStatus(),
+		now:     req.GetNow().AsTime(),
+		jobs:    slices.SortedFunc(slices.Values(req.GetJobs()), byName),
+		options: req.GetSpec().GetOptions(),
 	}
 	if s.status == nil {
 		s.status = &jobpolicyv1.CronJobStatus{}
 	}
-	s.timetable = readTimetable(s.spec, s.opts.clock)
+	s.timetable = readTimetable(s.spec)
 	return s
 }
 
-// maxSeenBytes leaves room for the time that annotation.ObservedSchedule begins with.
-const maxSeenBytes = annotation.MaxValueBytes - len(time.RFC3339) - 1
-
-// scheduleSeen is the schedule as annotation.ObservedSchedule records it. A schedule
-// that would not fit into the next request is recorded as its digest.
+// scheduleSeen is time zone and schedule as the message ObservedSchedule records them, or
+// their digest if they would not fit.
 func (s *snapshot) scheduleSeen() string {
 	seen := "- " + s.spec.GetSchedule()
 	if s.spec.TimeZone != nil {
 		seen = s.spec.GetTimeZone() + " " + s.spec.GetSchedule()
 	}
-	if len(seen) > maxSeenBytes {
+	if len(seen) > maxTextBytes {
 		return fmt.Sprintf("sha256 %x", sha256.Sum256([]byte(seen)))
 	}
 	return seen

@@ -28,7 +28,7 @@ type timetable struct {
 
 // readTimetable reads the schedule in its time zone: the zone that it names itself,
 // else spec.time_zone, else the caller's.
-func readTimetable(spec *jobpolicyv1.CronJobSpec, clock schedule.Options) timetable {
+func readTimetable(spec *jobpolicyv1.CronJobSpec) timetable {
 	t := timetable{zoneInSchedule: strings.Contains(spec.GetSchedule(), "TZ")}
 	local, _ := zone.Load(spec.GetLocalTimeZone())
 	inZone := local
@@ -46,7 +46,7 @@ func readTimetable(spec *jobpolicyv1.CronJobSpec, clock schedule.Options) timeta
 	if t.zoneInSchedule {
 		inZone = local
 	}
-	t.schedule, t.scheduleErr = schedule.Parse(spec.GetSchedule(), inZone, clock)
+	t.schedule, t.scheduleErr = schedule.Parse(spec.GetSchedule(), inZone, ClockOptions(spec.GetOptions()))
 	return t
 }
 

@@ -27,6 +27,7 @@ func (c checker) decideCronJob(req *jobpolicyv1.DecideCronJobRequest) {
 	c.RequiredTime("now", req.GetNow())
 	c.ref(req.GetCronJob())
 	c.timetable(req.GetSpec())
+	c.memory(req.GetSpec())
 	c.status(req.GetStatus())
 	c.jobs(req)
 	check.Each(c.Checker, "names_taken", maxNamesTaken, req.GetNamesTaken(), func(name string) { c.BytesBetween("", name, 1, check.MaxNameBytes) })
@@ -55,7 +56,20 @@ func (c checker) timetable(spec *jobpolicyv1.CronJobSpec) {
 	c.RequiredTime("creation_time", spec.GetCreationTime())
 	_, err := zone.Load(spec.GetLocalTimeZone())
 	c.Require(err == nil, "local_time_zone", "must be the name of a time zone, is %q", spec.GetLocalTimeZone())
-	c.Annotations("annotations", spec.GetAnnotations())
+	check.Options(c.Checker, "options", spec.GetOptions())
+}
+
+// memory checks what earlier decisions have recorded, and the user's requests.
+func (c checker) memory(spec *jobpolicyv1.CronJobSpec) {
+	c.Within("spec")
+	defer c.Leave()
+	c.OptionProblems("option_problems", spec.GetOptionProblems())
+	c.BytesBetween("run_now", spec.GetRunNow(), 0, maxTextBytes)
+	c.OptionalTime("failures_counted_until", spec.GetFailuresCountedUntil())
+	if observed := spec.GetObservedSchedule(); observed != nil {
+		c.RequiredTime("observed_schedule.since", observed.GetSince())
+		c.BytesBetween("observed_schedule.schedule", observed.GetSchedule(), 0, maxTextBytes)
+	}
 }
 
 func (c checker) status(status *jobpolicyv1.CronJobStatus) {
@@ -86,7 +100,7 @@ func (c checker) jobs(req *jobpolicyv1.DecideCronJobRequest) {
 func (c checker) job(job *jobpolicyv1.OwnedJob) {
 	c.uid("uid", job.GetUid())
 	c.BytesBetween("name", job.GetName(), 1, check.MaxNameBytes)
-	c.Annotations("annotations", job.GetAnnotations())
+	c.BytesBetween("run_now", job.GetRunNow(), 0, maxTextBytes)
 	c.Require(job.GetOutcome() != 0, "outcome", "is required")
 	c.OptionalTime("start_time", job.GetStartTime())
 	c.OptionalTime("finish_time", job.GetFinishTime())

@@ -12,7 +12,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"jobpolicy.dev/engine"
-	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/engine/cronjob"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -56,9 +55,31 @@ var invalidRequests = map[string]struct {
 		},
 		fields: []string{"spec.schedule", "spec.time_zone"},
 	},
-	"an option without end": {
-		change: func(r *request) { r.Spec.Annotations[annotation.RunNow] = strings.Repeat("x", 4097) },
-		fields: []string{"spec.annotations"},
+	"options beyond their limits": {
+		change: func(r *request) {
+			r.Spec.Options = &jobpolicyv1.CronJobOptions{StartJitterSeconds: proto.Int32(3601), SuspendAfterFailures: proto.Int32(0)}
+		},
+		fields: []string{"spec.options.start_jitter_seconds", "spec.options.suspend_after_failures"},
+	},
+	"problems of options without end": {
+		change: func(r *request) { r.Spec.OptionProblems = []string{"", strings.Repeat("x", 1025)} },
+		fields: []string{"spec.option_problems[0]", "spec.option_problems[1]"},
+	},
+	"more problems than are told": {
+		change: func(r *request) { r.Spec.OptionProblems = make([]string, 11) },
+		fields: []string{"spec.option_problems"},
+	},
+	"memory that no decision had": {
+		change: func(r *request) {
+			r.Spec.RunNow = strings.Repeat("x", 4097)
+			r.Spec.ObservedSchedule = &jobpolicyv1.ObservedSchedule{Schedule: strings.Repeat("x", 4097)}
+			r.Spec.FailuresCountedUntil = never
+		},
+		fields: []string{"spec.run_now", "spec.failures_counted_until", "spec.observed_schedule.since", "spec.observed_schedule.schedule"},
+	},
+	"a run that was asked for without end": {
+		change: withJob(func(j *jobpolicyv1.OwnedJob) { j.RunNow = strings.Repeat("x", 4097) }),
+		fields: []string{"jobs[0].run_now"},
 	},
 	"a caller's zone that is none": {change: func(r *request) { r.Spec.LocalTimeZone = "Local" }, fields: []string{"spec.local_time_zone"}},
 	"a zone that nobody knows":     {change: func(r *request) { r.Spec.LocalTimeZone = "Nowhere" }, fields: []string{"spec.local_time_zone"}},
@@ -197,28 +218,27 @@ func TestContractListsTheRules(t *testing.T) {
 	}
 }
 
-// An annotation that a decision sets is part of the next request and must not make it
-// invalid. The engine recognizes the schedule that it has observed, however long it is.
+// What a decision records is part of the next request and must not make it invalid. The engine recognizes the schedule that it has observed, however long it is.
 func TestAnObservedScheduleOfAnyLengthIsKnown(t *testing.T) {
 	for _, length := range []int{4000, 4096} {
 		req := newCluster().req
 		req.Spec.Schedule = "0" + strings.Repeat(",0", (length-9)/2) + " * * * *"
-		req.Spec.Annotations = map[string]string{annotation.MissedBeforeEdit: "Skip"}
+		req.Spec.Options = &jobpolicyv1.CronJobOptions{MissedBeforeEdit: jobpolicyv1.MissedBeforeEdit_MISSED_BEFORE_EDIT_SKIP}
 		first, err := cronjob.Decide(req)
 		if err != nil {
 			t.Fatal(err)
 		}
-		seen := first.GetEdits().GetSetAnnotations()[annotation.ObservedSchedule]
-		if seen == "" {
+		seen := first.GetEdits().GetObservedSchedule()
+		if seen == nil {
 			t.Fatalf("the first decision keeps nothing of a schedule of %d bytes", length)
 		}
-		req.Spec.Annotations[annotation.ObservedSchedule] = seen
+		req.Spec.ObservedSchedule = seen
 		second, err := cronjob.Decide(req)
 		if err != nil {
 			t.Fatalf("a schedule of %d bytes: %v", length, err)
 		}
-		if again := second.GetEdits().GetSetAnnotations()[annotation.ObservedSchedule]; again != "" {
-			t.Errorf("a schedule of %d bytes is taken for another one: %q", length, again)
+		if again := second.GetEdits().GetObservedSchedule(); again != nil {
+			t.Errorf("a schedule of %d bytes is taken for another one: %v", length, again)
 		}
 	}
 }

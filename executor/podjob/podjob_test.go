@@ -168,13 +168,13 @@ func TestNothingIsDoneForAnAnswerThatBreaksTheContract(t *testing.T) {
 func TestTheRequestCountsThePods(t *testing.T) {
 	s := newStand(t, pod(0, corev1.PodRunning), pod(1, corev1.PodSucceeded), pod(2, corev1.PodFailed))
 	s.group.Job.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Failed: []types.UID{uid(2), uid(3)}}
-	s.group.Job.Annotations = map[string]string{"jobpolicy.dev/ttl-seconds-after-complete": "0"}
+	s.group.Job.Annotations = map[string]string{wire.Policy: "{job: {ttlSecondsAfterComplete: 0}}"}
 	s.mustStep()
 	req := s.asked[0]
 	if req.GetPods().GetActive() != 1 || len(req.GetUnaccountedPods()) != 2 || len(req.GetConfirmedReleases()) != 1 {
 		t.Errorf("the request counts wrong: %v", req)
 	}
-	if req.GetSpec().TtlSecondsAfterFinished != nil || len(req.GetSpec().GetAnnotations()) > 0 {
+	if req.GetSpec().TtlSecondsAfterFinished != nil || req.GetSpec().Options != nil {
 		t.Error("the request has a time to live")
 	}
 	s.group.Job.Name = "train-leader"

@@ -53,28 +53,3 @@ func Text(s string, most int) string {
 	}
 	return s[:end] + ellipsis
 }
-
-// annotationPrefix begins the names of the annotations that the contract carries.
-const annotationPrefix = "jobpolicy.dev/"
-
-// maxAnnotationBytes is the contract's limit on the values of annotations.
-const maxAnnotationBytes = 4096
-
-// IsAnnotation reports whether the contract carries annotations of that name.
-func IsAnnotation(name string) bool { return strings.HasPrefix(name, annotationPrefix) }
-
-// Annotations are an object's annotations as the contract carries them; nil if there are
-// none. The engine decides what they mean. No valid one is cut.
-func Annotations(of map[string]string) map[string]string {
-	var out map[string]string
-	for name, value := range of {
-		if !IsAnnotation(name) {
-			continue
-		}
-		if out == nil {
-			out = map[string]string{}
-		}
-		out[Text(name, maxAnnotationBytes)] = Text(value, maxAnnotationBytes)
-	}
-	return out
-}

@@ -45,7 +45,8 @@ func CronJobSuspended(cron *batchv1.CronJob, handedOver bool) bool {
 // says; localZone is the zone of schedules that name none.
 func CronJobSpec(cron *batchv1.CronJob, suspended bool, localZone string) *jobpolicyv1.CronJobSpec {
 	in := &cron.Spec
-	return &jobpolicyv1.CronJobSpec{
+	policy, problems := PolicySpec(cron.Annotations)
+	out := &jobpolicyv1.CronJobSpec{
 		Schedule:                   in.Schedule,
 		TimeZone:                   in.TimeZone,
 		StartingDeadlineSeconds:    in.StartingDeadlineSeconds,
@@ -56,8 +57,11 @@ func CronJobSpec(cron *batchv1.CronJob, suspended bool, localZone string) *jobpo
 		Deleting:                   cron.DeletionTimestamp != nil,
 		CreationTime:               Timestamp(cron.CreationTimestamp.Time),
 		LocalTimeZone:              localZone,
-		Annotations:                Annotations(cron.Annotations),
+		Options:                    policy.GetCronJob(),
+		OptionProblems:             problems,
 	}
+	readRecords(cron.Annotations, out)
+	return out
 }
 
 // optional converts a time that may be absent. The first moment of the year 1 does not
@@ -106,7 +110,7 @@ func OwnedJob(job *batchv1.Job) (*jobpolicyv1.OwnedJob, error) {
 		StartTime:      optional(job.Status.StartTime),
 		CompletionTime: optional(job.Status.CompletionTime),
 		Deleting:       job.DeletionTimestamp != nil,
-		Annotations:    Annotations(job.Annotations),
+		RunNow:         Text(job.Annotations[RunNow], maxTextBytes),
 	}
 	if condition := FinishedCondition(job); condition != nil {
 		m.FinishTime = Timestamp(condition.LastTransitionTime.Time)

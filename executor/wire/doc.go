@@ -7,8 +7,9 @@
 //   - Pod converts the facts about a pod that policy reads; PodPolicy says which of them a Job
 //     asks for.
 //   - NewPods makes the pods that a decision creates, from a Job's template.
-//   - UIDBytes, ResourceVersion, Timestamp, Text, Annotations and ParseIndexes convert single
-//     values.
+//   - PolicySpec reads the options that annotations hold. EditedAnnotations and RunAnnotations
+//     write what decisions record in CronJobs and their Jobs.
+//   - UIDBytes, ResourceVersion, Timestamp, Text and ParseIndexes convert single values.
 //
 // The API server stores values that the contract does not allow, such as a time in the year
 // 0 or a text that is not UTF-8. One of them would make the whole request invalid, so each

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -13,9 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/options"
 )
 
 // maxEnded is how many Jobs that have ended a report lists.
@@ -44,7 +43,7 @@ func (w *cronWork) runs() {
 // from its template (kubectl create job --from). The engine goes by the same annotations.
 func isRun(job *batchv1.Job) bool {
 	_, err := time.Parse(time.RFC3339, job.Annotations[batchv1.CronJobScheduledTimestampAnnotation])
-	return err == nil || job.Annotations[annotation.RunNow] != ""
+	return err == nil || job.Annotations[wire.RunNow] != ""
 }
 
 // listed reports whether the status has the Job as active.
@@ -106,7 +105,7 @@ func (w *cronWork) engineFacts() {
 	}
 }
 
-// settings lists the spec, and the options by annotation.
+// settings lists the spec, the annotations that say something to jobpolicy, and the options.
 func (w *cronWork) settings() {
 	spec := &w.CronJob.Spec
 	zone := "in " + w.plan.Clock()
@@ -129,9 +128,30 @@ func (w *cronWork) settings() {
 	}
 	w.set("history limits", fmt.Sprintf("%s complete, %s failed", limit(spec.SuccessfulJobsHistoryLimit), limit(spec.FailedJobsHistoryLimit)), "so many Jobs are kept")
 	for _, name := range slices.Sorted(maps.Keys(w.CronJob.Annotations)) {
-		if meaning, ok := cronOptions[name]; ok {
+		if meaning, ok := cronAnnotations[name]; ok {
 			w.set(name, w.CronJob.Annotations[name], meaning)
 		}
+	}
+	policy, _ := wire.PolicySpec(w.CronJob.Annotations)
+	if policy.GetCronJob() != nil {
+		w.options(policy.GetCronJob())
+	}
+}
+
+// options lists the options that are set, in the order of the contract.
+func (w *cronWork) options(o *jobpolicyv1.CronJobOptions) {
+	m := o.ProtoReflect()
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		field := fields.Get(i)
+		if !m.Has(field) {
+			continue
+		}
+		value := fmt.Sprint(m.Get(field))
+		if enum := field.Enum(); enum != nil {
+			value = options.EnumName(enum, enum.Values().ByNumber(m.Get(field).Enum()))
+		}
+		w.set("options."+field.JSONName(), value, cronOptions[field.JSONName()])
 	}
 }
 
@@ -146,16 +166,20 @@ func limit(n *int32) string {
 	return fmt.Sprint(*n)
 }
 
-// cronOptions are the annotations that are options of a CronJob.
+// cronAnnotations are the annotations of a CronJob that say something to jobpolicy, beside its policy.
+var cronAnnotations = map[string]string{
+	wire.RunNow:           "one run starts now, once for each text",
+	wire.CronJobManagedBy: "the controller that runs it, while spec.suspend is true",
+	wire.CronJobSuspend:   "whether that controller starts no runs",
+}
+
+// cronOptions say what the options mean.
 var cronOptions = map[string]string{
-	annotation.StartJitter:      "a run starts up to so many seconds later",
-	annotation.RepeatedHour:     "which run starts of two in an hour that the clock shows twice",
-	annotation.SkippedHour:      "what becomes of a run in an hour that the clock leaves out",
-	annotation.MissedBeforeEdit: "what becomes of times before the schedule was changed",
-	annotation.SuspendAfter:     "it is suspended after so many failed runs in a row",
-	annotation.RunNow:           "one run starts now, once for each text",
-	wire.CronJobManagedBy:       "the controller that runs it, while spec.suspend is true",
-	wire.CronJobSuspend:         "whether that controller starts no runs",
+	"startJitterSeconds":   "a run starts up to so many seconds later",
+	"repeatedHour":         "which run starts of two in an hour that the clock shows twice",
+	"skippedHour":          "what becomes of a run in an hour that the clock leaves out",
+	"missedBeforeEdit":     "what becomes of times before the schedule was changed",
+	"suspendAfterFailures": "it is suspended after so many failed runs in a row",
 }
 
 func newestFirst(events []corev1.Event) {
@@ -226,12 +250,7 @@ func (w *cronWork) unlisted() string {
 	return namesOf(runs)
 }
 
-// hasOptions reports whether the engine takes options from the annotations.
+// hasOptions reports whether the annotations ask jobpolicy for something.
 func (w *cronWork) hasOptions() bool {
-	for name := range w.CronJob.Annotations {
-		if _, ok := cronOptions[name]; ok && !strings.HasPrefix(name, wire.CronJobSuspend) {
-			return true
-		}
-	}
-	return false
+	return wire.HasPolicy(w.CronJob.Annotations) || w.CronJob.Annotations[wire.RunNow] != ""
 }

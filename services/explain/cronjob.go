@@ -35,7 +35,7 @@ type DecideCronJob func(*jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideC
 // Waiting or Starting.
 const (
 	Scheduled State = "Scheduled" // it waits for its next run
-	Invalid   State = "Invalid"   // no run ever starts: its schedule or time zone makes no sense
+	Invalid   State = "Invalid"   // no run ever starts: its schedule or time zone makes no sense; a Job: its policy
 	Missed    State = "Missed"    // the last run that was due is too late to start
 	Late      State = "Late"      // a run is due, and nobody starts it
 )
@@ -99,7 +99,7 @@ type EndedRun struct {
 	Ended   time.Time `json:"ended"`
 }
 
-// A Setting is one part of the CronJob's spec, or one of its annotations.
+// A Setting is one part of the CronJob's spec, one of its annotations, or an option.
 type Setting struct {
 	Name    string `json:"name"`
 	Value   string `json:"value"`

@@ -11,7 +11,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/executor/writes"
@@ -48,7 +47,7 @@ func (w *cronWork) situation() {
 		w.suspended()
 	case jobpolicyv1.Rule_RULE_TOO_MANY_FAILURES:
 		w.advise("Fix what makes the runs fail, and resume the CronJob.")
-		w.say(Suspended, "The CronJob is being suspended, as %s asks: %s.", annotation.SuspendAfter, decidedBecause(e))
+		w.say(Suspended, "The CronJob is being suspended, as options.suspendAfterFailures asks: %s.", decidedBecause(e))
 	case jobpolicyv1.Rule_RULE_STARTING_DEADLINE_PASSED:
 		w.advise("spec.startingDeadlineSeconds (%d) is how late a run may start. See why it was late: an active run, a suspension, or %s that was away.",
 			*w.CronJob.Spec.StartingDeadlineSeconds, w.cronManager())
@@ -57,7 +56,7 @@ func (w *cronWork) situation() {
 		w.advise("Delete the Job that has the name; the run starts then, unless it is too late.")
 		w.say(Blocked, "The run of %s cannot start: %s.%s", w.when(w.due()), decidedBecause(e), w.nextText())
 	case jobpolicyv1.Rule_RULE_START_JITTER:
-		w.advise("No action needed: the run starts by itself. %s delays each run, always by the same time for the same run.", annotation.StartJitter)
+		w.advise("No action needed: the run starts by itself. options.startJitterSeconds delays each run, always by the same time for the same run.")
 		w.say(Waiting, "The run of %s waits for its start jitter.", w.when(w.due()))
 	case jobpolicyv1.Rule_RULE_CONCURRENCY_FORBIDDEN:
 		w.forbidden()
@@ -141,16 +140,16 @@ func (w *cronWork) blocked(run string) bool {
 }
 
 func (w *cronWork) runNow(detail string) {
-	if w.blocked("A run that " + annotation.RunNow + " asks for") {
+	if w.blocked("A run that " + wire.RunNow + " asks for") {
 		return
 	}
 	if create := w.resp.GetCreate(); create != nil {
 		w.advise("No action needed: %s starts the Job %s.", w.cronManager(), create.GetName())
-		w.say(Starting, "A run starts now, because %s asks for it.", annotation.RunNow)
+		w.say(Starting, "A run starts now, because %s asks for it.", wire.RunNow)
 		return
 	}
 	w.adviseOnActive()
-	w.say(Waiting, "A run that %s asks for waits: %s.", annotation.RunNow, detail)
+	w.say(Waiting, "A run that %s asks for waits: %s.", wire.RunNow, detail)
 }
 
 // suspended says which runs were missed meanwhile, and whether they still start.

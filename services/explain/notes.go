@@ -7,7 +7,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
-	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/executor/wire"
 )
 
@@ -55,8 +54,8 @@ func (w *work) notes() {
 		},
 		{
 			(w.State == Complete || w.State == Failed) && w.Job.Spec.TTLSecondsAfterFinished != nil, "ttlSecondsAfterFinished",
-			"spec.ttlSecondsAfterFinished applies to complete and failed Jobs alike; under jobpolicy the annotations " + annotation.TTLAfterComplete + " and " + annotation.TTLAfterFailed +
-				" override it, each for one outcome. The pods and their logs are deleted with the Job. The controller counts the time by its own clock, from when the condition became true.",
+			"spec.ttlSecondsAfterFinished applies to complete and failed Jobs alike; under jobpolicy the options ttlSecondsAfterComplete and ttlSecondsAfterFailed (annotation " + wire.Policy +
+				") override it, each for one outcome. The pods and their logs are deleted with the Job. The controller counts the time by its own clock, from when the condition became true.",
 		},
 		{
 			(w.State == Complete || w.State == Failed) && cron != "", "history limits",

@@ -13,6 +13,7 @@ import (
 
 	"jobpolicy.dev/engine"
 	"jobpolicy.dev/engine/cronjob"
+	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/executor/writes"
 	"jobpolicy.dev/services/explain"
 )
@@ -150,7 +151,7 @@ func TestWritesForACronJobThatTheAPIServerRefuses(t *testing.T) {
 		c.Status.Active = []corev1.ObjectReference{{APIVersion: "batch/v1", Kind: "Job", Namespace: "ns", Name: "gone", UID: uid(7)}}
 	}
 	oneFailure := func(c *batchv1.CronJob) {
-		c.Annotations = map[string]string{"jobpolicy.dev/suspend-after-failures": "1"}
+		c.Annotations = map[string]string{wire.Policy: "{cronJob: {suspendAfterFailures: 1}}"}
 	}
 	failedRun := job(condition(batchv1.JobFailed, "BackoffLimitExceeded", ""), func(j *batchv1.Job) {
 		j.Annotations = map[string]string{batchv1.CronJobScheduledTimestampAnnotation: now.Add(-time.Hour).Format(time.RFC3339)}

@@ -26,7 +26,7 @@ const queueLabel = "kueue.x-k8s.io/queue-name"
 // importance to the reader.
 func (w *work) situation() {
 	for _, look := range []func() bool{
-		w.deleting, w.finished, w.ending, w.unmanaged, w.suspended, w.paused, w.decided, w.blocked, w.backingOff, w.stuck, w.replacing, w.starting,
+		w.deleting, w.finished, w.ending, w.unmanaged, w.suspended, w.invalidPolicy, w.paused, w.decided, w.blocked, w.backingOff, w.stuck, w.replacing, w.starting,
 	} {
 		if look() {
 			return
@@ -140,6 +140,17 @@ func (w *work) suspended() bool {
 	}
 	w.advise("Set spec.suspend to false: kubectl patch job/%s -n %s -p '{\"spec\":{\"suspend\":false}}'", w.Name, w.Namespace)
 	return w.say(Suspended, "The Job %s: it gets no pods until spec.suspend is false.", suspended)
+}
+
+// invalidPolicy: the Job does not start, because its options cannot be read.
+func (w *work) invalidPolicy() bool {
+	for _, wait := range w.resp.GetExplanation().GetWaits() {
+		if wait.GetReason() == jobpolicyv1.WaitReason_WAIT_REASON_INVALID_POLICY {
+			w.advise("Correct the annotation %s, or remove it; the Job starts then.", wire.Policy)
+			return w.say(Invalid, "The Job does not start: it waits for %s.", wait.GetDetail())
+		}
+	}
+	return false
 }
 
 func (w *work) paused() bool {

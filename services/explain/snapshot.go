@@ -24,10 +24,7 @@ type Facts struct {
 	PodEvents map[string][]corev1.Event
 	// Refusals are the refused writes that the controller knows of, for Recorded. Explain reads Events.
 	Refusals []writes.Refusal
-	// NamespaceAnnotations are those of the Job's namespace. One of them may set a default
-	// time to live.
-	NamespaceAnnotations map[string]string
-	Now                  time.Time
+	Now      time.Time
 	// Unread says what could not be read, and why.
 	Unread []string
 }
@@ -69,6 +66,5 @@ func Request(f Facts, activePods bool) (*jobpolicyv1.DecideJobRequest, error) {
 	req := snapshot.Request(job.GetSpec(), job.GetStatus(), pods, snapshot.Options{ActivePods: activePods})
 	req.Now = timestamppb.New(f.Now)
 	req.Job = job.GetJob()
-	req.NamespaceAnnotations = wire.Annotations(f.NamespaceAnnotations)
 	return req, nil
 }

@@ -15,6 +15,8 @@ const (
 	MaxNameBytes      = 253
 	maxDeferrals      = 100
 	maxViolations     = 100
+	maxOptionProblems = 10
+	maxProblemBytes   = 1024
 )
 
 // Request refuses a request that has fields or values that this engine does not know

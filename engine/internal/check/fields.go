@@ -1,10 +1,11 @@
 package check
 
 import (
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"jobpolicy.dev/engine/annotation"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/options"
 )
 
 // The checks below run for every field of every row. They hand values to Require and
@@ -59,11 +60,23 @@ func (c *Checker) OptionalTime(field string, t *timestamppb.Timestamp) {
 	}
 }
 
-// Annotations checks the size of an object's annotations.
-func (c *Checker) Annotations(field string, annotations map[string]string) {
-	if problem := annotation.Problem(annotations); problem != "" {
-		c.Violated(field, "%s", problem)
+// Options checks JobOptions or CronJobOptions against the limits that stand in the contract.
+func Options[M interface {
+	comparable
+	proto.Message
+}](c *Checker, field string, m M) {
+	var absent M
+	if m == absent {
+		return
 	}
+	for _, problem := range options.Check(m) {
+		c.Violated(field+"."+problem.Field, "%s", problem.Description)
+	}
+}
+
+// OptionProblems checks the sentences about options that cannot be read.
+func (c *Checker) OptionProblems(field string, problems []string) {
+	Each(c, field, maxOptionProblems, problems, func(problem string) { c.BytesBetween("", problem, 1, maxProblemBytes) })
 }
 
 // Deferrals checks the steps that a caller asks the engine to leave for later: each at

@@ -67,7 +67,7 @@ func TestARunIsPartOfTheNextSnapshotAtOnce(t *testing.T) {
 	want := metav1.ObjectMeta{
 		Name: "cron-1", Namespace: namespace, UID: job.UID, ResourceVersion: job.ResourceVersion, CreationTimestamp: job.CreationTimestamp,
 		Labels:      map[string]string{"of": "template"},
-		Annotations: map[string]string{"also": "template", "from": "engine"},
+		Annotations: map[string]string{"also": "template", batchv1.CronJobScheduledTimestampAnnotation: created.Add(time.Minute).In(time.FixedZone("", 7200)).Format(time.RFC3339)},
 		OwnerReferences: []metav1.OwnerReference{{
 			APIVersion: "batch/v1", Kind: "CronJob", Name: "cron", UID: testUID(1), Controller: &yes, BlockOwnerDeletion: &yes,
 		}},
@@ -93,7 +93,7 @@ func TestAStartIsToldThoughWhatFollowsIsRefused(t *testing.T) {
 	s.fail("patch cronjobs", apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "cronjobs"}, "cron", nil))
 	d := &script{Answers: []reply{applying(&jobpolicyv1.DecideCronJobResponse{
 		Create: &jobpolicyv1.CreateJob{Name: "cron-1"},
-		Edits:  &jobpolicyv1.CronJobEdits{RemoveAnnotations: []string{runNow}},
+		Edits:  &jobpolicyv1.CronJobEdits{ClearRunNow: true},
 		Events: []*jobpolicyv1.JobEvent{normal("Started", "x")},
 	})}}
 	start(t, s, d)
@@ -392,13 +392,18 @@ func TestEditsArePatchesOfTheVersionThatWasDecidedOn(t *testing.T) {
 			want: `{"metadata":{"annotations":{"jobpolicy.dev/suspend":"true"},"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"}}`,
 		},
 		"a run on demand was started": {
-			cron: testCron(), edits: &jobpolicyv1.CronJobEdits{RemoveAnnotations: []string{runNow}},
+			cron: testCron(), edits: &jobpolicyv1.CronJobEdits{ClearRunNow: true},
 			want: `{"metadata":{"annotations":{"jobpolicy.dev/run-now":null},"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"}}`,
 		},
 		"a schedule was seen": {
 			cron:  testCron(),
-			edits: &jobpolicyv1.CronJobEdits{SetAnnotations: map[string]string{"jobpolicy.dev/observed-schedule": "s"}},
-			want:  `{"metadata":{"annotations":{"jobpolicy.dev/observed-schedule":"s"},"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"}}`,
+			edits: &jobpolicyv1.CronJobEdits{ObservedSchedule: &jobpolicyv1.ObservedSchedule{Since: timestamppb.New(created), Schedule: "- 0 * * * *"}},
+			want:  `{"metadata":{"annotations":{"jobpolicy.dev/observed-schedule":"2026-05-04T10:00:00Z - 0 * * * *"},"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"}}`,
+		},
+		"failures were counted": {
+			cron:  testCron(),
+			edits: &jobpolicyv1.CronJobEdits{FailuresCountedUntil: timestamppb.New(created.Add(time.Millisecond))},
+			want:  `{"metadata":{"annotations":{"jobpolicy.dev/failures-counted-until":"2026-05-04T10:00:00.001Z"},"resourceVersion":"5","uid":"00000000-0000-0000-0000-000000000001"}}`,
 		},
 	}
 	for name, tc := range cases {
@@ -419,17 +424,13 @@ func TestEditsArePatchesOfTheVersionThatWasDecidedOn(t *testing.T) {
 	}
 }
 
-const (
-	startJitter = "jobpolicy.dev/start-jitter-seconds"
-	runNow      = "jobpolicy.dev/run-now"
-)
+const runNow = "jobpolicy.dev/run-now"
 
-// An engine may not change annotations outside its own domain.
-func TestOnlyOurOwnAnnotationsAreEdited(t *testing.T) {
+func TestEditsWithoutATimeAreRefused(t *testing.T) {
 	a := &applier{}
 	for name, edits := range map[string]*jobpolicyv1.CronJobEdits{
-		"set":    {SetAnnotations: map[string]string{"example.com/other": "x"}},
-		"remove": {RemoveAnnotations: []string{"example.com/other"}},
+		"a schedule seen at no time": {ObservedSchedule: &jobpolicyv1.ObservedSchedule{Schedule: "x"}},
+		"failures beyond all times":  {FailuresCountedUntil: &timestamppb.Timestamp{Seconds: 1 << 60}},
 	} {
 		if edit, err := a.edits(testCron(), edits); !errors.Is(err, controller.ErrBadAnswer) {
 			t.Errorf("%s: edit %v, error %v; want ErrBadAnswer", name, edit, err)
@@ -443,7 +444,10 @@ func TestASnapshotContainsTheCronJobAndItsJobs(t *testing.T) {
 		c.Spec.TimeZone, c.Spec.StartingDeadlineSeconds = &zone, &deadline
 		c.Spec.ConcurrencyPolicy = batchv1.ForbidConcurrent
 		c.Spec.SuccessfulJobsHistoryLimit, c.Spec.FailedJobsHistoryLimit = new(int32(3)), new(int32(1))
-		c.Annotations = map[string]string{startJitter: "9", runNow: "once", "example.com/other": "x"}
+		c.Annotations = map[string]string{
+			wire.Policy: "{cronJob: {startJitterSeconds: 9}, job: {ttlSecondsAfterFailed: 7}}", runNow: "once", "example.com/other": "x",
+			"jobpolicy.dev/observed-schedule": "2026-05-04T12:00:00+02:00 - 0 * * * *", "jobpolicy.dev/failures-counted-until": "2026-05-04T10:00:00.5Z",
+		}
 	})
 	failed := testJob(7, "cron-0", testUID(1))
 	ended := metav1.NewTime(created.Add(time.Minute))
@@ -461,7 +465,9 @@ func TestASnapshotContainsTheCronJobAndItsJobs(t *testing.T) {
 			ConcurrencyPolicy:          jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_FORBID,
 			SuccessfulJobsHistoryLimit: new(int32(3)), FailedJobsHistoryLimit: new(int32(1)),
 			CreationTime: timestamppb.New(created),
-			Annotations:  map[string]string{startJitter: "9", runNow: "once"},
+			Options:      &jobpolicyv1.CronJobOptions{StartJitterSeconds: new(int32(9))}, RunNow: "once",
+			ObservedSchedule:     &jobpolicyv1.ObservedSchedule{Since: timestamppb.New(created), Schedule: "- 0 * * * *"},
+			FailuresCountedUntil: timestamppb.New(created.Add(time.Second / 2)),
 		},
 		Status: &jobpolicyv1.CronJobStatus{},
 		Jobs: []*jobpolicyv1.OwnedJob{{
@@ -508,7 +514,10 @@ func TestNothingThatTheAPIServerTakesMakesARequestInvalid(t *testing.T) {
 	long, beyond := strings.Repeat("0", 5000), metav1.NewTime(time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC))
 	real := corev1.ObjectReference{Name: "cron-0", UID: testUID(7)}
 	cron := testCron(func(c *batchv1.CronJob) {
-		c.Annotations = map[string]string{startJitter: long}
+		c.Annotations = map[string]string{
+			wire.Policy: "{" + long, runNow: long, "jobpolicy.dev/failures-counted-until": "0000-01-01T00:00:00Z",
+			"jobpolicy.dev/observed-schedule": "9999-12-31T23:59:59-23:00 " + long,
+		}
 		c.Status.LastScheduleTime = &beyond
 		c.Status.Active = []corev1.ObjectReference{
 			{}, {Name: "cron-1"}, {UID: testUID(8)}, {Name: long, UID: testUID(9)}, {Name: "cron-2", UID: "no"}, real,
@@ -525,8 +534,19 @@ func TestNothingThatTheAPIServerTakesMakesARequestInvalid(t *testing.T) {
 		t.Errorf("active (-want +got):\n%s", diff)
 	}
 	cut := long[:4093] + "…"
-	if jitter, run := got.GetSpec().GetAnnotations()[startJitter], got.GetJobs()[0].GetAnnotations()[runNow]; jitter != cut || run != cut {
-		t.Errorf("annotations of %d and %d bytes, want %d that end in an ellipsis", len(jitter), len(run), len(cut))
+	spec := got.GetSpec()
+	for what, text := range map[string]string{
+		"run_now": spec.GetRunNow(), "run_now of the Job": got.GetJobs()[0].GetRunNow(), "observed_schedule": spec.GetObservedSchedule().GetSchedule(),
+	} {
+		if text != cut {
+			t.Errorf("%s has %d bytes, want %d that end in an ellipsis", what, len(text), len(cut))
+		}
+	}
+	if problems := spec.GetOptionProblems(); len(problems) != 1 || len(problems[0]) > 1024 {
+		t.Errorf("problems of the options: %q", problems)
+	}
+	if since, until := spec.GetObservedSchedule().GetSince(), spec.GetFailuresCountedUntil(); !since.IsValid() || !until.IsValid() {
+		t.Errorf("the times %v and %v are not both valid", since, until)
 	}
 	if last, at := got.GetStatus().GetLastScheduleTime(), got.GetJobs()[0].GetScheduledTime(); !last.IsValid() || !at.IsValid() {
 		t.Errorf("the times %v and %v are not both valid", last, at)

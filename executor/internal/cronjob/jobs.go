@@ -92,7 +92,7 @@ func newJob(cron *batchv1.CronJob, create *jobpolicyv1.CreateJob) *batchv1.Job {
 	template := cron.Spec.JobTemplate.DeepCopy()
 	annotations := map[string]string{}
 	maps.Copy(annotations, template.Annotations)
-	maps.Copy(annotations, create.GetAnnotations())
+	maps.Copy(annotations, wire.RunAnnotations(create))
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: create.GetName(), Namespace: cron.Namespace,

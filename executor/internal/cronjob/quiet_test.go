@@ -22,7 +22,7 @@ import (
 // A webhook may answer a write with a conflict although nobody else writes. Trying again at
 // once would be a hot loop.
 func TestAConflictWithNobodyIsTriedAgainLater(t *testing.T) {
-	edits := map[string]*jobpolicyv1.CronJobEdits{"update cronjobs/status": nil, "patch cronjobs": {RemoveAnnotations: []string{runNow}}}
+	edits := map[string]*jobpolicyv1.CronJobEdits{"update cronjobs/status": nil, "patch cronjobs": {ClearRunNow: true}}
 	for write := range edits {
 		t.Run(write, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestAnEditThatIsUndoneIsNotRepeatedAtOnce(t *testing.T) {
 		cron := testCron()
 		s := newServer(cron)
 		s.PrependReactor("patch", "cronjobs", func(clienttesting.Action) (bool, runtime.Object, error) { return true, cron, nil })
-		edit := applying(&jobpolicyv1.DecideCronJobResponse{Edits: &jobpolicyv1.CronJobEdits{RemoveAnnotations: []string{runNow}}})
+		edit := applying(&jobpolicyv1.DecideCronJobResponse{Edits: &jobpolicyv1.CronJobEdits{ClearRunNow: true}})
 		d := &script{Answers: []reply{edit, edit, edit, edit}}
 		start(t, s, d)
 		time.Sleep(time.Minute)

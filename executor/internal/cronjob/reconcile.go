@@ -141,6 +141,8 @@ func (c *Controller) absentJobs(ctx context.Context, s *cronState, snap snapshot
 	return absent, nil
 }
 
+const secondsOfDay = 24 * 60 * 60
+
 // ask calls the engine and checks its answer.
 func (c *Controller) ask(ctx context.Context, s *cronState, snap snapshot) (*jobpolicyv1.DecideCronJobResponse, error) {
 	d, err := controller.Ask(ctx, c.base, c.base.Decider.DecideCronJob, snap.req)
@@ -152,6 +154,9 @@ func (c *Controller) ask(ctx context.Context, s *cronState, snap snapshot) (*job
 	}
 	if d.GetCreate() != nil && d.GetStatus() != nil {
 		return nil, fmt.Errorf("a creation and a status in one decision: %w", controller.ErrBadAnswer)
+	}
+	if offset := d.GetCreate().GetUtcOffsetSeconds(); offset <= -secondsOfDay || offset >= secondsOfDay {
+		return nil, fmt.Errorf("a time zone %d seconds ahead of UTC: %w", offset, controller.ErrBadAnswer)
 	}
 	if events, deletions := len(d.GetEvents()), len(d.GetDelete()); events < deletions {
 		return nil, fmt.Errorf("%d events, want one for each of %d deletions: %w", events, deletions, controller.ErrBadAnswer)

@@ -3,6 +3,7 @@ package cronjob
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -72,7 +73,18 @@ func (s *cronState) observe(cron *batchv1.CronJob) bool {
 // asksAnew reports whether somebody has changed what the CronJob asks for, such as its template,
 // or has suspended or resumed it. A write of its status does not count.
 func asksAnew(before, after *batchv1.CronJob) bool {
-	return before.Generation != after.Generation || !maps.Equal(wire.Annotations(before.Annotations), wire.Annotations(after.Annotations))
+	return before.Generation != after.Generation || !maps.Equal(ours(before.Annotations), ours(after.Annotations))
+}
+
+// ours are the annotations that have a meaning to this controller or to the engine.
+func ours(annotations map[string]string) map[string]string {
+	kept := map[string]string{}
+	for name, text := range annotations {
+		if strings.HasPrefix(name, "jobpolicy.dev/") {
+			kept[name] = text
+		}
+	}
+	return kept
 }
 
 // endBackoffs ends both delays, because what made creations fail may be gone

@@ -37,24 +37,17 @@ func (a *applier) edit(ctx context.Context, s *cronState, snap snapshot, decided
 }
 
 func (a *applier) edits(cron *batchv1.CronJob, decided *jobpolicyv1.CronJobEdits) (api.CronJobEdit, error) {
-	edit := api.CronJobEdit{Annotations: map[string]*string{}}
+	annotations, err := wire.EditedAnnotations(decided)
+	if err != nil {
+		return api.CronJobEdit{}, fmt.Errorf("edits: %w: %w", err, controller.ErrBadAnswer)
+	}
+	edit := api.CronJobEdit{Annotations: annotations}
 	switch {
 	case !decided.GetSuspend():
 	case a.scope.HandedOver(cron):
 		edit.Annotations[wire.CronJobSuspend] = ptr.To("true")
 	default:
 		edit.Suspend = true
-	}
-	for _, name := range decided.GetRemoveAnnotations() {
-		edit.Annotations[name] = nil
-	}
-	for name, text := range decided.GetSetAnnotations() {
-		edit.Annotations[name] = &text
-	}
-	for name := range edit.Annotations {
-		if !wire.IsAnnotation(name) {
-			return edit, fmt.Errorf("edits annotation %q, want a name that begins with jobpolicy.dev/: %w", name, controller.ErrBadAnswer)
-		}
 	}
 	return edit, nil
 }

@@ -18,7 +18,7 @@ import (
 type Config struct {
 	controller.Config
 	// Jobs is an informer of the Jobs, in all namespaces or in Namespaces. The caller runs
-	// it, after New: New adds an index.
+	// it, after New.
 	Jobs *informer.Set
 	// Policies know the options of Jobs. The caller runs them, after New. nil: no JobPolicies are read.
 	Policies *policy.Policies

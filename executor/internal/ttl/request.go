@@ -5,7 +5,6 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/executor/internal/controller"
 	"jobpolicy.dev/executor/wire"
@@ -38,18 +37,5 @@ func (c *Controller) request(job *batchv1.Job) (*jobpolicyv1.DecideJobRequest, e
 	}
 	req.RequestId = string(job.UID) + "-ttl-" + job.ResourceVersion
 	req.Now = timestamppb.New(c.now())
-	req.NamespaceAnnotations = c.namespaceAnnotations(job)
 	return req, nil
-}
-
-// namespaceAnnotations are those of the Job's namespace that the engine may read.
-func (c *Controller) namespaceAnnotations(job *batchv1.Job) map[string]string {
-	if c.namespaces == nil {
-		return nil
-	}
-	obj, ok, err := c.namespaces.GetStore().GetByKey(job.Namespace)
-	if err != nil || !ok {
-		return nil
-	}
-	return wire.Annotations(obj.(*corev1.Namespace).Annotations)
 }

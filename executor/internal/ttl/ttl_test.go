@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +25,7 @@ import (
 	"jobpolicy.dev/executor/internal/controller"
 	"jobpolicy.dev/executor/internal/fakes"
 	"jobpolicy.dev/executor/internal/informer"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -139,7 +140,7 @@ func TestEachReconcileSendsTheEventsOfOneDecision(t *testing.T) {
 			answer := engine.Otherwise
 			engine.Otherwise = func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 				d, err := answer(req)
-				d.Events = []*jobpolicyv1.JobEvent{{Reason: "InvalidAnnotation"}}
+				d.Events = []*jobpolicyv1.JobEvent{{Reason: "InvalidPolicy"}}
 				return d, err
 			}
 			c, _ := newController(t, client, engine)
@@ -225,50 +226,28 @@ func TestTheEarlierOfTwoClocksCounts(t *testing.T) {
 	}
 }
 
-const (
-	afterComplete    = "jobpolicy.dev/ttl-seconds-after-complete"
-	afterFailed      = "jobpolicy.dev/ttl-seconds-after-failed"
-	namespaceDefault = "jobpolicy.dev/default-ttl-seconds-after-finished"
-)
-
-func TestOptionsAreTheAnnotationsAsWritten(t *testing.T) {
-	// A text that is longer than the contract allows is cut, and must not become a number.
-	long := strings.Repeat("0", 5000)
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Annotations: map[string]string{namespaceDefault: long}}}
-	job := testJob(func(j *batchv1.Job) {
-		j.Annotations = map[string]string{afterComplete: "1 minute", afterFailed: "", "example.com/other": "x"}
-	})
-	client := fake.NewClientset(job, ns)
-	d := due(ended.Add(time.Hour))
-	start(t, client, d)
-	question := d.Await(t, 1)
-	if diff := cmp.Diff(map[string]string{afterComplete: "1 minute", afterFailed: ""}, question.GetSpec().GetAnnotations()); diff != "" {
-		t.Errorf("annotations (-want +got):\n%s", diff)
+func TestTheQuestionHasTheJobsOptions(t *testing.T) {
+	cases := map[string]struct {
+		policy   string
+		want     *jobpolicyv1.JobOptions
+		problems int
+	}{
+		"a policy":                   {policy: "{job: {ttlSecondsAfterComplete: 60}}", want: &jobpolicyv1.JobOptions{TtlSecondsAfterComplete: new(int32(60))}},
+		"one that is only of others": {policy: "{cronJob: {startJitterSeconds: 60}}"},
+		"one that cannot be read":    {policy: "{job: {ttlSecondsAfterComplete: 1 minute, ttlSecondsAfterFailed: -1}}", problems: 2},
 	}
-	if diff := cmp.Diff(map[string]string{namespaceDefault: long[:4093] + "…"}, question.GetNamespaceAnnotations()); diff != "" {
-		t.Errorf("namespace_annotations (-want +got):\n%s", diff)
-	}
-}
-
-// setDefault sets the time to live of the namespace's Jobs to 7 s.
-func setDefault(t *testing.T, client *fake.Clientset, ns *corev1.Namespace) {
-	t.Helper()
-	changed := ns.DeepCopy()
-	changed.ResourceVersion, changed.Annotations = "2", map[string]string{namespaceDefault: "7"}
-	if _, err := client.CoreV1().Namespaces().Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func TestAChangedDefaultMakesFinishedJobsDue(t *testing.T) {
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", ResourceVersion: "1"}}
-	client := fake.NewClientset(testJob(), ns)
-	d := due(ended.Add(time.Hour))
-	start(t, client, d)
-	d.Await(t, 1)
-	setDefault(t, client, ns)
-	if got := d.Await(t, 2).GetNamespaceAnnotations()[namespaceDefault]; got != "7" {
-		t.Errorf("the namespace's default is %q, want 7", got)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			client := fake.NewClientset(testJob(func(j *batchv1.Job) {
+				j.Spec.TTLSecondsAfterFinished, j.Annotations = nil, map[string]string{wire.Policy: tc.policy}
+			}))
+			d := due(ended.Add(time.Hour))
+			start(t, client, d)
+			spec := d.Await(t, 1).GetSpec()
+			if diff := cmp.Diff(tc.want, spec.GetOptions(), protocmp.Transform()); diff != "" || len(spec.GetOptionProblems()) != tc.problems {
+				t.Errorf("problems %q, want %d; options (-want +got):\n%s", spec.GetOptionProblems(), tc.problems, diff)
+			}
+		})
 	}
 }
 
@@ -280,40 +259,25 @@ func TestConfigNamesWhatIsMissing(t *testing.T) {
 }
 
 func TestNothingIsAskedAboutAJobThatNothingLimits(t *testing.T) {
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", ResourceVersion: "1"}}
 	kept := testJob(func(j *batchv1.Job) {
 		j.Name, j.UID, j.Spec.TTLSecondsAfterFinished = "a-kept", "00000000-0000-0000-0000-00000000000a", nil
 	})
-	client := fake.NewClientset(kept, testJob(), ns)
+	client := fake.NewClientset(kept, testJob())
 	d := due(ended.Add(time.Hour))
 	start(t, client, d, func(cfg *Config) { cfg.Workers = 1 })
 	d.Await(t, 1)
-	setDefault(t, client, ns)
-	eventually(t, "a question about each", func() bool { return len(d.Requests()) == 3 })
-	if got := d.Requests()[0].GetJob().GetName(); got != "job" {
-		t.Errorf("the first question is about %s", got)
+	limited := kept.DeepCopy()
+	limited.ResourceVersion, limited.Annotations = "2", map[string]string{wire.Policy: "{job: {ttlSecondsAfterFailed: 7}}"}
+	if _, err := client.BatchV1().Jobs(kept.Namespace).Update(t.Context(), limited, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
 	}
-	for _, q := range d.Requests()[1:] {
-		if got := q.GetNamespaceAnnotations()[namespaceDefault]; got != "7" {
-			t.Errorf("about %s before anything limits it", q.GetJob().GetName())
+	eventually(t, "a question about each", func() bool { return len(d.Requests()) == 2 })
+	for i, want := range []string{"job", "a-kept"} {
+		if got := d.Requests()[i].GetJob().GetName(); got != want {
+			t.Errorf("question %d is about %s, want %s", i, got, want)
 		}
 	}
-}
-
-// A namespace may be seen only after its Jobs have finished.
-func TestANamespaceThatComesLateIsHeeded(t *testing.T) {
-	client := fake.NewClientset(testJob(func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = nil }))
-	d := due(ended.Add(time.Minute))
-	start(t, client, d, func(c *Config) { c.Workers = 1 })
-	// A Job that comes later is looked at later.
-	later := testJob(func(j *batchv1.Job) { j.Namespace, j.UID = "other", "00000000-0000-0000-0000-000000000002" })
-	if _, err := client.BatchV1().Jobs("other").Create(t.Context(), later, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
+	if d.Requests()[1].GetSpec().GetOptions() == nil {
+		t.Error("a question about a Job before anything limits it")
 	}
-	eventually(t, "deletion of the later Job", func() bool { return len(deletions(client)) == 1 })
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Annotations: map[string]string{namespaceDefault: "60"}}}
-	if _, err := client.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "deletion", func() bool { return len(deletions(client)) == 2 })
 }

@@ -83,16 +83,13 @@ func (x *ComputeDeadlinesRequest) GetJobs() []*JobLifetime {
 type JobLifetime struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Set by the caller; required. The engine reads active_deadline_seconds, suspend,
-	// deleting, ttl_seconds_after_finished and annotations. Every other field may be
-	// left out.
+	// deleting, ttl_seconds_after_finished and options. Every other field may be left out.
 	Spec *JobSpec `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
 	// Set by the caller; the engine reads start_time and conditions. Absent: no status
 	// was written yet.
-	Status *JobStatus `protobuf:"bytes,2,opt,name=status,proto3" json:"status,omitempty"`
-	// Set by the caller; as DecideJobRequest.namespace_annotations.
-	NamespaceAnnotations map[string]string `protobuf:"bytes,3,rep,name=namespace_annotations,json=namespaceAnnotations,proto3" json:"namespace_annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	unknownFields        protoimpl.UnknownFields
-	sizeCache            protoimpl.SizeCache
+	Status        *JobStatus `protobuf:"bytes,2,opt,name=status,proto3" json:"status,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *JobLifetime) Reset() {
@@ -135,13 +132,6 @@ func (x *JobLifetime) GetSpec() *JobSpec {
 func (x *JobLifetime) GetStatus() *JobStatus {
 	if x != nil {
 		return x.Status
-	}
-	return nil
-}
-
-func (x *JobLifetime) GetNamespaceAnnotations() map[string]string {
-	if x != nil {
-		return x.NamespaceAnnotations
 	}
 	return nil
 }
@@ -210,12 +200,10 @@ type JobDeadlines struct {
 	ExpirationTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expiration_time,json=expirationTime,proto3" json:"expiration_time,omitempty"`
 	// True: expiration_time has come.
 	Expired bool `protobuf:"varint,4,opt,name=expired,proto3" json:"expired,omitempty"`
-	// Where the time to live comes from: spec.ttlSecondsAfterFinished, or the name of
-	// an annotation. Empty: the Job has none, has not finished, or is being
-	// deleted.
-	TtlSource string `protobuf:"bytes,5,opt,name=ttl_source,json=ttlSource,proto3" json:"ttl_source,omitempty"`
-	// Warnings about annotations that cannot be read, as DecideJob has them.
-	Events        []*JobEvent `protobuf:"bytes,6,rep,name=events,proto3" json:"events,omitempty"`
+	// Where the time to live comes from: spec.ttlSecondsAfterFinished, or an option, for
+	// example options.ttlSecondsAfterFailed. Empty: the Job has none, has not finished, or
+	// is being deleted.
+	TtlSource     string `protobuf:"bytes,5,opt,name=ttl_source,json=ttlSource,proto3" json:"ttl_source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -285,38 +273,26 @@ func (x *JobDeadlines) GetTtlSource() string {
 	return ""
 }
 
-func (x *JobDeadlines) GetEvents() []*JobEvent {
-	if x != nil {
-		return x.Events
-	}
-	return nil
-}
-
 var File_jobpolicy_v1_compute_deadlines_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_compute_deadlines_proto_rawDesc = "" +
 	"\n" +
-	"$jobpolicy/v1/compute_deadlines.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1djobpolicy/v1/decide_job.proto\x1a\x16jobpolicy/v1/job.proto\"v\n" +
+	"$jobpolicy/v1/compute_deadlines.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16jobpolicy/v1/job.proto\"v\n" +
 	"\x17ComputeDeadlinesRequest\x12,\n" +
 	"\x03now\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x03now\x12-\n" +
-	"\x04jobs\x18\x02 \x03(\v2\x19.jobpolicy.v1.JobLifetimeR\x04jobs\"\x9c\x02\n" +
+	"\x04jobs\x18\x02 \x03(\v2\x19.jobpolicy.v1.JobLifetimeR\x04jobs\"i\n" +
 	"\vJobLifetime\x12)\n" +
 	"\x04spec\x18\x01 \x01(\v2\x15.jobpolicy.v1.JobSpecR\x04spec\x12/\n" +
-	"\x06status\x18\x02 \x01(\v2\x17.jobpolicy.v1.JobStatusR\x06status\x12h\n" +
-	"\x15namespace_annotations\x18\x03 \x03(\v23.jobpolicy.v1.JobLifetime.NamespaceAnnotationsEntryR\x14namespaceAnnotations\x1aG\n" +
-	"\x19NamespaceAnnotationsEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"T\n" +
+	"\x06status\x18\x02 \x01(\v2\x17.jobpolicy.v1.JobStatusR\x06status\"T\n" +
 	"\x18ComputeDeadlinesResponse\x128\n" +
-	"\tdeadlines\x18\x01 \x03(\v2\x1a.jobpolicy.v1.JobDeadlinesR\tdeadlines\"\xb7\x02\n" +
+	"\tdeadlines\x18\x01 \x03(\v2\x1a.jobpolicy.v1.JobDeadlinesR\tdeadlines\"\x87\x02\n" +
 	"\fJobDeadlines\x12C\n" +
 	"\x0factive_deadline\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x0eactiveDeadline\x124\n" +
 	"\x16active_deadline_passed\x18\x02 \x01(\bR\x14activeDeadlinePassed\x12C\n" +
 	"\x0fexpiration_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x0eexpirationTime\x12\x18\n" +
 	"\aexpired\x18\x04 \x01(\bR\aexpired\x12\x1d\n" +
 	"\n" +
-	"ttl_source\x18\x05 \x01(\tR\tttlSource\x12.\n" +
-	"\x06events\x18\x06 \x03(\v2\x16.jobpolicy.v1.JobEventR\x06eventsB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
+	"ttl_source\x18\x05 \x01(\tR\tttlSourceB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (
 	file_jobpolicy_v1_compute_deadlines_proto_rawDescOnce sync.Once
@@ -330,33 +306,29 @@ func file_jobpolicy_v1_compute_deadlines_proto_rawDescGZIP() []byte {
 	return file_jobpolicy_v1_compute_deadlines_proto_rawDescData
 }
 
-var file_jobpolicy_v1_compute_deadlines_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_jobpolicy_v1_compute_deadlines_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_jobpolicy_v1_compute_deadlines_proto_goTypes = []any{
 	(*ComputeDeadlinesRequest)(nil),  // 0: jobpolicy.v1.ComputeDeadlinesRequest
 	(*JobLifetime)(nil),              // 1: jobpolicy.v1.JobLifetime
 	(*ComputeDeadlinesResponse)(nil), // 2: jobpolicy.v1.ComputeDeadlinesResponse
 	(*JobDeadlines)(nil),             // 3: jobpolicy.v1.JobDeadlines
-	nil,                              // 4: jobpolicy.v1.JobLifetime.NamespaceAnnotationsEntry
-	(*timestamppb.Timestamp)(nil),    // 5: google.protobuf.Timestamp
-	(*JobSpec)(nil),                  // 6: jobpolicy.v1.JobSpec
-	(*JobStatus)(nil),                // 7: jobpolicy.v1.JobStatus
-	(*JobEvent)(nil),                 // 8: jobpolicy.v1.JobEvent
+	(*timestamppb.Timestamp)(nil),    // 4: google.protobuf.Timestamp
+	(*JobSpec)(nil),                  // 5: jobpolicy.v1.JobSpec
+	(*JobStatus)(nil),                // 6: jobpolicy.v1.JobStatus
 }
 var file_jobpolicy_v1_compute_deadlines_proto_depIdxs = []int32{
-	5, // 0: jobpolicy.v1.ComputeDeadlinesRequest.now:type_name -> google.protobuf.Timestamp
+	4, // 0: jobpolicy.v1.ComputeDeadlinesRequest.now:type_name -> google.protobuf.Timestamp
 	1, // 1: jobpolicy.v1.ComputeDeadlinesRequest.jobs:type_name -> jobpolicy.v1.JobLifetime
-	6, // 2: jobpolicy.v1.JobLifetime.spec:type_name -> jobpolicy.v1.JobSpec
-	7, // 3: jobpolicy.v1.JobLifetime.status:type_name -> jobpolicy.v1.JobStatus
-	4, // 4: jobpolicy.v1.JobLifetime.namespace_annotations:type_name -> jobpolicy.v1.JobLifetime.NamespaceAnnotationsEntry
-	3, // 5: jobpolicy.v1.ComputeDeadlinesResponse.deadlines:type_name -> jobpolicy.v1.JobDeadlines
-	5, // 6: jobpolicy.v1.JobDeadlines.active_deadline:type_name -> google.protobuf.Timestamp
-	5, // 7: jobpolicy.v1.JobDeadlines.expiration_time:type_name -> google.protobuf.Timestamp
-	8, // 8: jobpolicy.v1.JobDeadlines.events:type_name -> jobpolicy.v1.JobEvent
-	9, // [9:9] is the sub-list for method output_type
-	9, // [9:9] is the sub-list for method input_type
-	9, // [9:9] is the sub-list for extension type_name
-	9, // [9:9] is the sub-list for extension extendee
-	0, // [0:9] is the sub-list for field type_name
+	5, // 2: jobpolicy.v1.JobLifetime.spec:type_name -> jobpolicy.v1.JobSpec
+	6, // 3: jobpolicy.v1.JobLifetime.status:type_name -> jobpolicy.v1.JobStatus
+	3, // 4: jobpolicy.v1.ComputeDeadlinesResponse.deadlines:type_name -> jobpolicy.v1.JobDeadlines
+	4, // 5: jobpolicy.v1.JobDeadlines.active_deadline:type_name -> google.protobuf.Timestamp
+	4, // 6: jobpolicy.v1.JobDeadlines.expiration_time:type_name -> google.protobuf.Timestamp
+	7, // [7:7] is the sub-list for method output_type
+	7, // [7:7] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_compute_deadlines_proto_init() }
@@ -364,7 +336,6 @@ func file_jobpolicy_v1_compute_deadlines_proto_init() {
 	if File_jobpolicy_v1_compute_deadlines_proto != nil {
 		return
 	}
-	file_jobpolicy_v1_decide_job_proto_init()
 	file_jobpolicy_v1_job_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -372,7 +343,7 @@ func file_jobpolicy_v1_compute_deadlines_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_compute_deadlines_proto_rawDesc), len(file_jobpolicy_v1_compute_deadlines_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -216,7 +216,7 @@ func (x *CronJobRef) GetGeneration() int64 {
 // CronJobSpec holds those fields of a CronJob that the engine reads. The Job template
 // is not one of them: the caller keeps it and creates Jobs from it.
 //
-// The engine accepts whatever a person wrote (schedule, time zone, limits, options),
+// The engine accepts whatever a person wrote (schedule, time zone, history limits),
 // within the limits of length below. If it makes no sense, the answer is a decision
 // with an event that says so, never an error.
 type CronJobSpec struct {
@@ -233,7 +233,7 @@ type CronJobSpec struct {
 	// Set by the caller; absent means ALLOW.
 	ConcurrencyPolicy ConcurrencyPolicy `protobuf:"varint,4,opt,name=concurrency_policy,json=concurrencyPolicy,proto3,enum=jobpolicy.v1.ConcurrencyPolicy" json:"concurrency_policy,omitempty"`
 	// Set by the caller; true: start no runs of the schedule. A run that
-	// jobpolicy.dev/run-now asks for is started all the same. To hand a CronJob over to the caller, its
+	// run_now asks for is started all the same. To hand a CronJob over to the caller, its
 	// user may set spec.suspend, so that the built-in controller starts no runs. Then
 	// this field holds what the user wants, not the value of spec.suspend.
 	Suspend bool `protobuf:"varint,5,opt,name=suspend,proto3" json:"suspend,omitempty"`
@@ -251,45 +251,12 @@ type CronJobSpec struct {
 	// engine knows. Another one is refused with INVALID_REQUEST, and so is "Local".
 	// Absent: UTC.
 	LocalTimeZone string `protobuf:"bytes,10,opt,name=local_time_zone,json=localTimeZone,proto3" json:"local_time_zone,omitempty"`
-	// Set by the caller; the CronJob's annotations whose names begin with
-	// jobpolicy.dev/, as they are written. The caller need not know any of them. The
-	// engine reads those below and ignores all others. It also ignores a value that it
-	// cannot read, and emits a Warning event InvalidAnnotation that names the
-	// annotation and what was expected.
-	//
-	//	jobpolicy.dev/start-jitter-seconds     whole seconds, 0 to 3600: each run starts
-	//	                                       up to this much later than scheduled; how
-	//	                                       much follows from the CronJob's UID and
-	//	                                       the scheduled time
-	//	jobpolicy.dev/dst-repeated-hour        Both (as the built-in controller), First
-	//	                                       or Last: which run starts if clocks are
-	//	                                       set back and its wall-clock time comes twice
-	//	jobpolicy.dev/dst-skipped-hour         Skip (as the built-in controller) or
-	//	                                       RunAfter: what happens to a run if clocks
-	//	                                       are set forward and skip its wall-clock
-	//	                                       time; RunAfter starts it after the change
-	//	jobpolicy.dev/missed-before-edit       Run (at once; the built-in controller only
-	//	                                       when it next looks) or Skip: whether a run
-	//	                                       starts for times of the new schedule before
-	//	                                       the last change of schedule or time zone
-	//	jobpolicy.dev/suspend-after-failures   a whole number, 1 to 100: after so many
-	//	                                       failed runs in a row the CronJob is
-	//	                                       suspended
-	//	jobpolicy.dev/run-now                  any text but the empty one: one run starts
-	//	                                       now, once for each text, also while the
-	//	                                       CronJob is suspended; with FORBID when the
-	//	                                       active runs have ended
-	//	jobpolicy.dev/observed-schedule        set by CronJobEdits only
-	//	jobpolicy.dev/failures-counted-until   set by CronJobEdits only
-	//
-	// A value has at most 4096 bytes: the caller truncates a longer one. Names and
-	// values have at most 1 MiB together.
-	Annotations map[string]string `protobuf:"bytes,11,rep,name=annotations,proto3" json:"annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Set by the caller; the options that a JobPolicy sets for this CronJob. Absent: none.
 	// Needs CAPABILITY_OPTIONS.
 	Options *CronJobOptions `protobuf:"bytes,12,opt,name=options,proto3" json:"options,omitempty"`
 	// Set by the caller; why the options that the CronJob asks for cannot be read: as
-	// JobSpec.option_problems. The CronJob goes on with those in options. Needs CAPABILITY_OPTIONS.
+	// JobSpec.option_problems. The CronJob goes on with those in options. Needs
+	// CAPABILITY_OPTIONS.
 	OptionProblems []string `protobuf:"bytes,13,rep,name=option_problems,json=optionProblems,proto3" json:"option_problems,omitempty"`
 	// Set by the caller; any text but the empty one: one run starts now, once for each
 	// text, also while the CronJob is suspended; with FORBID when the active runs have
@@ -404,13 +371,6 @@ func (x *CronJobSpec) GetLocalTimeZone() string {
 		return x.LocalTimeZone
 	}
 	return ""
-}
-
-func (x *CronJobSpec) GetAnnotations() map[string]string {
-	if x != nil {
-		return x.Annotations
-	}
-	return nil
 }
 
 func (x *CronJobSpec) GetOptions() *CronJobOptions {
@@ -647,10 +607,6 @@ type OwnedJob struct {
 	ScheduledTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=scheduled_time,json=scheduledTime,proto3" json:"scheduled_time,omitempty"`
 	// True when the Job has a deletion timestamp.
 	Deleting bool `protobuf:"varint,8,opt,name=deleting,proto3" json:"deleting,omitempty"`
-	// The Job's annotations whose names begin with jobpolicy.dev/, with the rules of
-	// CronJobSpec.annotations. The engine reads jobpolicy.dev/run-now: the text that
-	// asked for this run, which CreateJob.annotations has set.
-	Annotations map[string]string `protobuf:"bytes,9,rep,name=annotations,proto3" json:"annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Set by the caller; the text that asked for this run: CreateJob.run_now, with the rules
 	// of CronJobSpec.run_now. Empty: none did. Needs CAPABILITY_OPTIONS.
 	RunNow        string `protobuf:"bytes,10,opt,name=run_now,json=runNow,proto3" json:"run_now,omitempty"`
@@ -744,13 +700,6 @@ func (x *OwnedJob) GetDeleting() bool {
 	return false
 }
 
-func (x *OwnedJob) GetAnnotations() map[string]string {
-	if x != nil {
-		return x.Annotations
-	}
-	return nil
-}
-
 func (x *OwnedJob) GetRunNow() string {
 	if x != nil {
 		return x.RunNow
@@ -770,7 +719,7 @@ const file_jobpolicy_v1_cron_job_proto_rawDesc = "" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x04 \x01(\x03R\n" +
-	"generation\"\x96\b\n" +
+	"generation\"\x88\a\n" +
 	"\vCronJobSpec\x12\x1a\n" +
 	"\bschedule\x18\x01 \x01(\tR\bschedule\x12 \n" +
 	"\ttime_zone\x18\x02 \x01(\tH\x00R\btimeZone\x88\x01\x01\x12?\n" +
@@ -782,16 +731,12 @@ const file_jobpolicy_v1_cron_job_proto_rawDesc = "" +
 	"\bdeleting\x18\b \x01(\bR\bdeleting\x12?\n" +
 	"\rcreation_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\fcreationTime\x12&\n" +
 	"\x0flocal_time_zone\x18\n" +
-	" \x01(\tR\rlocalTimeZone\x12L\n" +
-	"\vannotations\x18\v \x03(\v2*.jobpolicy.v1.CronJobSpec.AnnotationsEntryR\vannotations\x126\n" +
+	" \x01(\tR\rlocalTimeZone\x126\n" +
 	"\aoptions\x18\f \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\aoptions\x12'\n" +
 	"\x0foption_problems\x18\r \x03(\tR\x0eoptionProblems\x12\x17\n" +
 	"\arun_now\x18\x0e \x01(\tR\x06runNow\x12K\n" +
 	"\x11observed_schedule\x18\x0f \x01(\v2\x1e.jobpolicy.v1.ObservedScheduleR\x10observedSchedule\x12P\n" +
-	"\x16failures_counted_until\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\x14failuresCountedUntil\x1a>\n" +
-	"\x10AnnotationsEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\f\n" +
+	"\x16failures_counted_until\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\x14failuresCountedUntilB\f\n" +
 	"\n" +
 	"_time_zoneB\x1c\n" +
 	"\x1a_starting_deadline_secondsB \n" +
@@ -806,7 +751,7 @@ const file_jobpolicy_v1_cron_job_proto_rawDesc = "" +
 	"\x14last_successful_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x12lastSuccessfulTime\"1\n" +
 	"\tActiveJob\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\fR\x03uid\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\xa4\x04\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\x99\x03\n" +
 	"\bOwnedJob\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\fR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x122\n" +
@@ -817,13 +762,9 @@ const file_jobpolicy_v1_cron_job_proto_rawDesc = "" +
 	"finishTime\x12C\n" +
 	"\x0fcompletion_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x0ecompletionTime\x12A\n" +
 	"\x0escheduled_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\rscheduledTime\x12\x1a\n" +
-	"\bdeleting\x18\b \x01(\bR\bdeleting\x12I\n" +
-	"\vannotations\x18\t \x03(\v2'.jobpolicy.v1.OwnedJob.AnnotationsEntryR\vannotations\x12\x17\n" +
+	"\bdeleting\x18\b \x01(\bR\bdeleting\x12\x17\n" +
 	"\arun_now\x18\n" +
-	" \x01(\tR\x06runNow\x1a>\n" +
-	"\x10AnnotationsEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\x94\x01\n" +
+	" \x01(\tR\x06runNow*\x94\x01\n" +
 	"\x11ConcurrencyPolicy\x12\"\n" +
 	"\x1eCONCURRENCY_POLICY_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18CONCURRENCY_POLICY_ALLOW\x10\x01\x12\x1d\n" +
@@ -849,7 +790,7 @@ func file_jobpolicy_v1_cron_job_proto_rawDescGZIP() []byte {
 }
 
 var file_jobpolicy_v1_cron_job_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_jobpolicy_v1_cron_job_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_jobpolicy_v1_cron_job_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_jobpolicy_v1_cron_job_proto_goTypes = []any{
 	(ConcurrencyPolicy)(0),        // 0: jobpolicy.v1.ConcurrencyPolicy
 	(JobOutcome)(0),               // 1: jobpolicy.v1.JobOutcome
@@ -859,33 +800,29 @@ var file_jobpolicy_v1_cron_job_proto_goTypes = []any{
 	(*CronJobStatus)(nil),         // 5: jobpolicy.v1.CronJobStatus
 	(*ActiveJob)(nil),             // 6: jobpolicy.v1.ActiveJob
 	(*OwnedJob)(nil),              // 7: jobpolicy.v1.OwnedJob
-	nil,                           // 8: jobpolicy.v1.CronJobSpec.AnnotationsEntry
-	nil,                           // 9: jobpolicy.v1.OwnedJob.AnnotationsEntry
-	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
-	(*CronJobOptions)(nil),        // 11: jobpolicy.v1.CronJobOptions
+	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+	(*CronJobOptions)(nil),        // 9: jobpolicy.v1.CronJobOptions
 }
 var file_jobpolicy_v1_cron_job_proto_depIdxs = []int32{
 	0,  // 0: jobpolicy.v1.CronJobSpec.concurrency_policy:type_name -> jobpolicy.v1.ConcurrencyPolicy
-	10, // 1: jobpolicy.v1.CronJobSpec.creation_time:type_name -> google.protobuf.Timestamp
-	8,  // 2: jobpolicy.v1.CronJobSpec.annotations:type_name -> jobpolicy.v1.CronJobSpec.AnnotationsEntry
-	11, // 3: jobpolicy.v1.CronJobSpec.options:type_name -> jobpolicy.v1.CronJobOptions
-	4,  // 4: jobpolicy.v1.CronJobSpec.observed_schedule:type_name -> jobpolicy.v1.ObservedSchedule
-	10, // 5: jobpolicy.v1.CronJobSpec.failures_counted_until:type_name -> google.protobuf.Timestamp
-	10, // 6: jobpolicy.v1.ObservedSchedule.since:type_name -> google.protobuf.Timestamp
-	6,  // 7: jobpolicy.v1.CronJobStatus.active:type_name -> jobpolicy.v1.ActiveJob
-	10, // 8: jobpolicy.v1.CronJobStatus.last_schedule_time:type_name -> google.protobuf.Timestamp
-	10, // 9: jobpolicy.v1.CronJobStatus.last_successful_time:type_name -> google.protobuf.Timestamp
-	1,  // 10: jobpolicy.v1.OwnedJob.outcome:type_name -> jobpolicy.v1.JobOutcome
-	10, // 11: jobpolicy.v1.OwnedJob.start_time:type_name -> google.protobuf.Timestamp
-	10, // 12: jobpolicy.v1.OwnedJob.finish_time:type_name -> google.protobuf.Timestamp
-	10, // 13: jobpolicy.v1.OwnedJob.completion_time:type_name -> google.protobuf.Timestamp
-	10, // 14: jobpolicy.v1.OwnedJob.scheduled_time:type_name -> google.protobuf.Timestamp
-	9,  // 15: jobpolicy.v1.OwnedJob.annotations:type_name -> jobpolicy.v1.OwnedJob.AnnotationsEntry
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	8,  // 1: jobpolicy.v1.CronJobSpec.creation_time:type_name -> google.protobuf.Timestamp
+	9,  // 2: jobpolicy.v1.CronJobSpec.options:type_name -> jobpolicy.v1.CronJobOptions
+	4,  // 3: jobpolicy.v1.CronJobSpec.observed_schedule:type_name -> jobpolicy.v1.ObservedSchedule
+	8,  // 4: jobpolicy.v1.CronJobSpec.failures_counted_until:type_name -> google.protobuf.Timestamp
+	8,  // 5: jobpolicy.v1.ObservedSchedule.since:type_name -> google.protobuf.Timestamp
+	6,  // 6: jobpolicy.v1.CronJobStatus.active:type_name -> jobpolicy.v1.ActiveJob
+	8,  // 7: jobpolicy.v1.CronJobStatus.last_schedule_time:type_name -> google.protobuf.Timestamp
+	8,  // 8: jobpolicy.v1.CronJobStatus.last_successful_time:type_name -> google.protobuf.Timestamp
+	1,  // 9: jobpolicy.v1.OwnedJob.outcome:type_name -> jobpolicy.v1.JobOutcome
+	8,  // 10: jobpolicy.v1.OwnedJob.start_time:type_name -> google.protobuf.Timestamp
+	8,  // 11: jobpolicy.v1.OwnedJob.finish_time:type_name -> google.protobuf.Timestamp
+	8,  // 12: jobpolicy.v1.OwnedJob.completion_time:type_name -> google.protobuf.Timestamp
+	8,  // 13: jobpolicy.v1.OwnedJob.scheduled_time:type_name -> google.protobuf.Timestamp
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_cron_job_proto_init() }
@@ -901,7 +838,7 @@ func file_jobpolicy_v1_cron_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_cron_job_proto_rawDesc), len(file_jobpolicy_v1_cron_job_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   8,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

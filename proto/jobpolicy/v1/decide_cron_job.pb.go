@@ -94,7 +94,7 @@ const (
 	KeepReason_KEEP_REASON_NO_LIMIT KeepReason = 4
 	// It is one of the newest, as many as the history limit keeps.
 	KeepReason_KEEP_REASON_WITHIN_LIMIT KeepReason = 5
-	// It failed, and counts for the annotation jobpolicy.dev/suspend-after-failures.
+	// It failed, and counts for CronJobOptions.suspend_after_failures.
 	KeepReason_KEEP_REASON_COUNTED_FAILURE KeepReason = 6
 	// Its scheduled time is in the future.
 	KeepReason_KEEP_REASON_EARLY KeepReason = 7
@@ -190,7 +190,7 @@ type DecideCronJobRequest struct {
 	// Set by the caller; names that CreateJob asked for, but that belong to Jobs which
 	// this CronJob does not control. At most 10, each of 1 to 253 bytes. Forget a name
 	// after a minute or so: its Job may be gone, and then the run is started. A run that
-	// jobpolicy.dev/run-now asked for is given up instead: edits removes the annotation.
+	// spec.run_now asked for is given up instead: edits clears the text.
 	NamesTaken []string `protobuf:"bytes,8,rep,name=names_taken,json=namesTaken,proto3" json:"names_taken,omitempty"`
 	// Set by the caller; the steps that the engine is to leave for later, each at most
 	// once, and at most 100. Only STEP_CREATE_JOB and STEP_CREATE_MANUAL_JOB have an
@@ -471,14 +471,17 @@ type CreateJob struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// metadata.name: the CronJob's name and the minutes from the Unix epoch to the
 	// scheduled time, so that no controller can start the same run twice. For a run that
-	// was asked for by jobpolicy.dev/run-now: the CronJob's name, "-run-" and a hash of
-	// the annotation's text.
+	// was asked for by CronJobSpec.run_now: the CronJob's name, "-run-" and a hash of the
+	// text.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// When the run was due. Absent for a run that was asked for by jobpolicy.dev/run-now.
+	// When the run was due; what the next requests return as OwnedJob.scheduled_time.
+	// Absent for a run that was asked for by CronJobSpec.run_now.
 	ScheduledTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=scheduled_time,json=scheduledTime,proto3" json:"scheduled_time,omitempty"`
-	// Annotations to set beside those of the template.
-	Annotations map[string]string `protobuf:"bytes,3,rep,name=annotations,proto3" json:"annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// The text that asked for the run: CronJobSpec.run_now. Empty: none did.
+	// How far the CronJob's time zone is ahead of UTC at scheduled_time, in seconds. In
+	// Kubernetes, the scheduled time is written in that zone.
+	UtcOffsetSeconds int32 `protobuf:"varint,5,opt,name=utc_offset_seconds,json=utcOffsetSeconds,proto3" json:"utc_offset_seconds,omitempty"`
+	// The text that asked for the run: CronJobSpec.run_now; what the next requests return
+	// as OwnedJob.run_now. Empty: none did.
 	RunNow        string `protobuf:"bytes,4,opt,name=run_now,json=runNow,proto3" json:"run_now,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -528,11 +531,11 @@ func (x *CreateJob) GetScheduledTime() *timestamppb.Timestamp {
 	return nil
 }
 
-func (x *CreateJob) GetAnnotations() map[string]string {
+func (x *CreateJob) GetUtcOffsetSeconds() int32 {
 	if x != nil {
-		return x.Annotations
+		return x.UtcOffsetSeconds
 	}
-	return nil
+	return 0
 }
 
 func (x *CreateJob) GetRunNow() string {
@@ -547,12 +550,6 @@ type CronJobEdits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// True: set suspend.
 	Suspend bool `protobuf:"varint,1,opt,name=suspend,proto3" json:"suspend,omitempty"`
-	// Annotations to set, in the same write as suspend. The engine has no memory of its
-	// own: the next request returns them to it.
-	SetAnnotations map[string]string `protobuf:"bytes,2,rep,name=set_annotations,json=setAnnotations,proto3" json:"set_annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Names of annotations to remove, only if the CronJob still has the resourceVersion
-	// that the request was made from.
-	RemoveAnnotations []string `protobuf:"bytes,3,rep,name=remove_annotations,json=removeAnnotations,proto3" json:"remove_annotations,omitempty"`
 	// Set: what the next requests return as CronJobSpec.observed_schedule. The engine has no
 	// memory of its own. In the same write as suspend.
 	ObservedSchedule *ObservedSchedule `protobuf:"bytes,4,opt,name=observed_schedule,json=observedSchedule,proto3" json:"observed_schedule,omitempty"`
@@ -601,20 +598,6 @@ func (x *CronJobEdits) GetSuspend() bool {
 		return x.Suspend
 	}
 	return false
-}
-
-func (x *CronJobEdits) GetSetAnnotations() map[string]string {
-	if x != nil {
-		return x.SetAnnotations
-	}
-	return nil
-}
-
-func (x *CronJobEdits) GetRemoveAnnotations() []string {
-	if x != nil {
-		return x.RemoveAnnotations
-	}
-	return nil
 }
 
 func (x *CronJobEdits) GetObservedSchedule() *ObservedSchedule {
@@ -922,25 +905,17 @@ const file_jobpolicy_v1_decide_cron_job_proto_rawDesc = "" +
 	"\frequirements\x18\t \x03(\x0e2\x19.jobpolicy.v1.RequirementR\frequirements\x12B\n" +
 	"\vexplanation\x18\n" +
 	" \x01(\v2 .jobpolicy.v1.CronJobExplanationR\vexplanation\x123\n" +
-	"\tfollow_up\x18\v \x01(\x0e2\x16.jobpolicy.v1.FollowUpR\bfollowUp\"\x87\x02\n" +
+	"\tfollow_up\x18\v \x01(\x0e2\x16.jobpolicy.v1.FollowUpR\bfollowUp\"\xa9\x01\n" +
 	"\tCreateJob\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12A\n" +
-	"\x0escheduled_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\rscheduledTime\x12J\n" +
-	"\vannotations\x18\x03 \x03(\v2(.jobpolicy.v1.CreateJob.AnnotationsEntryR\vannotations\x12\x17\n" +
-	"\arun_now\x18\x04 \x01(\tR\x06runNow\x1a>\n" +
-	"\x10AnnotationsEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb6\x03\n" +
+	"\x0escheduled_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\rscheduledTime\x12,\n" +
+	"\x12utc_offset_seconds\x18\x05 \x01(\x05R\x10utcOffsetSeconds\x12\x17\n" +
+	"\arun_now\x18\x04 \x01(\tR\x06runNow\"\xeb\x01\n" +
 	"\fCronJobEdits\x12\x18\n" +
-	"\asuspend\x18\x01 \x01(\bR\asuspend\x12W\n" +
-	"\x0fset_annotations\x18\x02 \x03(\v2..jobpolicy.v1.CronJobEdits.SetAnnotationsEntryR\x0esetAnnotations\x12-\n" +
-	"\x12remove_annotations\x18\x03 \x03(\tR\x11removeAnnotations\x12K\n" +
+	"\asuspend\x18\x01 \x01(\bR\asuspend\x12K\n" +
 	"\x11observed_schedule\x18\x04 \x01(\v2\x1e.jobpolicy.v1.ObservedScheduleR\x10observedSchedule\x12P\n" +
 	"\x16failures_counted_until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x14failuresCountedUntil\x12\"\n" +
-	"\rclear_run_now\x18\x06 \x01(\bR\vclearRunNow\x1aA\n" +
-	"\x13SetAnnotationsEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xaf\x03\n" +
+	"\rclear_run_now\x18\x06 \x01(\bR\vclearRunNow\"\xaf\x03\n" +
 	"\x12CronJobExplanation\x12\x18\n" +
 	"\asummary\x18\x01 \x01(\tR\asummary\x12.\n" +
 	"\x05rules\x18\x02 \x03(\v2\x18.jobpolicy.v1.RuleAnswerR\x05rules\x12(\n" +
@@ -994,7 +969,7 @@ func file_jobpolicy_v1_decide_cron_job_proto_rawDescGZIP() []byte {
 }
 
 var file_jobpolicy_v1_decide_cron_job_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_jobpolicy_v1_decide_cron_job_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_jobpolicy_v1_decide_cron_job_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_jobpolicy_v1_decide_cron_job_proto_goTypes = []any{
 	(SkipReason)(0),               // 0: jobpolicy.v1.SkipReason
 	(KeepReason)(0),               // 1: jobpolicy.v1.KeepReason
@@ -1005,62 +980,58 @@ var file_jobpolicy_v1_decide_cron_job_proto_goTypes = []any{
 	(*CronJobExplanation)(nil),    // 6: jobpolicy.v1.CronJobExplanation
 	(*SkippedRun)(nil),            // 7: jobpolicy.v1.SkippedRun
 	(*KeptJob)(nil),               // 8: jobpolicy.v1.KeptJob
-	nil,                           // 9: jobpolicy.v1.CreateJob.AnnotationsEntry
-	nil,                           // 10: jobpolicy.v1.CronJobEdits.SetAnnotationsEntry
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
-	(*CronJobRef)(nil),            // 12: jobpolicy.v1.CronJobRef
-	(*CronJobSpec)(nil),           // 13: jobpolicy.v1.CronJobSpec
-	(*CronJobStatus)(nil),         // 14: jobpolicy.v1.CronJobStatus
-	(*OwnedJob)(nil),              // 15: jobpolicy.v1.OwnedJob
-	(*Deferral)(nil),              // 16: jobpolicy.v1.Deferral
-	(Explain)(0),                  // 17: jobpolicy.v1.Explain
-	(Disposition)(0),              // 18: jobpolicy.v1.Disposition
-	(*DeleteJob)(nil),             // 19: jobpolicy.v1.DeleteJob
-	(*JobEvent)(nil),              // 20: jobpolicy.v1.JobEvent
-	(Requirement)(0),              // 21: jobpolicy.v1.Requirement
-	(FollowUp)(0),                 // 22: jobpolicy.v1.FollowUp
-	(*ObservedSchedule)(nil),      // 23: jobpolicy.v1.ObservedSchedule
-	(*RuleAnswer)(nil),            // 24: jobpolicy.v1.RuleAnswer
-	(*Wait)(nil),                  // 25: jobpolicy.v1.Wait
-	(Rule)(0),                     // 26: jobpolicy.v1.Rule
+	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
+	(*CronJobRef)(nil),            // 10: jobpolicy.v1.CronJobRef
+	(*CronJobSpec)(nil),           // 11: jobpolicy.v1.CronJobSpec
+	(*CronJobStatus)(nil),         // 12: jobpolicy.v1.CronJobStatus
+	(*OwnedJob)(nil),              // 13: jobpolicy.v1.OwnedJob
+	(*Deferral)(nil),              // 14: jobpolicy.v1.Deferral
+	(Explain)(0),                  // 15: jobpolicy.v1.Explain
+	(Disposition)(0),              // 16: jobpolicy.v1.Disposition
+	(*DeleteJob)(nil),             // 17: jobpolicy.v1.DeleteJob
+	(*JobEvent)(nil),              // 18: jobpolicy.v1.JobEvent
+	(Requirement)(0),              // 19: jobpolicy.v1.Requirement
+	(FollowUp)(0),                 // 20: jobpolicy.v1.FollowUp
+	(*ObservedSchedule)(nil),      // 21: jobpolicy.v1.ObservedSchedule
+	(*RuleAnswer)(nil),            // 22: jobpolicy.v1.RuleAnswer
+	(*Wait)(nil),                  // 23: jobpolicy.v1.Wait
+	(Rule)(0),                     // 24: jobpolicy.v1.Rule
 }
 var file_jobpolicy_v1_decide_cron_job_proto_depIdxs = []int32{
-	11, // 0: jobpolicy.v1.DecideCronJobRequest.now:type_name -> google.protobuf.Timestamp
-	12, // 1: jobpolicy.v1.DecideCronJobRequest.cron_job:type_name -> jobpolicy.v1.CronJobRef
-	13, // 2: jobpolicy.v1.DecideCronJobRequest.spec:type_name -> jobpolicy.v1.CronJobSpec
-	14, // 3: jobpolicy.v1.DecideCronJobRequest.status:type_name -> jobpolicy.v1.CronJobStatus
-	15, // 4: jobpolicy.v1.DecideCronJobRequest.jobs:type_name -> jobpolicy.v1.OwnedJob
-	16, // 5: jobpolicy.v1.DecideCronJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
-	17, // 6: jobpolicy.v1.DecideCronJobRequest.explain:type_name -> jobpolicy.v1.Explain
-	18, // 7: jobpolicy.v1.DecideCronJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
-	19, // 8: jobpolicy.v1.DecideCronJobResponse.delete:type_name -> jobpolicy.v1.DeleteJob
+	9,  // 0: jobpolicy.v1.DecideCronJobRequest.now:type_name -> google.protobuf.Timestamp
+	10, // 1: jobpolicy.v1.DecideCronJobRequest.cron_job:type_name -> jobpolicy.v1.CronJobRef
+	11, // 2: jobpolicy.v1.DecideCronJobRequest.spec:type_name -> jobpolicy.v1.CronJobSpec
+	12, // 3: jobpolicy.v1.DecideCronJobRequest.status:type_name -> jobpolicy.v1.CronJobStatus
+	13, // 4: jobpolicy.v1.DecideCronJobRequest.jobs:type_name -> jobpolicy.v1.OwnedJob
+	14, // 5: jobpolicy.v1.DecideCronJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
+	15, // 6: jobpolicy.v1.DecideCronJobRequest.explain:type_name -> jobpolicy.v1.Explain
+	16, // 7: jobpolicy.v1.DecideCronJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
+	17, // 8: jobpolicy.v1.DecideCronJobResponse.delete:type_name -> jobpolicy.v1.DeleteJob
 	4,  // 9: jobpolicy.v1.DecideCronJobResponse.create:type_name -> jobpolicy.v1.CreateJob
 	5,  // 10: jobpolicy.v1.DecideCronJobResponse.edits:type_name -> jobpolicy.v1.CronJobEdits
-	14, // 11: jobpolicy.v1.DecideCronJobResponse.status:type_name -> jobpolicy.v1.CronJobStatus
-	11, // 12: jobpolicy.v1.DecideCronJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
-	20, // 13: jobpolicy.v1.DecideCronJobResponse.events:type_name -> jobpolicy.v1.JobEvent
-	21, // 14: jobpolicy.v1.DecideCronJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
+	12, // 11: jobpolicy.v1.DecideCronJobResponse.status:type_name -> jobpolicy.v1.CronJobStatus
+	9,  // 12: jobpolicy.v1.DecideCronJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
+	18, // 13: jobpolicy.v1.DecideCronJobResponse.events:type_name -> jobpolicy.v1.JobEvent
+	19, // 14: jobpolicy.v1.DecideCronJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
 	6,  // 15: jobpolicy.v1.DecideCronJobResponse.explanation:type_name -> jobpolicy.v1.CronJobExplanation
-	22, // 16: jobpolicy.v1.DecideCronJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
-	11, // 17: jobpolicy.v1.CreateJob.scheduled_time:type_name -> google.protobuf.Timestamp
-	9,  // 18: jobpolicy.v1.CreateJob.annotations:type_name -> jobpolicy.v1.CreateJob.AnnotationsEntry
-	10, // 19: jobpolicy.v1.CronJobEdits.set_annotations:type_name -> jobpolicy.v1.CronJobEdits.SetAnnotationsEntry
-	23, // 20: jobpolicy.v1.CronJobEdits.observed_schedule:type_name -> jobpolicy.v1.ObservedSchedule
-	11, // 21: jobpolicy.v1.CronJobEdits.failures_counted_until:type_name -> google.protobuf.Timestamp
-	24, // 22: jobpolicy.v1.CronJobExplanation.rules:type_name -> jobpolicy.v1.RuleAnswer
-	25, // 23: jobpolicy.v1.CronJobExplanation.waits:type_name -> jobpolicy.v1.Wait
-	11, // 24: jobpolicy.v1.CronJobExplanation.next_schedule_time:type_name -> google.protobuf.Timestamp
-	7,  // 25: jobpolicy.v1.CronJobExplanation.skipped:type_name -> jobpolicy.v1.SkippedRun
-	8,  // 26: jobpolicy.v1.CronJobExplanation.kept:type_name -> jobpolicy.v1.KeptJob
-	26, // 27: jobpolicy.v1.CronJobExplanation.deciding_rule:type_name -> jobpolicy.v1.Rule
-	11, // 28: jobpolicy.v1.SkippedRun.scheduled_time:type_name -> google.protobuf.Timestamp
-	0,  // 29: jobpolicy.v1.SkippedRun.reason:type_name -> jobpolicy.v1.SkipReason
-	1,  // 30: jobpolicy.v1.KeptJob.reason:type_name -> jobpolicy.v1.KeepReason
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	20, // 16: jobpolicy.v1.DecideCronJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
+	9,  // 17: jobpolicy.v1.CreateJob.scheduled_time:type_name -> google.protobuf.Timestamp
+	21, // 18: jobpolicy.v1.CronJobEdits.observed_schedule:type_name -> jobpolicy.v1.ObservedSchedule
+	9,  // 19: jobpolicy.v1.CronJobEdits.failures_counted_until:type_name -> google.protobuf.Timestamp
+	22, // 20: jobpolicy.v1.CronJobExplanation.rules:type_name -> jobpolicy.v1.RuleAnswer
+	23, // 21: jobpolicy.v1.CronJobExplanation.waits:type_name -> jobpolicy.v1.Wait
+	9,  // 22: jobpolicy.v1.CronJobExplanation.next_schedule_time:type_name -> google.protobuf.Timestamp
+	7,  // 23: jobpolicy.v1.CronJobExplanation.skipped:type_name -> jobpolicy.v1.SkippedRun
+	8,  // 24: jobpolicy.v1.CronJobExplanation.kept:type_name -> jobpolicy.v1.KeptJob
+	24, // 25: jobpolicy.v1.CronJobExplanation.deciding_rule:type_name -> jobpolicy.v1.Rule
+	9,  // 26: jobpolicy.v1.SkippedRun.scheduled_time:type_name -> google.protobuf.Timestamp
+	0,  // 27: jobpolicy.v1.SkippedRun.reason:type_name -> jobpolicy.v1.SkipReason
+	1,  // 28: jobpolicy.v1.KeptJob.reason:type_name -> jobpolicy.v1.KeepReason
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_decide_cron_job_proto_init() }
@@ -1079,7 +1050,7 @@ func file_jobpolicy_v1_decide_cron_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_decide_cron_job_proto_rawDesc), len(file_jobpolicy_v1_decide_cron_job_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   9,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -468,14 +468,6 @@ type DecideJobRequest struct {
 	// are created or deleted, but finalizers are released, and its pods reach no verdict,
 	// as with spec.deleting, which is for a Job that is itself being deleted.
 	NamespaceDeleting bool `protobuf:"varint,16,opt,name=namespace_deleting,json=namespaceDeleting,proto3" json:"namespace_deleting,omitempty"`
-	// Set by the caller; the annotations of the Job's namespace whose names begin with
-	// jobpolicy.dev/, with the rules of spec.annotations.
-	//
-	//	jobpolicy.dev/default-ttl-seconds-after-finished   whole seconds, 0 to
-	//	                                                   2147483647: how
-	//	                                                   long a finished Job is kept
-	//	                                                   that has no time to live of its own
-	NamespaceAnnotations map[string]string `protobuf:"bytes,17,rep,name=namespace_annotations,json=namespaceAnnotations,proto3" json:"namespace_annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Set by the caller; true if it has seen an earlier version of the Job with
 	// spec.suspend true. Read only if the Job has no start time, no condition Suspended,
 	// and is not suspended: then it was created suspended, and resumed before a status
@@ -620,13 +612,6 @@ func (x *DecideJobRequest) GetNamespaceDeleting() bool {
 		return x.NamespaceDeleting
 	}
 	return false
-}
-
-func (x *DecideJobRequest) GetNamespaceAnnotations() map[string]string {
-	if x != nil {
-		return x.NamespaceAnnotations
-	}
-	return nil
 }
 
 func (x *DecideJobRequest) GetSeenSuspended() bool {
@@ -1386,15 +1371,15 @@ func (x *DeleteJob) GetDueTime() *timestamppb.Timestamp {
 
 // JobEvent is a Kubernetes event to record on the Job or CronJob. An event about a
 // change comes once, with the status that has the change. An event about an invalid
-// field or annotation comes with every decision that reads it, also with
-// DISPOSITION_SETTLED. A time to live is read only after the Job has finished.
+// field or about options that cannot be read comes with every decision, also with
+// DISPOSITION_SETTLED.
 // Record events as Kubernetes' event recorders do: they count repetitions instead of
 // storing each one.
 type JobEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Normal, or Warning.
 	Type EventType `protobuf:"varint,1,opt,name=type,proto3,enum=jobpolicy.v1.EventType" json:"type,omitempty"`
-	// CamelCase. A reason of upstream's, or InvalidAnnotation, InvalidSpec or
+	// CamelCase. A reason of upstream's, or InvalidPolicy, InvalidSpec or
 	// SuspendedAfterFailures.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	// For people; upstream's wording, if the reason is upstream's.
@@ -1513,7 +1498,7 @@ var File_jobpolicy_v1_decide_job_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\n" +
-	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x16jobpolicy/v1/pod.proto\x1a\x17jobpolicy/v1/rule.proto\"\xf4\a\n" +
+	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x16jobpolicy/v1/pod.proto\x1a\x17jobpolicy/v1/rule.proto\"\xbc\x06\n" +
 	"\x10DecideJobRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12,\n" +
@@ -1532,12 +1517,8 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\x05retry\x18\r \x01(\v2\x18.jobpolicy.v1.RetryFactsR\x05retry\x122\n" +
 	"\bsettings\x18\x0e \x01(\v2\x16.jobpolicy.v1.SettingsR\bsettings\x124\n" +
 	"\tdeferrals\x18\x0f \x03(\v2\x16.jobpolicy.v1.DeferralR\tdeferrals\x12-\n" +
-	"\x12namespace_deleting\x18\x10 \x01(\bR\x11namespaceDeleting\x12m\n" +
-	"\x15namespace_annotations\x18\x11 \x03(\v28.jobpolicy.v1.DecideJobRequest.NamespaceAnnotationsEntryR\x14namespaceAnnotations\x12&\n" +
-	"\x0eseen_suspended\x18\xe8\a \x01(\bR\rseenSuspended\x1aG\n" +
-	"\x19NamespaceAnnotationsEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01J\x04\b\f\x10\rR\tfreshness\"\xd3\x03\n" +
+	"\x12namespace_deleting\x18\x10 \x01(\bR\x11namespaceDeleting\x12&\n" +
+	"\x0eseen_suspended\x18\xe8\a \x01(\bR\rseenSuspendedJ\x04\b\f\x10\rR\tfreshness\"\xd3\x03\n" +
 	"\bSettings\x12I\n" +
 	"\x13pod_failure_backoff\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x11podFailureBackoff\x12P\n" +
 	"\x17max_pod_failure_backoff\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x14maxPodFailureBackoff\x12,\n" +
@@ -1652,7 +1633,7 @@ func file_jobpolicy_v1_decide_job_proto_rawDescGZIP() []byte {
 }
 
 var file_jobpolicy_v1_decide_job_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_jobpolicy_v1_decide_job_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_jobpolicy_v1_decide_job_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_jobpolicy_v1_decide_job_proto_goTypes = []any{
 	(PodGroups)(0),                // 0: jobpolicy.v1.PodGroups
 	(Disposition)(0),              // 1: jobpolicy.v1.Disposition
@@ -1672,69 +1653,67 @@ var file_jobpolicy_v1_decide_job_proto_goTypes = []any{
 	(*DeleteJob)(nil),             // 15: jobpolicy.v1.DeleteJob
 	(*JobEvent)(nil),              // 16: jobpolicy.v1.JobEvent
 	(*PodFailureActionCount)(nil), // 17: jobpolicy.v1.PodFailureActionCount
-	nil,                           // 18: jobpolicy.v1.DecideJobRequest.NamespaceAnnotationsEntry
-	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
-	(*JobRef)(nil),                // 20: jobpolicy.v1.JobRef
-	(*JobSpec)(nil),               // 21: jobpolicy.v1.JobSpec
-	(*JobStatus)(nil),             // 22: jobpolicy.v1.JobStatus
-	(*PodSummary)(nil),            // 23: jobpolicy.v1.PodSummary
-	(*UnaccountedPod)(nil),        // 24: jobpolicy.v1.UnaccountedPod
-	(*UnlistedPods)(nil),          // 25: jobpolicy.v1.UnlistedPods
-	(*ActivePods)(nil),            // 26: jobpolicy.v1.ActivePods
-	(*InFlight)(nil),              // 27: jobpolicy.v1.InFlight
-	(*RetryFacts)(nil),            // 28: jobpolicy.v1.RetryFacts
-	(*Deferral)(nil),              // 29: jobpolicy.v1.Deferral
-	(*durationpb.Duration)(nil),   // 30: google.protobuf.Duration
-	(Explain)(0),                  // 31: jobpolicy.v1.Explain
-	(*Explanation)(nil),           // 32: jobpolicy.v1.Explanation
-	(Rule)(0),                     // 33: jobpolicy.v1.Rule
-	(*IndexSet)(nil),              // 34: jobpolicy.v1.IndexSet
-	(PodFailurePolicyAction)(0),   // 35: jobpolicy.v1.PodFailurePolicyAction
+	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
+	(*JobRef)(nil),                // 19: jobpolicy.v1.JobRef
+	(*JobSpec)(nil),               // 20: jobpolicy.v1.JobSpec
+	(*JobStatus)(nil),             // 21: jobpolicy.v1.JobStatus
+	(*PodSummary)(nil),            // 22: jobpolicy.v1.PodSummary
+	(*UnaccountedPod)(nil),        // 23: jobpolicy.v1.UnaccountedPod
+	(*UnlistedPods)(nil),          // 24: jobpolicy.v1.UnlistedPods
+	(*ActivePods)(nil),            // 25: jobpolicy.v1.ActivePods
+	(*InFlight)(nil),              // 26: jobpolicy.v1.InFlight
+	(*RetryFacts)(nil),            // 27: jobpolicy.v1.RetryFacts
+	(*Deferral)(nil),              // 28: jobpolicy.v1.Deferral
+	(*durationpb.Duration)(nil),   // 29: google.protobuf.Duration
+	(Explain)(0),                  // 30: jobpolicy.v1.Explain
+	(*Explanation)(nil),           // 31: jobpolicy.v1.Explanation
+	(Rule)(0),                     // 32: jobpolicy.v1.Rule
+	(*IndexSet)(nil),              // 33: jobpolicy.v1.IndexSet
+	(PodFailurePolicyAction)(0),   // 34: jobpolicy.v1.PodFailurePolicyAction
 }
 var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
-	19, // 0: jobpolicy.v1.DecideJobRequest.now:type_name -> google.protobuf.Timestamp
-	20, // 1: jobpolicy.v1.DecideJobRequest.job:type_name -> jobpolicy.v1.JobRef
-	21, // 2: jobpolicy.v1.DecideJobRequest.spec:type_name -> jobpolicy.v1.JobSpec
-	22, // 3: jobpolicy.v1.DecideJobRequest.status:type_name -> jobpolicy.v1.JobStatus
-	23, // 4: jobpolicy.v1.DecideJobRequest.pods:type_name -> jobpolicy.v1.PodSummary
-	24, // 5: jobpolicy.v1.DecideJobRequest.unaccounted_pods:type_name -> jobpolicy.v1.UnaccountedPod
-	25, // 6: jobpolicy.v1.DecideJobRequest.unlisted_pods:type_name -> jobpolicy.v1.UnlistedPods
-	26, // 7: jobpolicy.v1.DecideJobRequest.active_pods:type_name -> jobpolicy.v1.ActivePods
-	27, // 8: jobpolicy.v1.DecideJobRequest.in_flight:type_name -> jobpolicy.v1.InFlight
-	28, // 9: jobpolicy.v1.DecideJobRequest.retry:type_name -> jobpolicy.v1.RetryFacts
+	18, // 0: jobpolicy.v1.DecideJobRequest.now:type_name -> google.protobuf.Timestamp
+	19, // 1: jobpolicy.v1.DecideJobRequest.job:type_name -> jobpolicy.v1.JobRef
+	20, // 2: jobpolicy.v1.DecideJobRequest.spec:type_name -> jobpolicy.v1.JobSpec
+	21, // 3: jobpolicy.v1.DecideJobRequest.status:type_name -> jobpolicy.v1.JobStatus
+	22, // 4: jobpolicy.v1.DecideJobRequest.pods:type_name -> jobpolicy.v1.PodSummary
+	23, // 5: jobpolicy.v1.DecideJobRequest.unaccounted_pods:type_name -> jobpolicy.v1.UnaccountedPod
+	24, // 6: jobpolicy.v1.DecideJobRequest.unlisted_pods:type_name -> jobpolicy.v1.UnlistedPods
+	25, // 7: jobpolicy.v1.DecideJobRequest.active_pods:type_name -> jobpolicy.v1.ActivePods
+	26, // 8: jobpolicy.v1.DecideJobRequest.in_flight:type_name -> jobpolicy.v1.InFlight
+	27, // 9: jobpolicy.v1.DecideJobRequest.retry:type_name -> jobpolicy.v1.RetryFacts
 	8,  // 10: jobpolicy.v1.DecideJobRequest.settings:type_name -> jobpolicy.v1.Settings
-	29, // 11: jobpolicy.v1.DecideJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
-	18, // 12: jobpolicy.v1.DecideJobRequest.namespace_annotations:type_name -> jobpolicy.v1.DecideJobRequest.NamespaceAnnotationsEntry
-	30, // 13: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
-	30, // 14: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
-	31, // 15: jobpolicy.v1.Settings.explain:type_name -> jobpolicy.v1.Explain
-	0,  // 16: jobpolicy.v1.Settings.pod_groups:type_name -> jobpolicy.v1.PodGroups
-	1,  // 17: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
-	12, // 18: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
-	14, // 19: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
-	22, // 20: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
-	19, // 21: jobpolicy.v1.DecideJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
-	16, // 22: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
-	2,  // 23: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
-	32, // 24: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
-	17, // 25: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
-	11, // 26: jobpolicy.v1.DecideJobResponse.gang:type_name -> jobpolicy.v1.Gang
-	15, // 27: jobpolicy.v1.DecideJobResponse.delete_job:type_name -> jobpolicy.v1.DeleteJob
-	3,  // 28: jobpolicy.v1.DecideJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
-	10, // 29: jobpolicy.v1.DecideJobResponse.verdict:type_name -> jobpolicy.v1.Verdict
-	33, // 30: jobpolicy.v1.Verdict.rule:type_name -> jobpolicy.v1.Rule
-	34, // 31: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
-	13, // 32: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
-	4,  // 33: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
-	5,  // 34: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
-	19, // 35: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
-	6,  // 36: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
-	35, // 37: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
-	38, // [38:38] is the sub-list for method output_type
-	38, // [38:38] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	28, // 11: jobpolicy.v1.DecideJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
+	29, // 12: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
+	29, // 13: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
+	30, // 14: jobpolicy.v1.Settings.explain:type_name -> jobpolicy.v1.Explain
+	0,  // 15: jobpolicy.v1.Settings.pod_groups:type_name -> jobpolicy.v1.PodGroups
+	1,  // 16: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
+	12, // 17: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
+	14, // 18: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
+	21, // 19: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
+	18, // 20: jobpolicy.v1.DecideJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
+	16, // 21: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
+	2,  // 22: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
+	31, // 23: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
+	17, // 24: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
+	11, // 25: jobpolicy.v1.DecideJobResponse.gang:type_name -> jobpolicy.v1.Gang
+	15, // 26: jobpolicy.v1.DecideJobResponse.delete_job:type_name -> jobpolicy.v1.DeleteJob
+	3,  // 27: jobpolicy.v1.DecideJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
+	10, // 28: jobpolicy.v1.DecideJobResponse.verdict:type_name -> jobpolicy.v1.Verdict
+	32, // 29: jobpolicy.v1.Verdict.rule:type_name -> jobpolicy.v1.Rule
+	33, // 30: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
+	13, // 31: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
+	4,  // 32: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
+	5,  // 33: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
+	18, // 34: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
+	6,  // 35: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
+	34, // 36: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_decide_job_proto_init() }
@@ -1756,7 +1735,7 @@ func file_jobpolicy_v1_decide_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_decide_job_proto_rawDesc), len(file_jobpolicy_v1_decide_job_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   12,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

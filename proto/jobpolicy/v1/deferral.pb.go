@@ -69,7 +69,7 @@ const (
 	// defers this after the creation of a scheduled run failed. Jobs that the run would
 	// replace are not deleted either. Everything else goes on.
 	Step_STEP_CREATE_JOB Step = 5
-	// The Job of a manual run (annotation jobpolicy.dev/run-now) is created (CronJobs
+	// The Job of a manual run (CronJobSpec.run_now) is created (CronJobs
 	// only). A caller defers this after the creation of such a run failed, because an
 	// admission policy may refuse that one alone. Scheduled runs, and everything else,
 	// go on.

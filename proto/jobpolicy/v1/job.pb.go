@@ -520,8 +520,8 @@ type JobSpec struct {
 	// succeeds by its completions.
 	SuccessPolicy *SuccessPolicy `protobuf:"bytes,12,opt,name=success_policy,json=successPolicy,proto3" json:"success_policy,omitempty"`
 	// Set by the caller; spec.ttlSecondsAfterFinished in seconds, 0 or more. Absent: the
-	// options may set a time to live; without any, the Job is kept. Ignored by an engine that does not list
-	// CAPABILITY_TTL_AFTER_FINISHED.
+	// options may set a time to live; without any, the Job is kept. Ignored by an engine
+	// that does not list CAPABILITY_TTL_AFTER_FINISHED.
 	TtlSecondsAfterFinished *int32 `protobuf:"varint,13,opt,name=ttl_seconds_after_finished,json=ttlSecondsAfterFinished,proto3,oneof" json:"ttl_seconds_after_finished,omitempty"`
 	// Set by the caller; true when the Job itself has a deletion timestamp. Then no
 	// pods are created or deleted, but finalizers are released. Pods that are being
@@ -532,29 +532,16 @@ type JobSpec struct {
 	// Set by the caller; true when spec.template.spec.schedulingGroup is set. Then
 	// someone else has decided which pods are scheduled together with this Job's pods.
 	HasSchedulingGroup bool `protobuf:"varint,15,opt,name=has_scheduling_group,json=hasSchedulingGroup,proto3" json:"has_scheduling_group,omitempty"`
-	// Set by the caller; the Job's annotations whose names begin with jobpolicy.dev/,
-	// as they are written. The caller need not know any of them. The engine reads those
-	// below and ignores all others. It also ignores a value that it cannot read. When it
-	// needs that value, it emits a Warning event InvalidAnnotation that names the
-	// annotation and what was expected: here once the Job has finished, and only for the
-	// annotation of its outcome.
-	//
-	//	jobpolicy.dev/ttl-seconds-after-complete   whole seconds, 0 to 2147483647: how
-	//	jobpolicy.dev/ttl-seconds-after-failed     long the Job is kept after it is Complete or
-	//	                                           Failed; instead of
-	//	                                           ttl_seconds_after_finished
-	//
-	// A value has at most 4096 bytes: the caller truncates a longer one. Names and
-	// values have at most 1 MiB together.
-	Annotations map[string]string `protobuf:"bytes,16,rep,name=annotations,proto3" json:"annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Set by the caller; the options that a JobPolicy sets for this Job. Absent: none.
 	// Needs CAPABILITY_OPTIONS.
 	Options *JobOptions `protobuf:"bytes,17,opt,name=options,proto3" json:"options,omitempty"`
-	// Set by the caller; why the options that the Job asks for cannot be read: sentences that
-	// name field and expectation, at most 10 of at most 1024 bytes each. Then options holds the last ones
-	// that could be read, if the caller knows them. While there are problems, a Job that has
-	// not started creates no pods (WAIT_REASON_INVALID_POLICY), and each decision has a
-	// Warning event InvalidPolicy for each problem. Needs CAPABILITY_OPTIONS.
+	// Set by the caller; why the options that the Job asks for cannot be read: sentences
+	// that name field and expectation, at most 10, each of 1 to 1024 bytes. Then options
+	// holds the last ones that could be read, if the caller knows them. While there are
+	// problems, a Job that has not started (no start time, no condition that declares how
+	// it ends, no pods) creates none and does not start (WAIT_REASON_INVALID_POLICY), and
+	// each decision but an incomplete one has a Warning event InvalidPolicy for each
+	// problem. Needs CAPABILITY_OPTIONS.
 	OptionProblems []string `protobuf:"bytes,18,rep,name=option_problems,json=optionProblems,proto3" json:"option_problems,omitempty"`
 	// Set by the caller; true if another object controls the Job (metadata.ownerReferences).
 	// Read only with Settings.pod_groups: such a Job is scheduled as that object wants.
@@ -704,13 +691,6 @@ func (x *JobSpec) GetHasSchedulingGroup() bool {
 		return x.HasSchedulingGroup
 	}
 	return false
-}
-
-func (x *JobSpec) GetAnnotations() map[string]string {
-	if x != nil {
-		return x.Annotations
-	}
-	return nil
 }
 
 func (x *JobSpec) GetOptions() *JobOptions {
@@ -1444,8 +1424,7 @@ const file_jobpolicy_v1_job_proto_rawDesc = "" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x04 \x01(\x03R\n" +
-	"generation\"\xd6\n" +
-	"\n" +
+	"generation\"\xcc\t\n" +
 	"\aJobSpec\x12E\n" +
 	"\x0fcompletion_mode\x18\x01 \x01(\x0e2\x1c.jobpolicy.v1.CompletionModeR\x0ecompletionMode\x12 \n" +
 	"\vparallelism\x18\x02 \x01(\x05R\vparallelism\x12%\n" +
@@ -1462,8 +1441,7 @@ const file_jobpolicy_v1_job_proto_rawDesc = "" +
 	"\x0esuccess_policy\x18\f \x01(\v2\x1b.jobpolicy.v1.SuccessPolicyR\rsuccessPolicy\x12@\n" +
 	"\x1attl_seconds_after_finished\x18\r \x01(\x05H\x04R\x17ttlSecondsAfterFinished\x88\x01\x01\x12\x1a\n" +
 	"\bdeleting\x18\x0e \x01(\bR\bdeleting\x120\n" +
-	"\x14has_scheduling_group\x18\x0f \x01(\bR\x12hasSchedulingGroup\x12H\n" +
-	"\vannotations\x18\x10 \x03(\v2&.jobpolicy.v1.JobSpec.AnnotationsEntryR\vannotations\x122\n" +
+	"\x14has_scheduling_group\x18\x0f \x01(\bR\x12hasSchedulingGroup\x122\n" +
 	"\aoptions\x18\x11 \x01(\v2\x18.jobpolicy.v1.JobOptionsR\aoptions\x12'\n" +
 	"\x0foption_problems\x18\x12 \x03(\tR\x0eoptionProblems\x12\x1f\n" +
 	"\n" +
@@ -1472,10 +1450,7 @@ const file_jobpolicy_v1_job_proto_rawDesc = "" +
 	"\x13group_template_name\x18\xe9\a \x01(\tH\x05R\x11groupTemplateName\x88\x01\x01\x12<\n" +
 	"\n" +
 	"scheduling\x18\xea\a \x01(\v2\x1b.jobpolicy.v1.JobSchedulingR\n" +
-	"scheduling\x1a>\n" +
-	"\x10AnnotationsEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x0e\n" +
+	"schedulingB\x0e\n" +
 	"\f_completionsB\x1a\n" +
 	"\x18_backoff_limit_per_indexB\x15\n" +
 	"\x13_max_failed_indexesB\x1a\n" +
@@ -1580,7 +1555,7 @@ func file_jobpolicy_v1_job_proto_rawDescGZIP() []byte {
 }
 
 var file_jobpolicy_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_jobpolicy_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_jobpolicy_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_jobpolicy_v1_job_proto_goTypes = []any{
 	(CompletionMode)(0),             // 0: jobpolicy.v1.CompletionMode
 	(RestartPolicy)(0),              // 1: jobpolicy.v1.RestartPolicy
@@ -1601,10 +1576,9 @@ var file_jobpolicy_v1_job_proto_goTypes = []any{
 	(*JobCondition)(nil),            // 16: jobpolicy.v1.JobCondition
 	(*UncountedTerminatedPods)(nil), // 17: jobpolicy.v1.UncountedTerminatedPods
 	(*JobStatus)(nil),               // 18: jobpolicy.v1.JobStatus
-	nil,                             // 19: jobpolicy.v1.JobSpec.AnnotationsEntry
-	(*JobOptions)(nil),              // 20: jobpolicy.v1.JobOptions
-	(*IndexSet)(nil),                // 21: jobpolicy.v1.IndexSet
-	(*timestamppb.Timestamp)(nil),   // 22: google.protobuf.Timestamp
+	(*JobOptions)(nil),              // 19: jobpolicy.v1.JobOptions
+	(*IndexSet)(nil),                // 20: jobpolicy.v1.IndexSet
+	(*timestamppb.Timestamp)(nil),   // 21: google.protobuf.Timestamp
 }
 var file_jobpolicy_v1_job_proto_depIdxs = []int32{
 	0,  // 0: jobpolicy.v1.JobSpec.completion_mode:type_name -> jobpolicy.v1.CompletionMode
@@ -1612,32 +1586,31 @@ var file_jobpolicy_v1_job_proto_depIdxs = []int32{
 	2,  // 2: jobpolicy.v1.JobSpec.pod_replacement_policy:type_name -> jobpolicy.v1.PodReplacementPolicy
 	10, // 3: jobpolicy.v1.JobSpec.pod_failure_policy:type_name -> jobpolicy.v1.PodFailurePolicy
 	14, // 4: jobpolicy.v1.JobSpec.success_policy:type_name -> jobpolicy.v1.SuccessPolicy
-	19, // 5: jobpolicy.v1.JobSpec.annotations:type_name -> jobpolicy.v1.JobSpec.AnnotationsEntry
-	20, // 6: jobpolicy.v1.JobSpec.options:type_name -> jobpolicy.v1.JobOptions
-	9,  // 7: jobpolicy.v1.JobSpec.scheduling:type_name -> jobpolicy.v1.JobScheduling
-	3,  // 8: jobpolicy.v1.JobScheduling.policy:type_name -> jobpolicy.v1.SchedulingPolicy
-	11, // 9: jobpolicy.v1.PodFailurePolicy.rules:type_name -> jobpolicy.v1.PodFailurePolicyRule
-	4,  // 10: jobpolicy.v1.PodFailurePolicyRule.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
-	12, // 11: jobpolicy.v1.PodFailurePolicyRule.on_exit_codes:type_name -> jobpolicy.v1.ExitCodesRequirement
-	13, // 12: jobpolicy.v1.PodFailurePolicyRule.on_pod_conditions:type_name -> jobpolicy.v1.PodConditionPattern
-	5,  // 13: jobpolicy.v1.ExitCodesRequirement.operator:type_name -> jobpolicy.v1.ExitCodeOperator
-	6,  // 14: jobpolicy.v1.PodConditionPattern.status:type_name -> jobpolicy.v1.ConditionStatus
-	15, // 15: jobpolicy.v1.SuccessPolicy.rules:type_name -> jobpolicy.v1.SuccessPolicyRule
-	21, // 16: jobpolicy.v1.SuccessPolicyRule.succeeded_indexes:type_name -> jobpolicy.v1.IndexSet
-	6,  // 17: jobpolicy.v1.JobCondition.status:type_name -> jobpolicy.v1.ConditionStatus
-	22, // 18: jobpolicy.v1.JobCondition.last_probe_time:type_name -> google.protobuf.Timestamp
-	22, // 19: jobpolicy.v1.JobCondition.last_transition_time:type_name -> google.protobuf.Timestamp
-	16, // 20: jobpolicy.v1.JobStatus.conditions:type_name -> jobpolicy.v1.JobCondition
-	22, // 21: jobpolicy.v1.JobStatus.start_time:type_name -> google.protobuf.Timestamp
-	22, // 22: jobpolicy.v1.JobStatus.completion_time:type_name -> google.protobuf.Timestamp
-	21, // 23: jobpolicy.v1.JobStatus.completed_indexes:type_name -> jobpolicy.v1.IndexSet
-	21, // 24: jobpolicy.v1.JobStatus.failed_indexes:type_name -> jobpolicy.v1.IndexSet
-	17, // 25: jobpolicy.v1.JobStatus.uncounted:type_name -> jobpolicy.v1.UncountedTerminatedPods
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	19, // 5: jobpolicy.v1.JobSpec.options:type_name -> jobpolicy.v1.JobOptions
+	9,  // 6: jobpolicy.v1.JobSpec.scheduling:type_name -> jobpolicy.v1.JobScheduling
+	3,  // 7: jobpolicy.v1.JobScheduling.policy:type_name -> jobpolicy.v1.SchedulingPolicy
+	11, // 8: jobpolicy.v1.PodFailurePolicy.rules:type_name -> jobpolicy.v1.PodFailurePolicyRule
+	4,  // 9: jobpolicy.v1.PodFailurePolicyRule.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
+	12, // 10: jobpolicy.v1.PodFailurePolicyRule.on_exit_codes:type_name -> jobpolicy.v1.ExitCodesRequirement
+	13, // 11: jobpolicy.v1.PodFailurePolicyRule.on_pod_conditions:type_name -> jobpolicy.v1.PodConditionPattern
+	5,  // 12: jobpolicy.v1.ExitCodesRequirement.operator:type_name -> jobpolicy.v1.ExitCodeOperator
+	6,  // 13: jobpolicy.v1.PodConditionPattern.status:type_name -> jobpolicy.v1.ConditionStatus
+	15, // 14: jobpolicy.v1.SuccessPolicy.rules:type_name -> jobpolicy.v1.SuccessPolicyRule
+	20, // 15: jobpolicy.v1.SuccessPolicyRule.succeeded_indexes:type_name -> jobpolicy.v1.IndexSet
+	6,  // 16: jobpolicy.v1.JobCondition.status:type_name -> jobpolicy.v1.ConditionStatus
+	21, // 17: jobpolicy.v1.JobCondition.last_probe_time:type_name -> google.protobuf.Timestamp
+	21, // 18: jobpolicy.v1.JobCondition.last_transition_time:type_name -> google.protobuf.Timestamp
+	16, // 19: jobpolicy.v1.JobStatus.conditions:type_name -> jobpolicy.v1.JobCondition
+	21, // 20: jobpolicy.v1.JobStatus.start_time:type_name -> google.protobuf.Timestamp
+	21, // 21: jobpolicy.v1.JobStatus.completion_time:type_name -> google.protobuf.Timestamp
+	20, // 22: jobpolicy.v1.JobStatus.completed_indexes:type_name -> jobpolicy.v1.IndexSet
+	20, // 23: jobpolicy.v1.JobStatus.failed_indexes:type_name -> jobpolicy.v1.IndexSet
+	17, // 24: jobpolicy.v1.JobStatus.uncounted:type_name -> jobpolicy.v1.UncountedTerminatedPods
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_job_proto_init() }
@@ -1658,7 +1631,7 @@ func file_jobpolicy_v1_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_job_proto_rawDesc), len(file_jobpolicy_v1_job_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   13,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

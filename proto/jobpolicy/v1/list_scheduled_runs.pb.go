@@ -102,9 +102,8 @@ func (x *ListScheduledRunsRequest) GetMaxMissed() int32 {
 type ScheduleHistory struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Set by the caller; required. The engine reads schedule, time_zone,
-	// local_time_zone, creation_time, which is required, and the annotations
-	// jobpolicy.dev/dst-repeated-hour and jobpolicy.dev/dst-skipped-hour. Every other
-	// field may be left out.
+	// local_time_zone, creation_time, which is required, and repeated_hour and
+	// skipped_hour of options. Every other field may be left out.
 	Spec *CronJobSpec `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
 	// Set by the caller; the scheduled time of the last run that was started. A time
 	// that is later than now, and also later than the next time of the schedule, is

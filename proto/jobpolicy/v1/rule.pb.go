@@ -50,14 +50,13 @@ const (
 	Rule_RULE_COMPLETIONS_REACHED Rule = 9
 	// The CronJob is being deleted: no run is started.
 	Rule_RULE_DELETING Rule = 101
-	// A manual run was requested with the annotation jobpolicy.dev/run-now.
+	// A manual run was requested (CronJobSpec.run_now).
 	Rule_RULE_MANUAL_RUN_REQUESTED Rule = 102
 	// The schedule's time zone cannot be found.
 	Rule_RULE_UNKNOWN_TIME_ZONE Rule = 103
 	// The CronJob is suspended.
 	Rule_RULE_SUSPENDED Rule = 104
-	// As many runs failed in a row as the annotation
-	// jobpolicy.dev/suspend-after-failures says.
+	// As many runs failed in a row as CronJobOptions.suspend_after_failures says.
 	Rule_RULE_TOO_MANY_FAILURES Rule = 105
 	// The schedule cannot be read.
 	Rule_RULE_UNPARSEABLE_SCHEDULE Rule = 106

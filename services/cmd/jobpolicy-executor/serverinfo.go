@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 )
@@ -36,6 +37,7 @@ func (o *options) needs() []need {
 	} {
 		all = append(all, need{capability, "--controllers=" + jobController})
 	}
+	all = append(all, need{jobpolicyv1.Capability_CAPABILITY_OPTIONS, "annotation " + wire.Policy})
 	if o.controllers.enabled(cronJobController) {
 		all = append(all, need{jobpolicyv1.Capability_CAPABILITY_CRON_JOB, "--controllers=" + cronJobController})
 	}

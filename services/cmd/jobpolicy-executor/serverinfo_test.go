@@ -65,6 +65,11 @@ func TestAnEngineThatLacksSomething(t *testing.T) {
 			wantError: "CAPABILITY_POD_GROUPS, which --feature-gates=WorkloadWithJob=true needs",
 			wantLog:   "too old",
 		},
+		"no options": {
+			info:      &jobpolicyv1.GetServerInfoResponse{Version: "v9", ContractVersions: v1, Capabilities: without(jobpolicyv1.Capability_CAPABILITY_OPTIONS)},
+			wantError: "CAPABILITY_OPTIONS, which annotation jobpolicy.dev/policy needs",
+			wantLog:   "too old",
+		},
 		"another contract": {
 			info:      &jobpolicyv1.GetServerInfoResponse{Version: "v9", ContractVersions: []string{"jobpolicy.v2"}},
 			wantError: `the contract jobpolicy.v1 (it has ["jobpolicy.v2"])`,

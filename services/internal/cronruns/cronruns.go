@@ -11,9 +11,10 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
-	"jobpolicy.dev/engine/annotation"
+	"jobpolicy.dev/engine/cronjob"
 	"jobpolicy.dev/engine/schedule"
 	"jobpolicy.dev/engine/zone"
+	"jobpolicy.dev/executor/wire"
 )
 
 // A Plan is the schedule of a CronJob, with its zone and options.
@@ -26,21 +27,13 @@ type Plan struct {
 	Options schedule.Options
 }
 
-// PlanOf is the plan of a CronJob, with the options in its annotations. otherwise is the
+// PlanOf is the plan of a CronJob, with the options that it asks for. otherwise is the
 // zone of a schedule that names none.
 func PlanOf(cron *batchv1.CronJob, otherwise string) Plan {
-	p := Plan{Schedule: cron.Spec.Schedule, Zone: otherwise}
+	policy, _ := wire.PolicySpec(cron.Annotations)
+	p := Plan{Schedule: cron.Spec.Schedule, Zone: otherwise, Options: cronjob.ClockOptions(policy.GetCronJob())}
 	if cron.Spec.TimeZone != nil {
 		p.Zone = *cron.Spec.TimeZone
-	}
-	switch cron.Annotations[annotation.RepeatedHour] {
-	case "First":
-		p.Options.RepeatedHour = schedule.First
-	case "Last":
-		p.Options.RepeatedHour = schedule.Last
-	}
-	if cron.Annotations[annotation.SkippedHour] == "RunAfter" {
-		p.Options.SkippedHour = schedule.RunAfter
 	}
 	return p
 }

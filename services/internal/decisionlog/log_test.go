@@ -452,9 +452,7 @@ func TestARedactedLogHoldsNoName(t *testing.T) {
 // plain are the texts of a record that hold no name that a user chose.
 var plain = []protoreflect.FullName{
 	"google.protobuf.Any.type_url", // Details of errors are left out.
-	"jobpolicy.v1.CreateJob.annotations", "jobpolicy.v1.CronJobEdits.remove_annotations", "jobpolicy.v1.CronJobEdits.set_annotations",
-	"jobpolicy.v1.CronJobSpec.annotations", "jobpolicy.v1.JobSpec.annotations", "jobpolicy.v1.OwnedJob.annotations",
-	"jobpolicy.v1.DecideJobRequest.namespace_annotations",
+	"jobpolicy.v1.CreateJob.run_now", "jobpolicy.v1.CronJobSpec.run_now", "jobpolicy.v1.OwnedJob.run_now", "jobpolicy.v1.ObservedSchedule.schedule",
 	"jobpolicy.v1.CronJobSpec.local_time_zone", "jobpolicy.v1.CronJobSpec.schedule", "jobpolicy.v1.CronJobSpec.time_zone",
 	"jobpolicy.v1.DecideCronJobRequest.request_id", "jobpolicy.v1.DecideCronJobResponse.request_id",
 	"jobpolicy.v1.DecideJobRequest.request_id", "jobpolicy.v1.DecideJobResponse.request_id",

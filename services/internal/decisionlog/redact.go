@@ -20,7 +20,7 @@ const redactedPrefix = "redacted-"
 var named = fields(
 	"JobRef.namespace", "JobRef.name", "CronJobRef.namespace", "CronJobRef.name",
 	"ActiveJob.name", "OwnedJob.name", "KeptJob.name", "CreateJob.name", "DeleteJob.name", "DecideCronJobRequest.names_taken",
-	"JobSpec.group_template_name", "Gang.template_name",
+	"JobSpec.group_template_name", "Gang.template_name", "JobSpec.option_problems", "CronJobSpec.option_problems",
 	"PodFailure.pod_name", "ContainerExit.container_name", "ExitCodesRequirement.container_name",
 	"JobCondition.message", "JobEvent.message",
 	"Explanation.summary", "CronJobExplanation.summary", "RuleAnswer.detail", "Wait.detail", "KeptJob.detail", "SkippedRun.detail",

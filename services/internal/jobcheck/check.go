@@ -9,6 +9,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/manifest"
 )
 
@@ -45,8 +47,9 @@ type subject struct {
 	name string
 	// object is the metadata of the Job or CronJob.
 	object *metav1.ObjectMeta
-	// annotations are those of the Job.
+	// annotations are those of the Job, and options those that the Job asks for in them.
 	annotations map[string]string
+	options     *jobpolicyv1.PolicySpec
 	// base is the path of the Job's spec.
 	base  string
 	found []Finding
@@ -78,6 +81,7 @@ func Check(o *manifest.Object) []Finding {
 	case o.JobPolicy == nil && !o.Incomplete:
 		return nil
 	}
+	s.options, _ = wire.PolicySpec(s.annotations)
 	s.check = "fields"
 	for _, p := range o.Problems {
 		s.at(Error, p.Path, p.Text)

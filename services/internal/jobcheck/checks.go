@@ -2,6 +2,7 @@ package jobcheck
 
 // checks are all checks, in the order of their findings at one line.
 var checks = []check{
+	{Description{"policy", "The options that the annotation jobpolicy.dev/policy asks for can be read."}, policy},
 	{Description{"names", "The name has the form that the API server asks for, and makes names of Jobs and pods."}, names},
 	{Description{"spec", "The fields of the Job fit together, as the API server demands."}, specFits},
 	{Description{"values", "The fields of the Job have values that the API server takes."}, values},

@@ -9,7 +9,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
-	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/engine/schedule"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/internal/cronruns"
@@ -178,9 +177,15 @@ func inARow(f schedule.Field) bool {
 	return n > 1 && f.Values[0] == f.Low && f.Values[n-1] == f.High
 }
 
+// choosesHours reports whether an option says what happens when clocks change.
+func (s *subject) choosesHours() bool {
+	policy, _ := wire.PolicySpec(s.cron.Annotations)
+	return policy.GetCronJob().GetRepeatedHour() != 0 || policy.GetCronJob().GetSkippedHour() != 0
+}
+
 func clockChanges(s *subject) {
 	reader := s.reader()
-	if reader == nil || s.cron.Spec.TimeZone == nil || s.cron.Annotations[annotation.RepeatedHour] != "" || s.cron.Annotations[annotation.SkippedHour] != "" {
+	if reader == nil || s.cron.Spec.TimeZone == nil || s.choosesHours() {
 		return
 	}
 	// An interval does not follow the clock, and a schedule that runs every hour does not depend

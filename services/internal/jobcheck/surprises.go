@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/engine/simulate"
+	"jobpolicy.dev/executor/wire"
 )
 
 // The API server's defaults, and the limits of the Job controller.
@@ -168,8 +168,8 @@ func ttl(s *subject) {
 	case *seconds < shortTTL:
 		s.find(Warning, "ttlSecondsAfterFinished", fmt.Sprintf(
 			"is %d: the Job, its pods and their logs are gone so soon after the end, also when it failed", *seconds))
-	case s.annotations[annotation.TTLAfterComplete] == "" && s.annotations[annotation.TTLAfterFailed] == "":
+	case s.options.GetJob().GetTtlSecondsAfterComplete() == 0 && s.options.GetJob().GetTtlSecondsAfterFailed() == 0:
 		s.find(Note, "ttlSecondsAfterFinished", fmt.Sprintf(
-			"is %d for a failed Job, too, and its pods and their logs are deleted with it; under jobpolicy the annotations %s and %s set one time each", *seconds, annotation.TTLAfterComplete, annotation.TTLAfterFailed))
+			"is %d for a failed Job, too, and its pods and their logs are deleted with it; under jobpolicy the options ttlSecondsAfterComplete and ttlSecondsAfterFailed (annotation %s) set one time each", *seconds, wire.Policy))
 	}
 }

@@ -137,15 +137,6 @@ func (r *clusterReader) CronJob(ctx context.Context, name string) (*batchv1.Cron
 	return cron, r.get(ctx, r.batch, "cronjobs", name, cron)
 }
 
-// NamespaceAnnotations reads those of the namespace.
-func (r *clusterReader) NamespaceAnnotations(ctx context.Context) (map[string]string, error) {
-	ns := &corev1.Namespace{}
-	if err := r.core.Get().Resource("namespaces").Name(r.Namespace).Do(ctx).Into(ns); err != nil {
-		return nil, fmt.Errorf("read namespace %s: %w", r.Namespace, err)
-	}
-	return ns.Annotations, nil
-}
-
 func (r *clusterReader) get(ctx context.Context, c rest.Interface, resource, name string, into runtime.Object) error {
 	err := c.Get().Namespace(r.Namespace).Resource(resource).Name(name).Do(ctx).Into(into)
 	if err != nil {

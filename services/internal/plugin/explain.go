@@ -14,7 +14,6 @@ import (
 
 	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/engine/zone"
-	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/explain"
 	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/jobcheck"
@@ -133,11 +132,6 @@ func readFacts(ctx context.Context, reader *clusterReader, name string) (explain
 	if f.Events, err = reader.EventsOf(ctx, f.Job.UID); err != nil {
 		f.Unread = append(f.Unread, err.Error())
 		return f, nil
-	}
-	if wire.FinishedCondition(f.Job) != nil && f.Job.Spec.TTLSecondsAfterFinished == nil {
-		// Without the right to read the namespace, its default time to live is not known. Few
-		// namespaces have one, so the answer does not mention this.
-		f.NamespaceAnnotations, _ = reader.NamespaceAnnotations(ctx)
 	}
 	for i := range f.Pods {
 		p := &f.Pods[i]

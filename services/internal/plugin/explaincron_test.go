@@ -150,8 +150,10 @@ var cronScenes = map[string]func(*scene){
 	},
 	"jitter": func(s *scene) {
 		s.Now = clockTime(12, 0).Add(time.Second)
-		s.annotate("jobpolicy.dev/start-jitter-seconds", "3600")
-		s.annotate("jobpolicy.dev/dst-repeated-hour", "sometimes")
+		s.annotate("jobpolicy.dev/policy", "{cronJob: {startJitterSeconds: 3600, repeatedHour: First}}")
+	},
+	"invalid-policy": func(s *scene) {
+		s.annotate("jobpolicy.dev/policy", "{cronJob: {startJitterSeconds: 3600, repeatedHour: sometimes}}")
 	},
 	"failed-in-a-row": func(s *scene) {
 		s.CronJob.Status.LastScheduleTime = clockTime(12, 0)
@@ -160,7 +162,7 @@ var cronScenes = map[string]func(*scene){
 		s.job(12, ended(batchv1.JobFailed, batchv1.JobReasonDeadlineExceeded))
 	},
 	"too-many-failures": func(s *scene) {
-		s.annotate("jobpolicy.dev/suspend-after-failures", "2")
+		s.annotate("jobpolicy.dev/policy", "{cronJob: {suspendAfterFailures: 2}}")
 		s.CronJob.Status.LastScheduleTime = clockTime(12, 0)
 		s.job(11, ended(batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded))
 		s.job(12, ended(batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded))

@@ -352,8 +352,8 @@ func decideBytes(t *testing.T, g prometheus.Gatherer) map[string]uint64 {
 }
 
 func TestEqualRequestsGetEqualBytes(t *testing.T) {
-	asked := testenv.CronJobSnapshot() // for a run with two annotations
-	asked.Spec.Annotations = map[string]string{"jobpolicy.dev/run-now": "please"}
+	asked := testenv.CronJobSnapshot()
+	asked.Spec.RunNow = "please"
 	for method, req := range map[string]proto.Message{
 		jobpolicyv1grpc.PolicyService_DecideJob_FullMethodName:     testenv.FailedSnapshot(),
 		jobpolicyv1grpc.PolicyService_DecideCronJob_FullMethodName: asked,

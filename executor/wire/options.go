@@ -1,0 +1,129 @@
+package wire
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+	batchv1 "k8s.io/api/batch/v1"
+	"sigs.k8s.io/yaml"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/options"
+)
+
+// Annotations that a user writes.
+const (
+	// Policy holds the spec of a JobPolicy, as JSON or as YAML in braces.
+	Policy = "jobpolicy.dev/policy"
+	// RunNow asks for a run of a CronJob. A Job that was created for that has it too.
+	RunNow = "jobpolicy.dev/run-now"
+)
+
+// Annotations of a CronJob in which the engine's records are kept (CronJobEdits).
+const (
+	observedSchedule     = "jobpolicy.dev/observed-schedule"
+	failuresCountedUntil = "jobpolicy.dev/failures-counted-until"
+)
+
+// Annotation with which kubectl marks a Job that it creates from a CronJob's template, and so
+// does jobpolicy.
+const (
+	instantiate         = "cronjob.kubernetes.io/instantiate"
+	instantiateManually = "manual"
+)
+
+// Limits of the contract.
+const (
+	maxTextBytes    = 4096
+	maxProblems     = 10
+	maxProblemBytes = 1024
+)
+
+// HasPolicy reports whether an object asks for options.
+func HasPolicy(annotations map[string]string) bool {
+	_, has := annotations[Policy]
+	return has
+}
+
+// PolicySpec reads the options that an object asks for in its annotations; nil if it asks
+// for none. problems say why they cannot be read, as the contract has them
+// (JobSpec.option_problems); then there is no spec.
+func PolicySpec(annotations map[string]string) (spec *jobpolicyv1.PolicySpec, problems []string) {
+	text, has := annotations[Policy]
+	if !has {
+		return nil, nil
+	}
+	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
+		return nil, []string{Text(fmt.Sprintf("annotation %s names the JobPolicy %q, and this executor reads none", Policy, text), maxProblemBytes)}
+	}
+	document, err := yaml.YAMLToJSONStrict([]byte(text))
+	if err != nil {
+		return nil, []string{problemText(options.Problem{Description: fmt.Sprintf("expected JSON, or YAML in braces, found %s", err)})}
+	}
+	spec, found := options.Parse(document)
+	if len(found) == 0 {
+		return spec, nil
+	}
+	for _, p := range found[:min(len(found), maxProblems)] {
+		problems = append(problems, problemText(p))
+	}
+	return nil, problems
+}
+
+func problemText(p options.Problem) string {
+	return Text(fmt.Sprintf("annotation %s: %s", Policy, p), maxProblemBytes)
+}
+
+// readRecords reads what a user and earlier decisions have written into the annotations of a
+// CronJob.
+func readRecords(annotations map[string]string, into *jobpolicyv1.CronJobSpec) {
+	into.RunNow = Text(annotations[RunNow], maxTextBytes)
+	since, seen, _ := strings.Cut(annotations[observedSchedule], " ")
+	if at, err := time.Parse(time.RFC3339, since); err == nil {
+		into.ObservedSchedule = &jobpolicyv1.ObservedSchedule{Since: Timestamp(at), Schedule: Text(seen, maxTextBytes)}
+	}
+	if until, err := time.Parse(time.RFC3339, annotations[failuresCountedUntil]); err == nil {
+		into.FailuresCountedUntil = Timestamp(until)
+	}
+}
+
+// EditedAnnotations are the annotations in which a CronJob keeps what edits say; nil removes one.
+// The error is about a time that is none.
+func EditedAnnotations(edits *jobpolicyv1.CronJobEdits) (map[string]*string, error) {
+	edited := map[string]*string{}
+	if edits.GetClearRunNow() {
+		edited[RunNow] = nil
+	}
+	if observed := edits.GetObservedSchedule(); observed != nil {
+		if err := observed.GetSince().CheckValid(); err != nil {
+			return nil, fmt.Errorf("observed_schedule.since: %w", err)
+		}
+		edited[observedSchedule] = new(observed.GetSince().AsTime().Format(time.RFC3339) + " " + observed.GetSchedule())
+	}
+	if until := edits.GetFailuresCountedUntil(); until != nil {
+		if err := until.CheckValid(); err != nil {
+			return nil, fmt.Errorf("failures_counted_until: %w", err)
+		}
+		edited[failuresCountedUntil] = new(until.AsTime().Format(time.RFC3339Nano))
+	}
+	return edited, nil
+}
+
+// RunAnnotations are the annotations by which the Job of a run is known again: those of the
+// built-in controller for a run of the schedule, and RunNow for one that was asked for.
+func RunAnnotations(create *jobpolicyv1.CreateJob) map[string]string {
+	annotations := map[string]string{}
+	if at := create.GetScheduledTime(); at != nil {
+		annotations[batchv1.CronJobScheduledTimestampAnnotation] = inZone(at, create.GetUtcOffsetSeconds()).Format(time.RFC3339)
+	}
+	if text := create.GetRunNow(); text != "" {
+		annotations[RunNow], annotations[instantiate] = text, instantiateManually
+	}
+	return annotations
+}
+
+func inZone(at *timestamppb.Timestamp, offset int32) time.Time {
+	return at.AsTime().In(time.FixedZone("", int(offset)))
+}
