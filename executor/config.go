@@ -10,6 +10,7 @@ import (
 
 	"jobpolicy.dev/executor/shadow"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/options"
 )
 
 // ManagedBy is the default of Config.ManagedBy: the spec.managedBy of Jobs for this
@@ -44,6 +45,8 @@ type Config struct {
 	// JobPolicies reads JobPolicies, and writes their status; they need not be served. nil: who names one is
 	// told that nobody reads it.
 	JobPolicies dynamic.Interface
+	// PolicyBounds are the operator's limits of the options of Jobs and CronJobs. They need JobPolicies.
+	PolicyBounds options.Bounds
 	// Rows says how many finished pods a request lists.
 	Rows RowLimits
 	// MaxUnseenPods is how many pods of one Job may be created in an hour without any of them being

@@ -59,7 +59,7 @@ func (g *group) addPolicies(cfg *Config) (err error) {
 		return nil
 	}
 	g.policies, err = policy.New(policy.Config{
-		Client: cfg.JobPolicies, Kubernetes: cfg.Client, Namespaces: cfg.Namespaces, Scope: cfg.Scope(), Logger: cmp.Or(cfg.Logger, slog.Default()),
+		Client: cfg.JobPolicies, Kubernetes: cfg.Client, Namespaces: cfg.Namespaces, Bounds: cfg.PolicyBounds, Scope: cfg.Scope(), Logger: cmp.Or(cfg.Logger, slog.Default()),
 	})
 	return err
 }

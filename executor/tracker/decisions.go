@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"cmp"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -58,15 +59,19 @@ func (d *Decision) after(at time.Time, verdict *jobpolicyv1.Verdict, explanation
 }
 
 // Options returns the options to ask with: those that were read, or the last ones that could be if problems say
-// that these cannot. nil: none.
+// that these cannot. If the last ones were none, they are empty; nil with problems: they are not known.
 func (j *Job) Options(read *jobpolicyv1.JobOptions, problems []string) *jobpolicyv1.JobOptions {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if len(problems) == 0 {
-		j.decisions.options = read
+	if len(problems) > 0 {
+		return j.decisions.options
 	}
-	return j.decisions.options
+	j.decisions.options = cmp.Or(read, noOptions)
+	return read
 }
+
+// noOptions are those of a Job that has none. They are never changed.
+var noOptions = &jobpolicyv1.JobOptions{}
 
 // decisions are what is known of the engine's decisions on a Job.
 type decisions struct {
@@ -77,7 +82,7 @@ type decisions struct {
 	// engine has decided on the Job since.
 	rejected int64
 	why      string
-	// options are the last ones that could be read; nil: none.
+	// options are the last ones that could be read; nil: that was never so.
 	options *jobpolicyv1.JobOptions
 }
 

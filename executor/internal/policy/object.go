@@ -27,7 +27,7 @@ type object struct {
 }
 
 // decode is the transform of the informers.
-func decode(obj any) (any, error) {
+func (p *Policies) decode(obj any) (any, error) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		return obj, nil // It is decoded, or says that the object is gone.
@@ -35,7 +35,7 @@ func decode(obj any) (any, error) {
 	o := &object{ObjectMeta: metav1.ObjectMeta{
 		Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(), Generation: u.GetGeneration(),
 	}}
-	o.readSpec(u.Object["spec"])
+	o.readSpec(u.Object["spec"], p.cfg.Bounds)
 	if written, ok := u.Object["status"].(map[string]any); ok {
 		// A status that cannot be read counts as none, and is written anew.
 		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(written, &o.status)
@@ -43,13 +43,14 @@ func decode(obj any) (any, error) {
 	return o, nil
 }
 
-func (o *object) readSpec(spec any) {
+func (o *object) readSpec(spec any, bounds options.Bounds) {
 	text, err := json.Marshal(spec)
 	if err != nil {
 		o.problems = []string{fmt.Sprintf("spec: %v", err)}
 		return
 	}
 	parsed, problems := options.Parse(text)
+	problems = append(problems, bounds.Check(parsed)...)
 	if len(problems) == 0 {
 		o.spec = parsed
 	}

@@ -22,6 +22,7 @@ import (
 	"jobpolicy.dev/executor/internal/informer"
 	"jobpolicy.dev/executor/internal/managedby"
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/proto/options"
 )
 
 // Config is what Policies are made of.
@@ -32,6 +33,8 @@ type Config struct {
 	Kubernetes kubernetes.Interface
 	// Namespaces are those whose policies are read; none: all. With them, annotations of namespaces are not read.
 	Namespaces []string
+	// Bounds are the operator's limits, of policies and of options in annotations.
+	Bounds options.Bounds
 	// Scope says whose policies count as used.
 	Scope  managedby.Scope
 	Logger *slog.Logger
@@ -63,7 +66,7 @@ func New(cfg Config) (*Policies, error) {
 	if err != nil {
 		return nil, fmt.Errorf("policies: %w", err)
 	}
-	if err := p.policies.SetTransform(decode); err != nil {
+	if err := p.policies.SetTransform(p.decode); err != nil {
 		return nil, fmt.Errorf("policy transform: %w", err)
 	}
 	if _, err := p.policies.AddEventHandler(controller.Handler(p.policySeen, p.policyGone)); err != nil {

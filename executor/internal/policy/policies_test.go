@@ -27,6 +27,7 @@ import (
 	"jobpolicy.dev/executor/internal/informer"
 	"jobpolicy.dev/executor/internal/managedby"
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/proto/options"
 )
 
 // A world is Policies over fake API servers, and the Jobs and CronJobs that follow them.
@@ -133,7 +134,7 @@ func testNamespace(policy string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Annotations: map[string]string{wire.DefaultPolicy: policy, "other": "x"}}}
 }
 
-// options are what the annotation's value makes of the options: the time to live of a failed Job, or the problems.
+// options is what the annotation's value makes of the options: the time to live of a failed Job, or the problems.
 func (w *world) options(annotation string) string {
 	annotations := map[string]string{}
 	if annotation != "" {
@@ -277,6 +278,31 @@ func TestSomeNamespaces(t *testing.T) {
 		for _, action := range w.client.Actions() {
 			if action.GetResource().Resource == "namespaces" {
 				t.Errorf("it asks for namespaces: %v", action)
+			}
+		}
+	})
+}
+
+// An operator's limits hold for policies and for what objects hold themselves.
+func TestBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(_ *world, cfg *Config) {
+			cfg.Bounds = options.Bounds{}
+			if err := cfg.Bounds.Set("job.ttlSecondsAfterFailed=60:"); err != nil {
+				t.Fatal(err)
+			}
+		}, testNamespace(""))
+		w.put(testPolicy("short", 1, ttl(1)))
+		w.put(testPolicy("long", 1, ttl(60)))
+		const problem = "job.ttlSecondsAfterFailed: expected a whole number of at least 60 (a limit of this cluster), found 1"
+		for annotation, want := range map[string]string{
+			"short":                               `annotation jobpolicy.dev/policy names the JobPolicy "short", which is invalid: spec.` + problem,
+			"long":                                "60",
+			"{job: {ttlSecondsAfterFailed: 1}}":   "annotation jobpolicy.dev/policy: " + problem,
+			"{job: {ttlSecondsAfterFailed: 100}}": "100",
+		} {
+			if got := w.options(annotation); got != want {
+				t.Errorf("%s: got\n%s\nwant\n%s", annotation, got, want)
 			}
 		}
 	})

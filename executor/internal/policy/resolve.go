@@ -23,7 +23,7 @@ func (p *Policies) Of(namespace string, annotations map[string]string) (spec *jo
 		return p.named(namespace, name, fmt.Sprintf("annotation %s names the JobPolicy %q", wire.Policy, name))
 	}
 	if wire.HasPolicy(annotations) {
-		return wire.PolicySpec(annotations)
+		return p.held(annotations)
 	}
 	if name := p.defaultOf(namespace); name != "" {
 		return p.named(namespace, name, fmt.Sprintf("annotation %s of namespace %q names the JobPolicy %q", wire.DefaultPolicy, namespace, name))
@@ -34,6 +34,21 @@ func (p *Policies) Of(namespace string, annotations map[string]string) (spec *jo
 // Asked reports whether Of may have options for the object.
 func (p *Policies) Asked(namespace string, annotations map[string]string) bool {
 	return wire.HasPolicy(annotations) || p.defaultOf(namespace) != ""
+}
+
+// held are the options that an object holds itself.
+func (p *Policies) held(annotations map[string]string) (*jobpolicyv1.PolicySpec, []string) {
+	spec, problems := wire.PolicySpec(annotations)
+	if p == nil || spec == nil {
+		return spec, problems
+	}
+	for _, problem := range p.cfg.Bounds.Check(spec) {
+		problems = append(problems, fmt.Sprintf("annotation %s: %s", wire.Policy, problem))
+	}
+	if len(problems) > 0 {
+		return nil, bounded(problems)
+	}
+	return spec, nil
 }
 
 func (p *Policies) named(namespace, name, how string) (*jobpolicyv1.PolicySpec, []string) {

@@ -44,7 +44,7 @@ func TestStatus(t *testing.T) {
 		time.Sleep(time.Minute)
 		read := func(name string) (s status) {
 			t.Helper()
-			obj, err := decode(w.policy(name))
+			obj, err := w.policies.decode(w.policy(name))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -194,8 +194,12 @@ func (o *options) newExecutor(shared executor.Common, server *executor.APIServer
 	if wrapDecider != nil {
 		shared.Decider = wrapDecider(shared.Decider)
 	}
+	bounds, err := o.jobs.policyBounds()
+	if err != nil {
+		return nil, err // Validate has said so.
+	}
 	cfg := executor.Config{
-		Common: shared, APIServer: server, JobPolicies: client.Dynamic,
+		Common: shared, APIServer: server, JobPolicies: client.Dynamic, PolicyBounds: bounds,
 		Shadow: report,
 		Writes: executor.WriteLimits{PerJob: jobWrites(o.kube.QPS), Alone: loneJobWrites(o.kube.QPS)},
 		Settings: &jobpolicyv1.Settings{
