@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
@@ -148,7 +149,10 @@ func TestAJobHasTheOptionsOfItsPolicy(t *testing.T) {
 			w.put("short", short)
 			w.put("long", long)
 			if tc.byDefault != "" {
-				annotateNamespace(t, w.namespace, map[string]string{defaultPolicyAnnotation: tc.byDefault})
+				patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, defaultPolicyAnnotation, tc.byDefault)
+				if _, err := client.CoreV1().Namespaces().Patch(t.Context(), w.namespace, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+					t.Fatal(err)
+				}
 			}
 			job := w.create("job", tc.policy, once("true"))
 			checkExpired(t, watchJob(t, job), time.Second)
