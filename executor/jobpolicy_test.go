@@ -124,3 +124,40 @@ func TestPoliciesChangeNothingForOthers(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What is wrong with the options is told when it changes, also if nothing else is to be done; and once.
+func TestProblemsAreToldOnce(t *testing.T) {
+	problems := func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+		d := &jobpolicyv1.DecideJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}
+		for _, problem := range req.GetSpec().GetOptionProblems() {
+			d.Events = append(d.Events, &jobpolicyv1.JobEvent{Type: jobpolicyv1.EventType_EVENT_TYPE_WARNING, Reason: "InvalidPolicy", Message: problem})
+		}
+		return d, nil
+	}
+	s, d, policies := newServer(testJob(withPolicy)), &script{Otherwise: problems}, testPolicies()
+	cfg := testConfig(s, d)
+	cfg.JobPolicies = policies
+	e := start(t, cfg)
+	if first := s.AwaitEvent(t, "InvalidPolicy"); !strings.Contains(first.Message, "does not exist") {
+		t.Errorf("event %q", first.Message)
+	}
+	asked := len(d.Requests())
+	e.watcher.policyChanged(testJob(withPolicy))
+	d.Await(t, asked+1)
+	if _, err := policies.Resource(policy.Resource).Namespace("ns").Create(t.Context(), testPolicy(1, -1), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "an event about the invalid policy", func() bool { return len(s.Events(t)) > 1 })
+	list, err := s.CoreV1().Events("ns").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range list.Items {
+		if event.Count != 1 {
+			t.Errorf("event %q was sent %d times", event.Message, event.Count)
+		}
+	}
+	if len(list.Items) != 2 {
+		t.Errorf("%d events, want 2", len(list.Items))
+	}
+}

@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -70,6 +71,17 @@ func (j *Job) Options(read *jobpolicyv1.JobOptions, problems []string) *jobpolic
 	return read
 }
 
+// NewProblems records what is told to be wrong with the Job's options, and reports whether something else, or nothing,
+// was told before.
+func (j *Job) NewProblems(problems []string) bool {
+	text := strings.Join(problems, "\n")
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	before := j.decisions.problems
+	j.decisions.problems = text
+	return before != text && text != ""
+}
+
 // noOptions are those of a Job that has none. They are never changed.
 var noOptions = &jobpolicyv1.JobOptions{}
 
@@ -82,6 +94,8 @@ type decisions struct {
 	// engine has decided on the Job since.
 	rejected int64
 	why      string
+	// problems are those of the options that were told last, each on a line.
+	problems string
 	// options are the last ones that could be read; nil: that was never so.
 	options *jobpolicyv1.JobOptions
 }

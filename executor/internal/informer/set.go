@@ -84,6 +84,14 @@ func (s *Set) List() (all []any) {
 	return all
 }
 
+// IndexValues returns the keys of an index of all informers, in no order.
+func (s *Set) IndexValues(index string) (all []string) {
+	for _, i := range s.by {
+		all = append(all, i.GetIndexer().ListIndexFuncValues(index)...)
+	}
+	return all
+}
+
 // SetTransform sets the transform of all informers. Call it before Run.
 func (s *Set) SetTransform(transform cache.TransformFunc) error {
 	return s.each(func(i cache.SharedIndexInformer) error { return i.SetTransform(transform) })

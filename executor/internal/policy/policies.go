@@ -8,10 +8,12 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilwait "k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	coreinformers "k8s.io/client-go/informers/core/v1"
@@ -106,10 +108,23 @@ func onlyDefault(obj any) (any, error) {
 func (p *Policies) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { p.policies.Run(ctx) })
+	running.Go(func() { p.tellWhenServed(ctx) })
 	if p.namespaces != nil {
 		running.Go(func() { p.namespaces.RunWithContext(ctx) })
 	}
 	running.Wait()
+}
+
+// servedPeriod is how often is looked whether JobPolicies can be read by now.
+const servedPeriod = time.Second
+
+// tellWhenServed tells those that name a policy when JobPolicies can be read that could not: what is wrong
+// with a policy that still does not exist is another thing now.
+func (p *Policies) tellWhenServed(ctx context.Context) {
+	synced := func(context.Context) (bool, error) { return p.policies.HasSynced(), nil }
+	if utilwait.PollUntilContextCancel(ctx, servedPeriod, true, synced) == nil && p.unreadable.Load() != nil {
+		p.tellAll()
+	}
 }
 
 // Settled reports whether it is known which options objects have: the caches are filled, or

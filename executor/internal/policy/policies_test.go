@@ -227,7 +227,7 @@ func TestPoliciesThatAreServedLater(t *testing.T) {
 				defer mu.Unlock()
 				return !served, nil, apierrors.NewNotFound(Resource.GroupResource(), "")
 			})
-		}, testNamespace(""), testJob("one", "a"))
+		}, testNamespace(""), testJob("one", "a"), testJob("waits", "gone"), testJob("none", ""))
 		time.Sleep(time.Minute)
 		if !w.policies.Settled() {
 			t.Error("not settled, although JobPolicies are not served")
@@ -244,7 +244,7 @@ func TestPoliciesThatAreServedLater(t *testing.T) {
 		served = true
 		mu.Unlock()
 		time.Sleep(2 * time.Minute)
-		w.wantTold("one")
+		w.wantTold("one", "waits")
 		if got := w.options("a"); got != "1" {
 			t.Errorf("once they are served, the options are %s", got)
 		}

@@ -77,6 +77,21 @@ func (p *Policies) tell(policy *object) {
 	}
 }
 
+// tellAll tells everybody who names a policy.
+func (p *Policies) tellAll() {
+	for _, f := range p.followed {
+		for _, key := range f.objects.IndexValues(usersIndex) {
+			namespace, policy, _ := strings.Cut(key, "/")
+			if policy == "" && p.defaultOf(namespace) == "" {
+				continue // They ask for nothing.
+			}
+			for _, user := range indexed(f.objects, namespace, policy) {
+				f.changed(user)
+			}
+		}
+	}
+}
+
 // users are the objects of a Set that use a policy.
 func (p *Policies) users(objects *informer.Set, namespace, policy string) []any {
 	users := indexed(objects, namespace, policy)
