@@ -109,10 +109,10 @@ test: ## run every test: unit, scenarios, properties, fuzz seeds, end to end
 test-cluster: build build-node build-specs build-telemetry test-images helm ## run the tests on a cluster with real containers (root; needs cluster-packages; ALL=1: slow ones, too)
 	JOBPOLICY_TEST_CLUSTER=$(if $(ALL),all,1) go -C test test -count=1 -p 1 -v -timeout $(if $(ALL),90m,30m) ./node/cluster/...
 
-# Programs of others that create Jobs (docs/clients.md), unmodified, under the built-in controllers and under ours. CLIENTS chooses
-# some; ONLY is a regular expression for scenarios, client/scenario. WRITE=folder keeps what was compared. CLUSTER=kubeconfig
+# Programs of others that create Jobs (docs/clients.md), unmodified, under the built-in controllers and under ours;
+# jobset-with-engine is one that asks the engine (docs/adopt.md). CLIENTS chooses some; ONLY is a regular expression for scenarios, client/scenario. WRITE=folder keeps what was compared. CLUSTER=kubeconfig
 # runs the scenarios once, on a cluster of one's own; AGAINST=folder compares them with an earlier such run.
-CLIENTS ?= kubectl jobset helm kueue
+CLIENTS ?= kubectl jobset helm kueue jobset-with-engine
 .PHONY: test-clients
 test-clients: build ## run clients of others under the built-in controllers and ours, and compare (CLIENTS="kubectl jobset" ONLY=regexp WRITE=folder; the first time compiles each: minutes)
 	@test/plane/clients/build.sh $(CLIENTS)
@@ -181,16 +181,16 @@ explore: ## run the property tests with new seeds, and print the seeds that fail
 CASES = $(or $(N),$(if $(SEED),1,5000))
 FIRST = $(or $(SEED),$(FROM),1)
 
-.PHONY: conformance
-conformance: ## compare with the built-in controllers on N=5000 generated cases from seed FROM=1 on, or on one: SEED=7
-	go -C test test -count=1 -timeout 0 -v ./simulated/conformance -run TestConformance -args -conformance.cases=$(CASES) -conformance.seed=$(FIRST)
-	go -C test test -count=1 -timeout 0 -v ./simulated/conformance/cron -run TestCronJobsAndTTLs -args -cron.crons=$$((($(CASES) + 4) / 5)) -cron.ttls=$$((($(CASES) + 19) / 20)) -cron.seed=$(FIRST)
+.PHONY: parity
+parity: ## compare with the built-in controllers on N=5000 generated cases from seed FROM=1 on, or on one: SEED=7
+	go -C test test -count=1 -timeout 0 -v ./simulated/parity -run TestParity -args -parity.cases=$(CASES) -parity.seed=$(FIRST)
+	go -C test test -count=1 -timeout 0 -v ./simulated/parity/cron -run TestCronJobsAndTTLs -args -cron.crons=$$((($(CASES) + 4) / 5)) -cron.ttls=$$((($(CASES) + 19) / 20)) -cron.seed=$(FIRST)
 
 # A test binary of the simulated world, for the targets below.
 RUN_WORLDS = go -C test test -count=1 -timeout 0 -v ./simulated/world -run
 
-.PHONY: simulate
-simulate: ## simulate N=1000 worlds from seed FROM=1 on, or replay one and print its history: SEED=7 (TELL=1: without shrinking it)
+.PHONY: worlds
+worlds: ## simulate N=1000 clusters ("worlds") from seed FROM=1 on, or replay one and print its history: SEED=7 (TELL=1: without shrinking it)
 	@$(RUN_WORLDS) TestWorlds -args $(if $(SEED),-world.seed=$(SEED) $(if $(TELL),-world.tell),-world.seeds=$(or $(N),1000) -world.from=$(or $(FROM),1)) $(WORLD_ARGS)
 
 .PHONY: mutants

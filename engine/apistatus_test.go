@@ -50,6 +50,7 @@ const (
 	complete      = "Complete"
 	failed        = "Failed"
 	failureTarget = "FailureTarget"
+	started       = "jobpolicy.dev/Started"
 	criteriaMet   = "SuccessCriteriaMet"
 	suspended     = "Suspended"
 )

@@ -15,53 +15,23 @@ const conditionDisruptionTarget = "DisruptionTarget"
 // for a disruption that the pod failure policy ignores (invariant I12). Upstream
 // delays the next pod after these too (kubernetes/kubernetes#130881).
 func skipsDelay(m policyMatch, f *jobpolicyv1.PodFailure) bool {
-	return !m.counts() && slices.ContainsFunc(f.GetConditions(), func(c *jobpolicyv1.PodConditionPattern) bool {
+	return !m.counts() && disrupted(f)
+}
+
+func disrupted(f *jobpolicyv1.PodFailure) bool {
+	return slices.ContainsFunc(f.GetConditions(), func(c *jobpolicyv1.PodConditionPattern) bool {
 		return c.GetType() == conditionDisruptionTarget && c.GetStatus() == jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE
 	})
 }
 
 func (r podRow) skipsDelay() bool { return skipsDelay(r.match, r.pod.GetFailure()) }
 
-// A backoff says how long to wait after failed pods.
-type backoff struct {
-	// base is the delay after the first failure in a row, limit the longest one.
-	base, limit time.Duration
-}
-
-func readBackoff(settings *jobpolicyv1.Settings) backoff {
-	b := backoff{base: defaultPodFailureBackoff}
-	if d := settings.GetPodFailureBackoff(); d != nil {
-		b.base = d.AsDuration()
-	}
-	b.limit = max(defaultMaxPodFailureBackoff, b.base)
-	if d := settings.GetMaxPodFailureBackoff(); d != nil {
-		b.limit = d.AsDuration()
-	}
-	return b
-}
-
-// delay is how long to wait after the last of n failures in a row: base, doubled
-// with each failure after the first, at most limit.
-func (b backoff) delay(n int32) time.Duration {
-	if n <= 0 {
-		return 0
-	}
-	delay := b.base
-	for range n - 1 {
-		if delay >= b.limit/2 {
-			return b.limit
-		}
-		delay *= 2
-	}
-	return min(delay, b.limit)
-}
-
 // nextPod is when pods may be created again after failures. If a pod succeeded in the future,
 // because clocks differ, and that ends the delay earlier, it is the time of the success. ok is
 // false if pods may be created now. It is computed from facts in the cluster only, so a
 // restart loses nothing (invariant I10).
 func (b backoff) nextPod(now time.Time, r retryState) (at time.Time, ok bool) {
-	delay := b.delay(r.consecutive)
+	delay := b.delay(r)
 	at = r.last.Add(delay)
 	// Clocks differ, so a pod's end may lie in the future. As in upstream, the delay begins
 	// at that end. But nextPod returns no time later than one delay from now, so that the
@@ -87,6 +57,8 @@ type retryState struct {
 	// nextSuccess is the earliest success that lies in the future; zero if none
 	// does.
 	nextSuccess time.Time
+	// group is 0 for all pods of the Job, and 1 more than the index for those of an index.
+	group int64
 }
 
 func (r *retryState) add(failed time.Time) {
@@ -161,6 +133,14 @@ func (t successTimes) before(failed time.Time) bool { return t.last.IsZero() || 
 func (r retryState) after(earlier int64) retryState {
 	if r.consecutive > 0 {
 		r.consecutive = clamp32(int64(r.consecutive) + earlier)
+	}
+	return r
+}
+
+// of says whose failures these are: those of an index, or with nil of all pods of the Job.
+func (r retryState) of(index *int32) retryState {
+	if index != nil {
+		r.group = int64(*index) + 1
 	}
 	return r
 }

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"jobpolicy.dev/proto/jobend"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -37,7 +38,7 @@ func finished(status *jobpolicyv1.JobStatus) (conditionType string, ok bool) {
 // ownCondition reports whether the engine writes conditions of this type.
 func ownCondition(conditionType string) bool {
 	switch conditionType {
-	case conditionSuspended, conditionSuccessCriteriaMet, conditionFailureTarget, conditionComplete, conditionFailed:
+	case conditionSuspended, conditionSuccessCriteriaMet, conditionFailureTarget, conditionComplete, conditionFailed, conditionStarted, jobend.ConditionType:
 		return true
 	}
 	return false

@@ -32,12 +32,17 @@ func deadlinePassed(f facts) answer {
 // overDeadline is how many seconds the Job has been active, and whether its deadline
 // has passed. The Job must have a deadline and not be suspended.
 func (l lifetime) overDeadline() (elapsed int64, over bool) {
+	return l.over(l.spec.GetActiveDeadlineSeconds())
+}
+
+// over is how many seconds have passed since the Job started or resumed, and whether these are at least so many.
+func (l lifetime) over(seconds int64) (elapsed int64, over bool) {
 	start, _ := l.activeSince()
 	elapsed = l.now.Unix() - start.Unix() // A Duration holds 292 years only.
 	if l.now.Nanosecond() < start.Nanosecond() {
 		elapsed--
 	}
-	return elapsed, elapsed >= l.spec.GetActiveDeadlineSeconds()
+	return elapsed, elapsed >= seconds
 }
 
 // maxDeadline is the longest deadline that gets a requeue time. Nobody waits longer,
@@ -55,8 +60,16 @@ func (l lifetime) deadlineRuns() bool {
 // that is being deleted runs, too, as upstream's does: a finalizer may keep the Job for
 // long.
 func (l lifetime) activeDeadline() (at time.Time, ok bool) {
-	seconds := l.spec.GetActiveDeadlineSeconds()
-	if !l.deadlineRuns() || seconds > int64(maxDeadline/time.Second) {
+	if !l.deadlineRuns() {
+		return time.Time{}, false
+	}
+	return l.after(l.spec.GetActiveDeadlineSeconds())
+}
+
+// after is the time so many seconds after the Job started or resumed; ok is false for more
+// than maxDeadline.
+func (l lifetime) after(seconds int64) (at time.Time, ok bool) {
+	if seconds > int64(maxDeadline/time.Second) {
 		return time.Time{}, false
 	}
 	start, _ := l.activeSince()

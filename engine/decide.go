@@ -32,15 +32,21 @@ func decide(s *snapshot) *jobpolicyv1.DecideJobResponse {
 	t := takeTally(s)
 	v, answers := askRules(facts{s, t})
 	deletions := planDeletions(s, t, v)
+	if needsRestarts(s, t, v) {
+		deletions = deletions.needRowsOf(s, s.pods.GetActive())
+	}
 	if len(deletions.needs) > 0 {
 		return incomplete(explain(s, t, answers, deletions), deletions.needs)
 	}
 	l := keepLedger(s, t, v, deletions)
 	p := planCreations(s, t, deletions, l)
 	p.gang = planGang(s, t, v, p)
-	pub := publish(s, t, v, p, l)
+	end := jobEnd(s, t, v)
+	pub := publish(s, t, v, p, l, end)
 	d := deliver(s, v, p, l, pub)
-	return assemble(s, v, p, l, d, explain(s, t, answers, p))
+	resp := assemble(s, v, p, l, d, explain(s, t, answers, p))
+	resp.Verdict = verdictMessage(s, v, end)
+	return resp
 }
 
 // assemble builds the response from the parts and sets its disposition.
@@ -65,17 +71,16 @@ func assemble(s *snapshot, v verdict, p plan, l ledger, d delivery, e *jobpolicy
 		resp.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
 	}
 	resp.FollowUp = followUp(s, resp)
-	resp.Verdict = verdictMessage(s, v)
 	e.Summary = summarize(s, v, p, resp)
 	return resp
 }
 
 // verdictMessage is the verdict as the contract has it; nil if there is none.
-func verdictMessage(s *snapshot, v verdict) *jobpolicyv1.Verdict {
+func verdictMessage(s *snapshot, v verdict, end *jobpolicyv1.JobEnd) *jobpolicyv1.Verdict {
 	if !v.reached() {
 		return nil
 	}
-	return &jobpolicyv1.Verdict{Rule: v.rule, Repeated: interimWritten(s, v), PolicyRuleIndex: v.policyRule}
+	return &jobpolicyv1.Verdict{Rule: v.rule, Repeated: interimWritten(s, v), PolicyRuleIndex: v.policyRule, End: end}
 }
 
 // furtherWaits are the waits that come neither from the plan nor from the delivery.
@@ -88,6 +93,9 @@ func furtherWaits(s *snapshot, v verdict, l ledger) []*jobpolicyv1.Wait {
 	if at, ok := s.activeDeadline(); ok && !v.reached() && !s.held() {
 		waits = append(waits, waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_DEADLINE, at,
 			"the Job may be active for %ds", s.spec.GetActiveDeadlineSeconds()))
+	}
+	if w := startWait(s); w != nil && !v.reached() {
+		waits = append(waits, w)
 	}
 	return waits
 }

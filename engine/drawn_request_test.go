@@ -98,7 +98,7 @@ func drawStatus(t *rapid.T, names *uidNames) *jobpolicyv1.JobStatus {
 	if rapid.IntRange(0, 3).Draw(t, "started") > 0 {
 		s.StartTime = drawTime(t, "start")
 	}
-	for _, conditionType := range []string{suspended, criteriaMet, failureTarget, complete, failed, "Other"} {
+	for _, conditionType := range []string{suspended, criteriaMet, failureTarget, complete, failed, started, "Other"} {
 		if rapid.IntRange(0, 5).Draw(t, conditionType) == 0 {
 			s.Conditions = append(s.Conditions, &jobpolicyv1.JobCondition{
 				Type: conditionType, Status: rapid.SampledFrom([]jobpolicyv1.ConditionStatus{1, 1, 2, 3}).Draw(t, "status"),
@@ -141,6 +141,7 @@ func drawPods(t *rapid.T, req *request, names *uidNames) {
 		drawActiveRows(t, req, p, names)
 	}
 	p.Ready = rapid.Int32Range(0, p.Active).Draw(t, "pods ready")
+	p.HasRun = rapid.Bool().Draw(t, "has run")
 	p.TrackedActive = rapid.Int32Range(0, p.Active).Draw(t, "tracked")
 	req.Pods = p
 }
@@ -163,7 +164,13 @@ func drawActiveRows(t *rapid.T, req *request, p *jobpolicyv1.PodSummary, names *
 
 func drawFailure(t *rapid.T) *jobpolicyv1.PodFailure {
 	p := &modelPod{exitCode: rapid.SampledFrom([]int32{0, 1, 42, 43}).Draw(t, "exit"), disrupted: rapid.Bool().Draw(t, "disrupted")}
-	return p.failure()
+	failure := p.failure()
+	failure.Reason = rapid.SampledFrom([]string{"", "", "Evicted", "DeadlineExceeded"}).Draw(t, "pod reason")
+	failure.DeletedBeforeEnd = rapid.IntRange(0, 3).Draw(t, "deleted before end") == 0
+	for _, exit := range failure.GetContainerExits() {
+		exit.Reason = rapid.SampledFrom([]string{"", "Error", "OOMKilled", "StartError"}).Draw(t, "exit reason")
+	}
+	return failure
 }
 
 func drawPodIndex(t *rapid.T) *int32 {

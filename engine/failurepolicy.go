@@ -14,6 +14,8 @@ type policyMatch struct {
 	action jobpolicyv1.PodFailurePolicyAction
 	// rule is the position of the rule, where one matched.
 	rule int
+	// exit is the container whose exit matched; nil if none did.
+	exit *jobpolicyv1.ContainerExit
 	// cause says what matched, for the condition's message if the Job fails because of
 	// it.
 	cause string
@@ -63,11 +65,11 @@ func readFailurePolicy(policy *jobpolicyv1.PodFailurePolicy, namespace string) f
 func (p failurePolicy) match(f *jobpolicyv1.PodFailure) policyMatch {
 	for i, rule := range p.rules {
 		if exit, ok := matchExitCodes(rule.GetOnExitCodes(), p.exitCodes[i], f); ok {
-			return policyMatch{rule.GetAction(), i, fmt.Sprintf("Container %s for pod %s failed with exit code %d matching %s rule at index %d",
+			return policyMatch{rule.GetAction(), i, exit, fmt.Sprintf("Container %s for pod %s failed with exit code %d matching %s rule at index %d",
 				exit.GetContainerName(), p.fullName(f), exit.GetExitCode(), actionName(rule.GetAction()), i)}
 		}
 		if condition, ok := matchConditions(rule.GetOnPodConditions(), f); ok {
-			return policyMatch{rule.GetAction(), i, fmt.Sprintf("Pod %s has condition %s matching %s rule at index %d",
+			return policyMatch{rule.GetAction(), i, nil, fmt.Sprintf("Pod %s has condition %s matching %s rule at index %d",
 				p.fullName(f), condition.GetType(), actionName(rule.GetAction()), i)}
 		}
 	}
@@ -132,9 +134,12 @@ func podFailurePolicyMatched(f facts) answer {
 		return no("the Job has no pod failure policy")
 	}
 	for _, r := range f.tally.rows {
-		if r.failed && r.match.failsJob() {
+		if r.failsJob() {
 			return failure(reasonPodFailurePolicy, r.match.cause, r.match.cause).byPolicyRule(r.match.rule)
 		}
 	}
 	return no("no failed pod matches a FailJob rule")
 }
+
+// failsJob reports whether the pod's failure fails the whole Job.
+func (r podRow) failsJob() bool { return r.failed && r.match.failsJob() }

@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,6 +45,54 @@ var invalidJobs = []invalidRequest{
 	{"a negative generation", "job.generation", "must not be negative, is -1", func(r *request) { r.Job.Generation = -1 }},
 }
 
+// invalidOptions are mistakes in the options.
+var invalidOptions = []invalidRequest{
+	{
+		"a retry delay of nothing", "spec.options.retry_delay.initial_seconds", "expected a whole number from 1 to 86400, found 0",
+		retryDelay(&jobpolicyv1.RetryDelay{InitialSeconds: proto.Int32(0)}),
+	},
+	{
+		"a longest retry delay that is shorter than the first", "spec.options.retry_delay.max_seconds", "expected at least initial_seconds (20), found 10",
+		retryDelay(&jobpolicyv1.RetryDelay{InitialSeconds: proto.Int32(20), MaxSeconds: proto.Int32(10)}),
+	},
+	{
+		"retry delays that get shorter", "spec.options.retry_delay.factor", "expected a number from 1 to 10, found 0.5",
+		retryDelay(&jobpolicyv1.RetryDelay{Factor: proto.Float64(0.5)}),
+	},
+	{
+		"a factor that is none", "spec.options.retry_delay.factor", "expected a number from 1 to 10, found NaN",
+		retryDelay(&jobpolicyv1.RetryDelay{Factor: proto.Float64(math.NaN())}),
+	},
+	{
+		"retry delays in two ways", "spec.options.retry_delay.delays_seconds", "cannot be set together with any of initial_seconds, max_seconds, factor",
+		retryDelay(&jobpolicyv1.RetryDelay{DelaysSeconds: []int32{5}, Factor: proto.Float64(1)}),
+	},
+	{
+		"a retry delay of days in a list", "spec.options.retry_delay.delays_seconds[1]", "expected a whole number from 1 to 86400, found 86401",
+		retryDelay(&jobpolicyv1.RetryDelay{DelaysSeconds: []int32{5, 86401}}),
+	},
+	{
+		"too many retry delays", "spec.options.retry_delay.delays_seconds", "expected a list of 0 to 64 items, found 65",
+		retryDelay(&jobpolicyv1.RetryDelay{DelaysSeconds: slices.Repeat([]int32{5}, 65)}),
+	},
+	{
+		"a deadline to start of nothing", "spec.options.start_deadline_seconds", "expected a whole number of at least 1, found 0",
+		func(r *request) { r.Spec.Options = &jobpolicyv1.JobOptions{StartDeadlineSeconds: proto.Int64(0)} },
+	},
+	{
+		"a deadline of a try that no pod may have", "spec.options.try_deadline_seconds", "expected a whole number from 1 to 2147483647, found 2147483648",
+		func(r *request) { r.Spec.Options = &jobpolicyv1.JobOptions{TryDeadlineSeconds: proto.Int64(1 << 31)} },
+	},
+	{
+		"jitter of more than all", "spec.options.retry_delay.jitter_percent", "expected a whole number from 0 to 100, found 101",
+		retryDelay(&jobpolicyv1.RetryDelay{JitterPercent: proto.Int32(101)}),
+	},
+}
+
+func retryDelay(d *jobpolicyv1.RetryDelay) func(*request) {
+	return func(r *request) { r.Spec.Options = &jobpolicyv1.JobOptions{RetryDelay: d} }
+}
+
 // invalidSpecs are mistakes in the spec.
 var invalidSpecs = []invalidRequest{
 	{"no spec", "spec", "is required", func(r *request) { r.Spec = nil }},
@@ -78,6 +128,12 @@ var invalidPolicies = []invalidRequest{
 	{"a failure policy with restarts", "spec.pod_failure_policy", "needs RESTART_POLICY_NEVER", func(r *request) { r.Spec.RestartPolicy = 2 }},
 	{"too many failure rules", "spec.pod_failure_policy.rules", "at most 20 entries, has 21", func(r *request) {
 		r.Spec.PodFailurePolicy.Rules = make([]*jobpolicyv1.PodFailurePolicyRule, 21)
+	}},
+	{"fewer names than failure rules", "spec.options.failure_rule_names", "as many names as the pod failure policy has rules (2), or none, has 1", func(r *request) {
+		r.Spec.Options = &jobpolicyv1.JobOptions{FailureRuleNames: []string{"a"}}
+	}},
+	{"names of rules without a policy", "spec.options.failure_rule_names", "(0), or none, has 1", func(r *request) {
+		r.Spec.PodFailurePolicy, r.Spec.Options = nil, &jobpolicyv1.JobOptions{FailureRuleNames: []string{"a"}}
 	}},
 	{"a nil failure rule", "spec.pod_failure_policy.rules[0].action", "is required", func(r *request) { r.Spec.PodFailurePolicy.Rules[0] = nil }},
 	{"a failure rule with two requirements", "spec.pod_failure_policy.rules[0].on_exit_codes", "exactly one of", func(r *request) {
@@ -208,6 +264,14 @@ var invalidRows = []invalidRequest{
 	},
 	{"a pod name that is too long", "unaccounted_pods[1].failure.pod_name", "has 254", func(r *request) { r.UnaccountedPods[1].Failure.PodName = long(254) }},
 	{
+		"a long reason of a pod", "unaccounted_pods[1].failure.reason", "0 to 253 bytes, has 254",
+		func(r *request) { r.UnaccountedPods[1].Failure.Reason = long(254) },
+	},
+	{
+		"a long reason of a container", "unaccounted_pods[1].failure.container_exits[0].reason", "0 to 253 bytes, has 254",
+		func(r *request) { r.UnaccountedPods[1].Failure.ContainerExits[0].Reason = long(254) },
+	},
+	{
 		"an exit with code 0", "unaccounted_pods[1].failure.container_exits[0].exit_code", "must not be 0",
 		func(r *request) { r.UnaccountedPods[1].Failure.ContainerExits[0].ExitCode = 0 },
 	},
@@ -227,6 +291,18 @@ var invalidRows = []invalidRequest{
 		func(r *request) { r.ActivePods.Pods[0].Phase = 4 },
 	},
 	{"negative restarts of a pod", "active_pods.pods[0].max_restarts", "must not be negative", func(r *request) { r.ActivePods.Pods[0].MaxRestarts = -1 }},
+	{
+		"a last exit with code 0", "active_pods.pods[0].last_exit.exit_code", "must not be 0",
+		func(r *request) { r.ActivePods.Pods[0].LastExit = &jobpolicyv1.ContainerExit{} },
+	},
+	{
+		"a last exit at no time", "active_pods.pods[0].last_exit_time", "between the years 1 and 9999",
+		func(r *request) { r.ActivePods.Pods[0].LastExitTime = badTime() },
+	},
+	{
+		"a long name of an active pod", "active_pods.pods[0].pod_name", "0 to 253 bytes, has 254",
+		func(r *request) { r.ActivePods.Pods[0].PodName = long(254) },
+	},
 	{
 		"negative restarts of sidecars", "active_pods.pods[0].max_sidecar_restarts", "must not be negative",
 		func(r *request) { r.ActivePods.Pods[0].MaxSidecarRestarts = -1 },
@@ -248,6 +324,9 @@ var invalidRows = []invalidRequest{
 // invalidSettings are mistakes in retry facts, deferrals and settings.
 var invalidSettings = []invalidRequest{
 	{"a success time that is none", "retry.last_success_time", "must be a time", func(r *request) { r.Retry.LastSuccessTime = badTime() }},
+	{"a negative index of a retry fact", "retry.recent_failures[0].index", "between 0 and 2147483646, is -1", func(r *request) {
+		r.Retry.RecentFailures[0].Index = proto.Int32(-1)
+	}},
 	{"a nil retry fact", "retry.recent_failures[1].finished_time", "is required", func(r *request) { r.Retry.RecentFailures[1] = nil }},
 	{
 		"too many retry facts", "retry.recent_failures", "at most 64 entries, has 65",

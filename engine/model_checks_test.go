@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"slices"
+	"time"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -16,9 +17,29 @@ func (c *cluster) checkDecision(req *jobpolicyv1.DecideJobRequest, resp *jobpoli
 	for _, d := range resp.GetDelete() {
 		c.checkDelete(d)
 	}
+	if resp.GetVerdict().GetRule() == jobpolicyv1.Rule_RULE_START_DEADLINE_PASSED {
+		c.checkStartDeadline()
+	}
+	if create := resp.GetCreate(); create != nil && create.GetActiveDeadlineSeconds() != c.spec.GetOptions().GetTryDeadlineSeconds() {
+		c.t.Fatalf("each pod may be active for %ds, want %ds", create.GetActiveDeadlineSeconds(), c.spec.GetOptions().GetTryDeadlineSeconds())
+	}
 	if n := len(resp.GetDelete()); n > 0 && resp.GetDelete()[n-1].GetReason() == jobpolicyv1.DeleteReason_DELETE_REASON_TOO_MANY {
 		if left := int(req.GetPods().GetActive()) - n; left < int(resp.GetExplanation().GetFacts().GetWantedActive()) {
 			c.t.Fatalf("%d pods are left of %d wanted", left, resp.GetExplanation().GetFacts().GetWantedActive())
+		}
+	}
+}
+
+// checkStartDeadline checks against the true state that no pod which the executor knows has
+// run since the Job started, also of those that are gone, and that the deadline is over.
+func (c *cluster) checkStartDeadline() {
+	start := c.status.GetStartTime().AsTime()
+	if due := start.Add(time.Duration(c.spec.GetOptions().GetStartDeadlineSeconds()) * time.Second); c.now.Before(due) {
+		c.t.Fatalf("fails %s before the deadline to start", due.Sub(c.now))
+	}
+	for _, p := range c.pods {
+		if p.seen && !p.ran.IsZero() && !p.ran.Before(start) && !p.releasedFirst {
+			c.t.Fatalf("fails because no pod has run, but pod %s has", uidName(p.uid))
 		}
 	}
 }

@@ -60,6 +60,8 @@ type modelPod struct {
 	failures, ignored int32
 	exitCode          int32
 	disrupted         bool
+	// ran is when the pod began to run, or ended without that; zero before.
+	ran time.Time
 	// seen is false while the creation is in flight for the executor.
 	seen bool
 	// releaseSeen is true when the executor knows that the finalizer is gone.
@@ -140,6 +142,9 @@ func (c *cluster) addPod(index *int32) *modelPod {
 
 func (p *modelPod) end(now time.Time, phase jobpolicyv1.PodPhase) {
 	p.phase, p.ready, p.finished = phase, false, now
+	if p.ran.IsZero() {
+		p.ran = now
+	}
 	if phase == jobpolicyv1.PodPhase_POD_PHASE_FAILED && p.exitCode == 0 {
 		p.exitCode = 1
 	}
@@ -188,6 +193,9 @@ func (c *cluster) observePods(req *jobpolicyv1.DecideJobRequest) {
 		}
 		if !p.terminal() && p.phase != jobpolicyv1.PodPhase_POD_PHASE_UNKNOWN {
 			req.Pods.Restarts += int64(p.restarts)
+		}
+		if c.spec.GetOptions().GetStartDeadlineSeconds() > 0 && (p.active() || p.holds()) && !p.ran.IsZero() {
+			req.Pods.HasRun = true
 		}
 		if p.active() {
 			req.Pods.Active++

@@ -71,16 +71,34 @@ func (c *cluster) checkDelay(failures int, last time.Time) {
 	if failures == 0 {
 		return
 	}
-	delay := 10 * time.Second
+	if due := last.Add(c.leastDelay(failures)); c.now.Before(due) {
+		c.t.Fatalf("I12: creates pods %s early, after %d failures", due.Sub(c.now), failures)
+	}
+}
+
+// leastDelay is the retry delay after this many failures, without jitter.
+func (c *cluster) leastDelay(failures int) time.Duration {
+	own := c.spec.GetOptions().GetRetryDelay()
+	if list := own.GetDelaysSeconds(); len(list) > 0 {
+		return time.Duration(list[min(failures, len(list))-1]) * time.Second
+	}
+	delay, longest, factor := 10*time.Second, 10*time.Minute, 2.0
 	if d := c.settings.GetPodFailureBackoff(); d != nil {
 		delay = d.AsDuration()
 	}
+	if s := own.GetInitialSeconds(); s > 0 {
+		delay = time.Duration(s) * time.Second
+	}
+	if s := own.GetMaxSeconds(); s > 0 {
+		longest = time.Duration(s) * time.Second
+	}
+	if f := own.GetFactor(); f > 0 {
+		factor = f
+	}
 	for range min(failures, 40) - 1 {
-		delay *= 2
+		delay = time.Duration(float64(delay) * factor)
 	}
-	if due := last.Add(min(delay, 10*time.Minute)); c.now.Before(due) {
-		c.t.Fatalf("I12: creates pods %s early, after %d failures", due.Sub(c.now), failures)
-	}
+	return min(delay, longest)
 }
 
 // delays reports whether this pod's failure delays the next pod. A disruption that the

@@ -54,6 +54,7 @@ func drawSpec(t *rapid.T) *jobpolicyv1.JobSpec {
 		spec.Parallelism = spec.GetCompletions()
 	}
 	drawScheduling(t, spec)
+	drawOptions(t, spec)
 	if rapid.IntRange(0, 5).Draw(t, "deadline") == 0 {
 		spec.ActiveDeadlineSeconds = proto.Int64(rapid.Int64Range(0, 300).Draw(t, "seconds"))
 	}
@@ -67,6 +68,15 @@ func drawSpec(t *rapid.T) *jobpolicyv1.JobSpec {
 		spec.PodFailurePolicy = drawFailurePolicy(t, spec.BackoffLimitPerIndex != nil)
 		spec.PodReplacementPolicy = 0
 	}
+	if rapid.IntRange(0, 2).Draw(t, "end condition") == 0 {
+		if spec.Options == nil {
+			spec.Options = &jobpolicyv1.JobOptions{}
+		}
+		spec.Options.EndCondition = true
+		for range spec.GetPodFailurePolicy().GetRules() {
+			spec.Options.FailureRuleNames = append(spec.Options.FailureRuleNames, rapid.SampledFrom([]string{"", "bad-input", "a b"}).Draw(t, "rule name"))
+		}
+	}
 	if indexed && rapid.IntRange(0, 3).Draw(t, "successPolicy") == 0 {
 		spec.SuccessPolicy = &jobpolicyv1.SuccessPolicy{Rules: []*jobpolicyv1.SuccessPolicyRule{{
 			SucceededIndexes: ranges(0, 1),
@@ -74,6 +84,21 @@ func drawSpec(t *rapid.T) *jobpolicyv1.JobSpec {
 		}}}
 	}
 	return spec
+}
+
+func drawOptions(t *rapid.T, spec *jobpolicyv1.JobSpec) {
+	retry := rapid.SampledFrom([]*jobpolicyv1.RetryDelay{
+		nil, nil, nil,
+		{InitialSeconds: proto.Int32(3)},
+		{MaxSeconds: proto.Int32(1), JitterPercent: proto.Int32(50)},
+		{InitialSeconds: proto.Int32(1), MaxSeconds: proto.Int32(4), Factor: proto.Float64(1.5)},
+		{DelaysSeconds: []int32{1, 7, 2}, JitterPercent: proto.Int32(100)},
+	}).Draw(t, "retryDelay")
+	start := rapid.SampledFrom([]*int64{nil, nil, nil, proto.Int64(1), proto.Int64(30)}).Draw(t, "startDeadline")
+	try := rapid.SampledFrom([]*int64{nil, nil, proto.Int64(5)}).Draw(t, "tryDeadline")
+	if retry != nil || start != nil || try != nil {
+		spec.Options = &jobpolicyv1.JobOptions{RetryDelay: proto.CloneOf(retry), StartDeadlineSeconds: start, TryDeadlineSeconds: try}
+	}
 }
 
 func drawScheduling(t *rapid.T, spec *jobpolicyv1.JobSpec) {
@@ -154,6 +179,9 @@ func (c *cluster) each(which func(*modelPod) bool, what string, do func(*modelPo
 
 func (c *cluster) start(p *modelPod) {
 	p.scheduled, p.ready, p.phase = true, true, jobpolicyv1.PodPhase_POD_PHASE_RUNNING
+	if p.ran.IsZero() {
+		p.ran = c.now
+	}
 }
 
 func (c *cluster) restart(p *modelPod) {

@@ -61,7 +61,7 @@ func (r podRow) retry() retryState {
 	if !r.skipsDelay() {
 		state.add(r.pod.GetFinishedTime().AsTime())
 	}
-	return state.after(pastFailures(r.pod))
+	return state.after(pastFailures(r.pod)).of(r.pod.Index)
 }
 
 // inheritedCounts are the failure counts that the replacement of a failed pod gets.

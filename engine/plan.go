@@ -161,7 +161,9 @@ func planCreations(s *snapshot, t tally, p plan, l ledger) plan {
 		p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_CHANGE_LIMIT,
 			"still to be created: %d; one decision creates at most %d", c.left, s.maxCreations()))
 	}
-	p.create = c.create
+	if p.create = c.create; p.create != nil && s.spec.GetOptions() != nil {
+		p.create.ActiveDeadlineSeconds = s.spec.GetOptions().TryDeadlineSeconds
+	}
 	p.active += c.create.GetCount()
 	return p
 }
@@ -214,7 +216,7 @@ func creationWait(s *snapshot, t tally) *jobpolicyv1.Wait {
 	}
 	return waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_POD_FAILURE_BACKOFF, at,
 		"failures in a row: %d; next try %s after the last one", t.retry.consecutive,
-		s.backoff.delay(t.retry.consecutive))
+		s.backoff.delay(t.retry))
 }
 
 // planEnding is the plan for a Job with a verdict: once the interim condition is

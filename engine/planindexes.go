@@ -75,9 +75,9 @@ func delayedIndexes(s *snapshot, t tally, missing indexset.Set) (indexset.Set, *
 
 // retryWait says why the index of a failed pod is not retried before a time.
 func retryWait(s *snapshot, r podRow, at time.Time) *jobpolicyv1.Wait {
-	failures := r.retry().consecutive
+	failures := r.retry()
 	return waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_POD_FAILURE_BACKOFF, at,
-		"failures of index %d in a row: %d; next try %s after the last one", r.pod.GetIndex(), failures, s.backoff.delay(failures))
+		"failures of index %d in a row: %d; next try %s after the last one", r.pod.GetIndex(), failures.consecutive, s.backoff.delay(failures))
 }
 
 // createIndexes says to create a pod for each of the indexes.

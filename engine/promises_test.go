@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"jobpolicy.dev/engine"
+	"jobpolicy.dev/proto/jobend"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -38,6 +39,7 @@ func brokenPromises(req *jobpolicyv1.DecideJobRequest, resp *jobpolicyv1.DecideJ
 	p.statusCounts()
 	p.ledger()
 	p.explanation()
+	p.end()
 	return p.broken
 }
 
@@ -355,6 +357,37 @@ func (p *promises) explanation() {
 	for _, w := range e.GetWaits() {
 		p.expect(w.GetReason() != 0 && w.GetDetail() != "", "an unexplained wait")
 	}
+}
+
+// end checks how the Job failed: every failure has an end, no success has one, and the condition says
+// the same if it is asked for.
+func (p *promises) end() {
+	v := p.resp.GetVerdict()
+	end, succeeds := v.GetEnd(), []jobpolicyv1.Rule{
+		jobpolicyv1.Rule_RULE_SUCCESS_ALREADY_DECLARED, jobpolicyv1.Rule_RULE_SUCCESS_POLICY_MET, jobpolicyv1.Rule_RULE_COMPLETIONS_REACHED,
+	}
+	p.expect((end != nil) == (v != nil && !slices.Contains(succeeds, v.GetRule())), "verdict by %s, end %v", v.GetRule().Name(), end)
+	if end == nil || v.GetRepeated() {
+		return
+	}
+	p.expect(end.GetClass() != jobpolicyv1.EndClass_END_CLASS_UNSPECIFIED && end.GetRule() == v.GetRule(), "verdict by %s, end %v", v.GetRule().Name(), end)
+	said, before := conditionOf(p.resp.GetStatus(), jobend.ConditionType), conditionOf(p.req.GetStatus(), jobend.ConditionType)
+	if !p.req.GetSpec().GetOptions().GetEndCondition() {
+		p.expect(proto.Equal(said, before), "nobody asked for %v", said)
+		return
+	}
+	read, ok := jobend.Read(said.GetReason(), said.GetMessage())
+	p.expect(ok && proto.Equal(read, end), "the condition says %v, the verdict %v", said, end)
+}
+
+// conditionOf is the condition of a type; nil if there is none.
+func conditionOf(status *jobpolicyv1.JobStatus, conditionType string) *jobpolicyv1.JobCondition {
+	for _, c := range status.GetConditions() {
+		if c.GetType() == conditionType {
+			return c
+		}
+	}
+	return nil
 }
 
 // wireBytes is the deterministic wire form.

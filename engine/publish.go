@@ -3,6 +3,7 @@ package engine
 import (
 	"google.golang.org/protobuf/proto"
 
+	"jobpolicy.dev/proto/jobend"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -14,8 +15,8 @@ type publication struct {
 }
 
 // publish builds the next status: the counts of the plan and the ledger, and
-// as much of the verdict as may be declared yet (invariant I4).
-func publish(s *snapshot, t tally, v verdict, p plan, l ledger) publication {
+// as much of the verdict as may be declared yet (invariant I4), with how the Job failed if its options ask for that.
+func publish(s *snapshot, t tally, v verdict, p plan, l ledger, end *jobpolicyv1.JobEnd) publication {
 	pub := publication{status: withoutLists(s.status)}
 	pub.countPods(s, t, p, l)
 	held := s.held() && !v.reached()
@@ -26,10 +27,14 @@ func publish(s *snapshot, t tally, v verdict, p plan, l ledger) publication {
 		if !held && !aboutToComplete(s, t, p) {
 			pub.suspension(s)
 		}
+		pub.started(s)
 		return pub
 	}
 	if !interimWritten(s, v) {
 		pub.setCondition(s, interimCondition(v), v.reason, v.message, true)
+		if end != nil && s.spec.GetOptions().GetEndCondition() {
+			pub.setCondition(s, jobend.ConditionType, jobend.ClassName(end.GetClass()), jobend.Message(end), true)
+		}
 		pub.waits = append(pub.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_INTERIM_CONDITION,
 			"condition %s is written first", interimCondition(v)))
 		return pub

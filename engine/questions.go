@@ -21,13 +21,21 @@ func MatchPodFailurePolicy(req *jobpolicyv1.MatchPodFailurePolicyRequest) (*jobp
 		c.BytesBetween("namespace", req.GetNamespace(), 0, check.MaxNameBytes)
 		c.askedPolicy(req.GetPolicy())
 		check.Each(c.Checker, "failures", maxQuestions, req.GetFailures(), c.failure)
+		c.ruleNames("rule_names", req.GetRuleNames(), req.GetPolicy())
+		check.Each(c.Checker, "rule_names", maxPolicyRules, req.GetRuleNames(), func(name string) { c.BytesBetween("", name, 0, maxRuleNameBytes) })
 	}); err != nil {
 		return nil, err
 	}
 	policy := readFailurePolicy(req.GetPolicy(), req.GetNamespace())
 	resp := &jobpolicyv1.MatchPodFailurePolicyResponse{}
 	for _, f := range req.GetFailures() {
-		resp.Matches = append(resp.Matches, policy.match(f).message())
+		m := policy.match(f)
+		answer := m.message()
+		answer.Class = classify(f, m)
+		if m.matched() {
+			answer.RuleName = nameOfRule(req.GetRuleNames(), m.rule)
+		}
+		resp.Matches = append(resp.Matches, answer)
 	}
 	return resp, nil
 }
@@ -72,20 +80,19 @@ func ComputePodBackoff(req *jobpolicyv1.ComputePodBackoffRequest) (*jobpolicyv1.
 		c.RequiredTime("now", req.GetNow())
 		c.askedPolicy(req.GetPolicy())
 		c.settings(req.GetSettings())
-		check.Each(c.Checker, "histories", maxQuestions, req.GetHistories(), func(h *jobpolicyv1.FailureHistory) {
-			c.retry(h.GetRetry())
-			c.NotNegative("earlier_failures", int64(h.GetEarlierFailures()))
-		})
+		check.Options(c.Checker, "retry_delay", req.GetRetryDelay())
+		check.Each(c.Checker, "histories", maxQuestions, req.GetHistories(), c.history)
 	}); err != nil {
 		return nil, err
 	}
-	now, policy, b := req.GetNow().AsTime(), readFailurePolicy(req.GetPolicy(), ""), readBackoff(req.GetSettings())
+	now, policy := req.GetNow().AsTime(), readFailurePolicy(req.GetPolicy(), "")
 	resp := &jobpolicyv1.ComputePodBackoffResponse{}
 	for _, h := range req.GetHistories() {
-		failures := readFailures(h.GetRetry(), policy, readSuccesses(now, h.GetRetry())).after(int64(h.GetEarlierFailures()))
+		b := readBackoff(req.GetSettings(), req.GetRetryDelay(), h.GetJobUid())
+		failures := readFailures(h.GetRetry(), policy, readSuccesses(now, h.GetRetry())).after(int64(h.GetEarlierFailures())).of(h.Index)
 		answer := &jobpolicyv1.PodBackoff{ConsecutiveFailures: failures.consecutive}
 		if failures.consecutive > 0 {
-			answer.Delay = durationpb.New(b.delay(failures.consecutive))
+			answer.Delay = durationpb.New(b.delay(failures))
 		}
 		if at, waiting := b.nextPod(now, failures); waiting {
 			answer.CreateNotBefore = timestamp.Of(at)
@@ -93,6 +100,17 @@ func ComputePodBackoff(req *jobpolicyv1.ComputePodBackoffRequest) (*jobpolicyv1.
 		resp.Backoffs = append(resp.Backoffs, answer)
 	}
 	return resp, nil
+}
+
+func (c checker) history(h *jobpolicyv1.FailureHistory) {
+	c.retry(h.GetRetry())
+	c.NotNegative("earlier_failures", int64(h.GetEarlierFailures()))
+	if len(h.GetJobUid()) > 0 {
+		c.uid("job_uid", h.GetJobUid())
+	}
+	if h.Index != nil {
+		c.Between("index", int64(h.GetIndex()), 0, indexset.Max)
+	}
 }
 
 // ChoosePodsToDelete says which pods to delete first, as DecideJob does. Errors
@@ -185,21 +203,17 @@ func ComputeDeadlines(req *jobpolicyv1.ComputeDeadlinesRequest) (*jobpolicyv1.Co
 	}
 	resp := &jobpolicyv1.ComputeDeadlinesResponse{}
 	for _, job := range req.GetJobs() {
-		resp.Deadlines = append(resp.Deadlines, newLifetime(job.GetSpec(), job.GetStatus(), req.GetNow()).deadlines())
+		resp.Deadlines = append(resp.Deadlines, newLifetime(job.GetSpec(), job.GetStatus(), req.GetNow()).deadlines(job.GetHasRun()))
 	}
 	return resp, nil
 }
 
-func (l lifetime) deadlines() *jobpolicyv1.JobDeadlines {
+func (l lifetime) deadlines(hasRun bool) *jobpolicyv1.JobDeadlines {
 	d := &jobpolicyv1.JobDeadlines{}
 	condition, isFinished := finished(l.status)
 	if !isFinished {
-		if l.declared() || !l.deadlineRuns() {
-			return d
-		}
-		_, d.ActiveDeadlinePassed = l.overDeadline()
-		if at, ok := l.activeDeadline(); ok {
-			d.ActiveDeadline = timestamp.Of(at)
+		if !l.declared() {
+			l.addDeadlines(d, hasRun)
 		}
 		return d
 	}
@@ -212,6 +226,22 @@ func (l lifetime) deadlines() *jobpolicyv1.JobDeadlines {
 		d.ExpirationTime = timestamp.Of(e.at)
 	}
 	return d
+}
+
+// addDeadlines adds the deadlines of a Job of which it is not decided how it ends.
+func (l lifetime) addDeadlines(d *jobpolicyv1.JobDeadlines, hasRun bool) {
+	if l.deadlineRuns() {
+		_, d.ActiveDeadlinePassed = l.overDeadline()
+		if at, ok := l.activeDeadline(); ok {
+			d.ActiveDeadline = timestamp.Of(at)
+		}
+	}
+	if l.hasStartDeadline() && !l.spec.GetDeleting() && !hasRun {
+		_, d.StartDeadlinePassed = l.over(l.spec.GetOptions().GetStartDeadlineSeconds())
+		if at, ok := l.startDeadline(); ok {
+			d.StartDeadline = timestamp.Of(at)
+		}
+	}
 }
 
 // lifetime checks the fields that the deadlines of a Job are computed from.

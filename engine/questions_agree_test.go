@@ -235,6 +235,7 @@ func TestComputePodBackoffOfIndexesIsWhatDecisionsDo(t *testing.T) {
 			}
 			last[pod.GetIndex()] = askBackoff(t, req, &jobpolicyv1.FailureHistory{
 				Retry:           &jobpolicyv1.RetryFacts{RecentFailures: []*jobpolicyv1.PodFailureFact{{FinishedTime: pod.GetFinishedTime(), Failure: pod.GetFailure()}}},
+				Index:           pod.Index,
 				EarlierFailures: int32(min(int64(pod.GetIndexFailureCount())+int64(pod.GetIndexIgnoredFailureCount()), 1<<31-1)),
 			})
 		}
@@ -265,9 +266,10 @@ func TestComputePodBackoffOfIndexesIsWhatDecisionsDo(t *testing.T) {
 }
 
 func askBackoff(t *rapid.T, req *request, h *jobpolicyv1.FailureHistory) *jobpolicyv1.PodBackoff {
+	h.JobUid = req.GetJob().GetUid()
 	answer, err := engine.ComputePodBackoff(&jobpolicyv1.ComputePodBackoffRequest{
 		Now: req.GetNow(), Policy: req.GetSpec().GetPodFailurePolicy(), Settings: req.GetSettings(),
-		Histories: []*jobpolicyv1.FailureHistory{h},
+		RetryDelay: req.GetSpec().GetOptions().GetRetryDelay(), Histories: []*jobpolicyv1.FailureHistory{h},
 	})
 	if err != nil {
 		t.Fatal(err)

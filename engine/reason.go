@@ -9,13 +9,22 @@ const (
 	conditionFailed             = "Failed"
 )
 
-// Reasons of conditions and events. All but InvalidPolicy, and their messages, are
-// upstream's, so that dashboards and clients keep working.
+// conditionStarted is ours: whether a pod of the Job has run. Only Jobs with a deadline to start
+// have it.
+const conditionStarted = "jobpolicy.dev/Started"
+
+// Reasons of conditions and events. All but InvalidPolicy and those marked as not
+// upstream's, and their messages, are upstream's, so that dashboards and clients keep working.
 const (
 	// More pods failed, or containers restarted, than spec.backoffLimit allows.
 	reasonBackoffLimitExceeded = "BackoffLimitExceeded"
 	// The Job was active for spec.activeDeadlineSeconds.
 	reasonDeadlineExceeded = "DeadlineExceeded"
+	// No pod ran within options.start_deadline_seconds. Not one of upstream's.
+	reasonStartDeadlineExceeded = "StartDeadlineExceeded"
+	// Reasons of the condition Started. Not upstream's.
+	reasonPodRan   = "PodRan"
+	reasonNoPodRan = "NoPodRan"
 	// A pod matched a FailJob rule of spec.podFailurePolicy.
 	reasonPodFailurePolicy = "PodFailurePolicy"
 	// More indexes failed than spec.maxFailedIndexes allows.
@@ -43,5 +52,5 @@ const (
 // FailureReasons are the reasons with which a rule fails a Job: those of its condition Failed, and of
 // the Warning event about its end.
 func FailureReasons() []string {
-	return []string{reasonBackoffLimitExceeded, reasonDeadlineExceeded, reasonPodFailurePolicy, reasonMaxFailedIndexesExceeded, reasonFailedIndexes}
+	return []string{reasonBackoffLimitExceeded, reasonDeadlineExceeded, reasonStartDeadlineExceeded, reasonPodFailurePolicy, reasonMaxFailedIndexesExceeded, reasonFailedIndexes}
 }

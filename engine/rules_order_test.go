@@ -36,6 +36,10 @@ func holdings() []holding {
 		{rule: "backoffLimitExceeded", reason: "BackoffLimitExceeded", make: tell("status failed=4")},
 		{rule: "deadlinePassed", reason: "DeadlineExceeded", make: tell("now 10s")},
 		{
+			rule: "startDeadlinePassed", reason: "StartDeadlineExceeded",
+			make: tell("options {\"startDeadlineSeconds\": 1}\ncondition jobpolicy.dev/Started status=False"),
+		},
+		{
 			rule: "tooManyFailedIndexes", reason: "MaxFailedIndexesExceeded",
 			make: func(t *testing.T, s *scene) {
 				s.mustTell(t, "spec maxFailedIndexes=0")
@@ -97,7 +101,7 @@ func TestFailureReasons(t *testing.T) {
 func TestEverySetOfRules(t *testing.T) {
 	for set := range 1 << len(holdings()) {
 		rules := holdings()
-		if reached := set&(1<<8) != 0; reached && set&(1<<5|1<<6) != 0 {
+		if reached := set&(1<<9) != 0; reached && set&(1<<6|1<<7) != 0 {
 			continue // An index that failed did not succeed.
 		}
 		expectFirst(t, rules, set)

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"jobpolicy.dev/engine"
+	"jobpolicy.dev/proto/jobend"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -20,6 +21,7 @@ import (
 //	decide          tell the input, decide, print the decision
 //	decide apply    the same, then carry the decision out
 //	brief           tell the input, decide, print the follow-up and the summary
+//	end             tell the input, decide, print how the Job failed
 //	run             decide and carry out until nothing is left to do; a line a decision
 func TestScenarios(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txt")
@@ -46,6 +48,8 @@ func (s *scene) directive(t *testing.T, d *datadriven.TestData) string {
 		return s.decide(d.HasArg("apply"))
 	case "brief":
 		return s.brief()
+	case "end":
+		return s.end()
 	case "run":
 		return s.run()
 	}
@@ -74,6 +78,18 @@ func (s *scene) brief() string {
 		return renderError(err)
 	}
 	return fmt.Sprintf("%s: %s\n", strings.TrimPrefix(resp.GetFollowUp().String(), "FOLLOW_UP_"), resp.GetExplanation().GetSummary())
+}
+
+func (s *scene) end() string {
+	resp, err := s.ask()
+	if err != nil {
+		return renderError(err)
+	}
+	end := resp.GetVerdict().GetEnd()
+	if end == nil {
+		return fmt.Sprintf("%s: no failure\n", resp.GetVerdict().GetRule().Name())
+	}
+	return fmt.Sprintf("%s: %s\n", jobend.ClassName(end.GetClass()), jobend.Message(end))
 }
 
 // run carries decisions out until one asks for nothing, and prints a line for each.

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -18,6 +19,7 @@ import (
 	"jobpolicy.dev/engine"
 	"jobpolicy.dev/engine/indexset"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/options"
 )
 
 // A scene is the snapshot that a scenario file builds line by line.
@@ -46,7 +48,7 @@ func newScene() *scene {
 // tell adds one line to what is seen. Lines are
 //
 //	job k=v…         a new Job, at second 0; spec k=v… changes its spec
-//	options k=v…     the options of the Job, instead of those before
+//	options {…}      the Job's options, as people write them; options {} takes them away
 //	problem text     one more reason why its options cannot be read; without text, none is left
 //	failureRule, successRule   one more rule of a policy
 //	now 20s          the time
@@ -60,7 +62,11 @@ func newScene() *scene {
 //	quiet 30s        no routine status is to be written before that time
 //	records 10s      none that records pods before that time
 //	unlisted, inflight, retry, settings k=v…
+//	past NAME k=v…   one more recent failure in retry
 func (s *scene) tell(line string) error {
+	if document, ok := strings.CutPrefix(line, "options "); ok {
+		return s.options(document)
+	}
 	if problem, is := strings.CutPrefix(line, "problem"); is {
 		return s.problem(strings.TrimSpace(problem))
 	}
@@ -73,12 +79,12 @@ func (s *scene) tell(line string) error {
 		name = "spec"
 	}
 	lines := map[string]func([]datadriven.CmdArg) error{
-		"spec": s.spec, "options": s.options, "failureRule": s.failureRule, "successRule": s.successRule, "now": s.now,
+		"spec": s.spec, "failureRule": s.failureRule, "successRule": s.successRule, "now": s.now,
 		"status": s.status, "condition": s.condition, "pods": s.pods, "finished": s.finished, "gone": s.gone,
 		"confirm": s.confirm, "unconfirm": s.unconfirm, "row": s.row, "rows": s.rows, "norows": s.norows,
 		"defercreations": s.leave(createPods), "deferdeletions": s.leave(deletePods),
 		"quiet": s.leave(writeRoutineStatus), "records": s.leave(recordPods),
-		"unlisted": s.unlisted, "inflight": s.inflight, "retry": s.retry, "settings": s.settings,
+		"unlisted": s.unlisted, "inflight": s.inflight, "retry": s.retry, "past": s.past, "settings": s.settings,
 	}
 	tell, ok := lines[name]
 	if !ok {
@@ -116,9 +122,13 @@ func (s *scene) spec(args []datadriven.CmdArg) error {
 	})
 }
 
-func (s *scene) options(args []datadriven.CmdArg) error {
-	s.req.Spec.Options = &jobpolicyv1.JobOptions{}
-	return tellFields(s.req.Spec.Options, args, nil, nil)
+func (s *scene) options(document string) error {
+	policy, problems := options.Parse([]byte(`{"job": ` + document + `}`))
+	for _, problem := range problems {
+		return errors.New(problem.String())
+	}
+	s.req.Spec.Options = policy.GetJob()
+	return nil
 }
 
 func (s *scene) problem(text string) error {
@@ -226,18 +236,34 @@ func (s *scene) finished(args []datadriven.CmdArg) error {
 	pod := &jobpolicyv1.UnaccountedPod{Uid: uid(args[0].Key), FinishedTime: proto.CloneOf(s.req.Now)}
 	why := &jobpolicyv1.PodFailure{}
 	fields := names{"at": "finishedTime", "failures": "indexFailureCount", "ignored": "indexIgnoredFailureCount"}
-	err := tellFields(pod, args[1:], fields, map[string]func(value){
-		"exit": func(v value) {
-			container, code, _ := strings.Cut(v.text, ":")
-			why.ContainerExits = append(why.ContainerExits, &jobpolicyv1.ContainerExit{ContainerName: container, ExitCode: value{code}.int32()})
-		},
-		"condition": func(v value) { why.Conditions = append(why.Conditions, pattern(v.text)) },
-	})
+	err := tellFields(pod, args[1:], fields, failureKeys(why))
 	if proto.Size(why) > 0 {
 		why.PodName = args[0].Key
 		pod.Failure = why
 	}
 	s.req.UnaccountedPods = append(s.req.UnaccountedPods, pod)
+	return err
+}
+
+// failureKeys are the keys of lines about a failed pod.
+func failureKeys(why *jobpolicyv1.PodFailure) map[string]func(value) {
+	return map[string]func(value){
+		"exit":             func(v value) { why.ContainerExits = append(why.ContainerExits, v.exit()) },
+		"condition":        func(v value) { why.Conditions = append(why.Conditions, pattern(v.text)) },
+		"reason":           func(v value) { why.Reason = v.text },
+		"deletedBeforeEnd": func(v value) { why.DeletedBeforeEnd = v.bool() },
+		"neverRan":         func(v value) { why.NeverRan = v.bool() },
+	}
+}
+
+func (s *scene) past(args []datadriven.CmdArg) error {
+	why := &jobpolicyv1.PodFailure{PodName: args[0].Key}
+	fact := &jobpolicyv1.PodFailureFact{FinishedTime: proto.CloneOf(s.req.Now), Failure: why}
+	err := tellFields(fact, args[1:], names{"at": "finishedTime"}, failureKeys(why))
+	if s.req.Retry == nil {
+		s.req.Retry = &jobpolicyv1.RetryFacts{}
+	}
+	s.req.Retry.RecentFailures = append(s.req.Retry.RecentFailures, fact)
 	return err
 }
 
@@ -264,8 +290,12 @@ func (s *scene) unconfirm([]datadriven.CmdArg) error {
 
 func (s *scene) row(args []datadriven.CmdArg) error {
 	pod := &jobpolicyv1.ActivePod{Uid: uid(args[0].Key), Phase: jobpolicyv1.PodPhase_POD_PHASE_RUNNING, Scheduled: true, Tracked: true}
-	fields := names{"since": "readySince", "restarts": "maxRestarts", "sidecars": "maxSidecarRestarts", "created": "createdTime"}
+	fields := names{
+		"since": "readySince", "restarts": "maxRestarts", "sidecars": "maxSidecarRestarts", "created": "createdTime",
+		"lastExitAt": "lastExitTime",
+	}
 	err := tellFields(pod, args[1:], fields, map[string]func(value){
+		"lastExit":    func(v value) { pod.PodName, pod.LastExit = args[0].Key, v.exit() },
 		"unscheduled": func(v value) { pod.Scheduled = !v.bool() },
 		"untracked":   func(v value) { pod.Tracked = !v.bool() },
 	})
@@ -418,6 +448,13 @@ func (v value) duration() time.Duration {
 		panic(err)
 	}
 	return d
+}
+
+// exit reads the end of a container: name, exit code and, if it is known, reason.
+func (v value) exit() *jobpolicyv1.ContainerExit {
+	container, rest, _ := strings.Cut(v.text, ":")
+	code, reason, _ := strings.Cut(rest, ":")
+	return &jobpolicyv1.ContainerExit{ContainerName: container, ExitCode: value{code}.int32(), Reason: reason}
 }
 
 func (v value) uids() [][]byte {

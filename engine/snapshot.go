@@ -65,7 +65,7 @@ func newSnapshot(req *jobpolicyv1.DecideJobRequest) *snapshot {
 }
 
 func (s *snapshot) readSettings(settings *jobpolicyv1.Settings) {
-	s.backoff = readBackoff(settings)
+	s.backoff = readBackoff(settings, s.spec.GetOptions().GetRetryDelay(), s.req.GetJob().GetUid())
 	s.maxUncountedPods = defaultMaxUncountedPods
 	if n := settings.GetMaxUncountedPods(); n > 0 {
 		s.maxUncountedPods = int(n)

@@ -26,6 +26,7 @@ const (
 	maxBackoffSeconds = 24 * 60 * 60
 	maxLimitSetting   = 100_000
 	maxUIDBytes       = 64
+	maxRuleNameBytes  = 63
 
 	maxTemplateNameBytes = 4096
 )
@@ -103,6 +104,9 @@ func (c checker) retry(r *jobpolicyv1.RetryFacts) {
 		c.Within("failure")
 		c.failure(f.GetFailure())
 		c.Leave()
+		if f != nil {
+			c.index(f.Index)
+		}
 	})
 }
 

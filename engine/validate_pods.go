@@ -80,12 +80,18 @@ func (c checker) failure(f *jobpolicyv1.PodFailure) {
 		// Not by each: a request may have millions of exits, for which its calls take measurable time.
 		for i, exit := range f.GetContainerExits() {
 			c.Enter("container_exits", i)
-			c.BytesBetween("container_name", exit.GetContainerName(), 0, check.MaxNameBytes)
-			c.Require(exit.GetExitCode() != 0, "exit_code", "must not be 0: only failed containers are listed")
+			c.exit(exit)
 			c.Leave()
 		}
 	}
 	c.patterns("conditions", f.GetConditions(), maxConditions)
+	c.BytesBetween("reason", f.GetReason(), 0, check.MaxNameBytes)
+}
+
+func (c checker) exit(exit *jobpolicyv1.ContainerExit) {
+	c.BytesBetween("container_name", exit.GetContainerName(), 0, check.MaxNameBytes)
+	c.Require(exit.GetExitCode() != 0, "exit_code", "must not be 0: only failed containers are listed")
+	c.BytesBetween("reason", exit.GetReason(), 0, check.MaxNameBytes)
 }
 
 func (c checker) activePod(pod *jobpolicyv1.ActivePod, seen uids) {
@@ -102,6 +108,17 @@ func (c checker) activePod(pod *jobpolicyv1.ActivePod, seen uids) {
 	c.OptionalTime("created_time", pod.GetCreatedTime())
 	c.NotNegative("max_restarts", int64(pod.GetMaxRestarts()))
 	c.NotNegative("max_sidecar_restarts", int64(pod.GetMaxSidecarRestarts()))
+	c.lastExit(pod)
+}
+
+func (c checker) lastExit(pod *jobpolicyv1.ActivePod) {
+	c.BytesBetween("pod_name", pod.GetPodName(), 0, check.MaxNameBytes)
+	c.OptionalTime("last_exit_time", pod.GetLastExitTime())
+	if pod.GetLastExit() != nil {
+		c.Within("last_exit")
+		c.exit(pod.GetLastExit())
+		c.Leave()
+	}
 }
 
 func (c checker) rowUID(uid []byte, seen uids) {

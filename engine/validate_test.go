@@ -51,7 +51,7 @@ func TestAValidRequestIsAccepted(t *testing.T) {
 }
 
 func TestInvalidRequests(t *testing.T) {
-	cases := slices.Concat(invalidJobs, invalidSpecs, invalidPolicies, invalidStatuses, invalidCounts, invalidRows, invalidSettings)
+	cases := slices.Concat(invalidJobs, invalidSpecs, invalidOptions, invalidPolicies, invalidStatuses, invalidCounts, invalidRows, invalidSettings)
 	slices.SortFunc(cases, func(a, b invalidRequest) int { return strings.Compare(a.name, b.name) })
 	var refused caseFile
 	defer func() { refused.check(t, "invalid_requests.txt") }()

@@ -270,3 +270,17 @@ func TestAJobWhosePodsAreListedDoesNotStandStill(t *testing.T) {
 		}
 	})
 }
+
+// The built-in controller makes no pod from a template without labels.
+func TestAJobWhoseTemplateHasNoLabelsGetsItsPods(t *testing.T) {
+	s := newServer(testJob(func(job *batchv1.Job) {
+		job.Spec.ManualSelector, job.Spec.Selector, job.Spec.Template.Labels = new(true), &metav1.LabelSelector{}, nil
+	}))
+	inBubble(t, testConfig(s, &script{Otherwise: wantingOne}), nil, func(t *testing.T, _ *Executor) {
+		time.Sleep(time.Minute)
+		pods, err := s.CoreV1().Pods("ns").List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(pods.Items) != 1 || len(pods.Items[0].Labels) > 0 {
+			t.Errorf("pods %v (%v), want one without labels", pods.Items, err)
+		}
+	})
+}

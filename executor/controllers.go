@@ -15,7 +15,6 @@ import (
 	"jobpolicy.dev/executor/internal/api"
 	"jobpolicy.dev/executor/internal/controller"
 	"jobpolicy.dev/executor/internal/cronjob"
-	"jobpolicy.dev/executor/internal/informer"
 	"jobpolicy.dev/executor/internal/policy"
 	"jobpolicy.dev/executor/internal/ttl"
 	"jobpolicy.dev/executor/tracker"
@@ -67,7 +66,7 @@ func (g *group) addPolicies(cfg *Config) (err error) {
 // addBesideJobs makes the controllers of CronJobs and of finished Jobs, if they are wanted. They use
 // jobs. shared is the configuration as it was before defaults. refusals are the refused writes for a
 // Job; nil if it is not known.
-func (g *group) addBesideJobs(cfg *Config, shared Common, jobs *informer.Set, refusals func(*batchv1.Job) *writes.Refusals) (err error) {
+func (g *group) addBesideJobs(cfg *Config, shared Common, jobs *controller.Informers, refusals func(*batchv1.Job) *writes.Refusals) (err error) {
 	if c := cfg.CronJobs; c != nil {
 		shared.Workers = c.Workers
 		g.crons, err = cronjob.New(cronjob.Config{Config: shared, Jobs: jobs, Policies: g.policies, TimeZone: c.TimeZone, Shadow: cfg.Shadow})
@@ -146,7 +145,7 @@ func (g *group) EachCronJob(f func(CronJobObservation)) {
 // by NewBesideJobs and run once.
 type BesideJobs struct {
 	group
-	jobs *informer.Set
+	jobs *controller.Informers
 }
 
 // NewBesideJobs returns what runs CronJobs, and deletes finished Jobs, as Config.CronJobs and
@@ -156,7 +155,7 @@ func NewBesideJobs(cfg Config) (*BesideJobs, error) {
 	if cfg.Client == nil {
 		return nil, controller.Missing("Client")
 	}
-	jobs, err := newJobInformer(&cfg, informer.WithoutManagedFields)
+	jobs, err := newJobInformer(&cfg, controller.WithoutManagedFields)
 	if err != nil {
 		return nil, err
 	}
@@ -185,8 +184,8 @@ func (b *BesideJobs) Run(ctx context.Context) error {
 }
 
 // newJobInformer makes the informer of Jobs.
-func newJobInformer(cfg *Config, transform cache.TransformFunc) (*informer.Set, error) {
-	jobs := informer.New(cfg.Namespaces, func(namespace string) cache.SharedIndexInformer {
+func newJobInformer(cfg *Config, transform cache.TransformFunc) (*controller.Informers, error) {
+	jobs := controller.NewInformers(cfg.Namespaces, func(namespace string) cache.SharedIndexInformer {
 		return batchinformers.NewFilteredJobInformer(cfg.Client, namespace, 0, cache.Indexers{}, api.ConsistentList)
 	})
 	if err := jobs.SetTransform(transform); err != nil {

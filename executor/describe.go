@@ -4,6 +4,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"jobpolicy.dev/executor/internal/telemetry"
+	"jobpolicy.dev/proto/jobend"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -20,5 +21,8 @@ func describeDecision(span trace.Span, d *jobpolicyv1.DecideJobResponse) {
 		telemetry.AttrDeletes.Int(len(d.GetDelete())),
 		telemetry.AttrReleases.Int(len(d.GetRelease())),
 	)
+	if end := d.GetVerdict().GetEnd(); end != nil {
+		span.SetAttributes(telemetry.AttrEndClass.String(jobend.ClassName(end.GetClass())), telemetry.AttrEndRuleName.String(end.GetPolicyRuleName()))
+	}
 	telemetry.DescribeRules(span, x.GetRules())
 }

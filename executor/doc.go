@@ -57,10 +57,12 @@
 //
 // # The internal packages
 //
-// controller has the queue, the workers and the calls of the engine. api makes the calls to the API
-// server, and limit bounds how many are in flight. clock has the delays after failures. managedby says
-// who manages a Job. informer watches objects. events sends Kubernetes events. gang finds or makes Workloads and
-// PodGroups. orphan releases pods whose Job cannot do it any more, and deletes those that outlive a
-// finished Job. cronjob and ttl are the controllers of CronJobs and of finished Jobs. telemetry has the
-// metrics that controllers share, and the names of spans.
+// controller has what all controllers share: the informers, which objects are managed, the queue, the
+// workers and the calls of the engine. api makes the calls to the API server, and limit bounds how many
+// are in flight. clock has the delays after failures. events sends Kubernetes events. gang finds or makes
+// Workloads and PodGroups. cronjob and ttl are the controllers of CronJobs and of finished Jobs. telemetry
+// has the metrics that controllers share, and the names of spans.
+//
+// Beside the loop, orphans.go releases pods whose Job cannot do it any more, and deletes those that outlive
+// a finished Job; secondcontroller.go notices another controller that works on the same Jobs.
 package executor

@@ -11,10 +11,7 @@ import (
 	"jobpolicy.dev/executor/internal/controller"
 	"jobpolicy.dev/executor/internal/events"
 	"jobpolicy.dev/executor/internal/gang"
-	"jobpolicy.dev/executor/internal/informer"
 	"jobpolicy.dev/executor/internal/limit"
-	"jobpolicy.dev/executor/internal/managedby"
-	"jobpolicy.dev/executor/internal/orphan"
 	"jobpolicy.dev/executor/internal/telemetry"
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/tracker"
@@ -31,9 +28,9 @@ type Executor struct {
 
 	base     *controller.Controller
 	jobs     *tracker.Jobs
-	informer *informer.Set       // of Jobs
-	gangs    *gang.Gangs         // nil without Settings.PodGroups.
-	second   *managedby.Detector // nil in shadow mode.
+	informer *controller.Informers // of Jobs
+	gangs    *gang.Gangs           // nil without Settings.PodGroups.
+	second   *secondController     // nil in shadow mode.
 
 	podWatch   *podWatch
 	decider    *decider
@@ -70,7 +67,7 @@ func New(cfg Config) (*Executor, error) {
 	e := &Executor{base: base, group: group{parts: []part{base}}}
 	client := base.API()
 	if comparer == nil {
-		e.second, err = managedby.NewDetector(managedby.DetectorConfig{
+		e.second, err = newSecondController(secondControllerConfig{
 			FieldManager: cfg.FieldManager, StandDown: cfg.StandDown, Recorder: base.Recorder, Registerer: cfg.Registerer, Logger: cfg.Logger,
 		})
 		if err != nil {
@@ -83,7 +80,7 @@ func New(cfg Config) (*Executor, error) {
 			return nil, err
 		}
 	}
-	pods, err := informer.NewPods(cfg.Client, cfg.Namespaces, api.ConsistentList)
+	pods, err := controller.NewPodInformers(cfg.Client, cfg.Namespaces, api.ConsistentList)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +105,7 @@ func New(cfg Config) (*Executor, error) {
 
 // build makes the parts. In shadow mode, which has a comparer, a jobComparer takes the place of
 // the reconciler, and nothing that could write is made.
-func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods informer.Pods, comparer *shadow.Comparer) {
+func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods controller.PodInformers, comparer *shadow.Comparer) {
 	scope, writes := cfg.Scope(), limit.NewPool(cfg.Writes)
 	report := &reporter{base: e.base, metrics: own}
 	e.jobs = tracker.NewJobs(writes)
@@ -117,14 +114,14 @@ func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods 
 		base: e.base, cfg: cfg, metrics: own.decisions, report: report, policies: e.policies, slots: make(chan struct{}, cfg.Workers),
 	}
 	var reconcile reconcileFunc
-	var orphans *orphan.Releaser // nil in shadow mode.
+	var orphans *orphanReleaser // nil in shadow mode.
 	if comparer != nil {
 		reconcile = (&jobComparer{scope: scope, jobs: e.jobs, decider: e.decider, comparer: comparer}).compare
 	} else {
 		calls := func(s *tracker.Job) *api.Pods {
 			return client.Pods(s, s.PodEvents.Recorder(e.base.Recorder))
 		}
-		orphans = orphan.New(e.base, orphan.Config{API: client, Scope: scope, Jobs: e.jobs, Pods: pods, Writes: writes, Calls: calls})
+		orphans = newOrphanReleaser(e.base, orphanConfig{API: client, Scope: scope, Jobs: e.jobs, Pods: pods, Writes: writes, Calls: calls})
 		e.reconciler = &reconciler{
 			cfg: cfg, scope: scope, jobs: e.jobs, api: client, calls: calls, writes: writes, decider: e.decider, report: report, second: e.second,
 			podWatch: e.podWatch,

@@ -8,7 +8,6 @@ import (
 	"jobpolicy.dev/executor/internal/cronjob"
 	"jobpolicy.dev/executor/internal/gang"
 	"jobpolicy.dev/executor/internal/limit"
-	"jobpolicy.dev/executor/internal/managedby"
 )
 
 // The types of Config's fields.
@@ -57,13 +56,6 @@ type QueueLoad = controller.QueueLoad
 // QueueLabel is the profiler label with the name of the queue for which a request is made. The
 // context of each reconcile has it, so the transport of Config.Client can read it.
 const QueueLabel = controller.QueueLabel
-
-// Another controller that works on a managed Job: how long none must be seen before a Job that was left
-// alone is reconciled again, and the reason of the event about it.
-const (
-	SecondControllerQuiet       = managedby.Quiet
-	SecondControllerEventReason = managedby.EventReason
-)
 
 // WorkloadName is the name of the Workload that is created for a Job.
 func WorkloadName(job *batchv1.Job) string { return gang.WorkloadName(job) }

@@ -48,6 +48,7 @@ type jobMetrics struct {
 	staleSkips      *prometheus.CounterVec
 	altered         *prometheus.CounterVec
 	standstills     *prometheus.CounterVec
+	failures        *prometheus.CounterVec
 	decisions       *decisionMetrics
 	managers        managers
 }
@@ -106,6 +107,7 @@ func newJobMetrics(to prometheus.Registerer) (*jobMetrics, error) {
 		staleSkips:      r.Counter(subsystem, "stale_sync_skips_total", "Reconciles given up because the Job or its pods had to be read from the API server first.", "group", "resource"),
 		altered:         telemetry.AlteredObjects(r, "pod", "ownerReferences", "labels", "annotations", "finalizers"),
 		standstills:     r.Counter("jobpolicy", "runaway_creations_total", "How often a Job stood still for an hour, because none of the pods created for it was seen as its own."),
+		failures:        r.Counter("jobpolicy", "job_failures_total", "Jobs that failed, by the kind of failure and by the rule that ended them. Counted when the status announces it.", "class", "rule"),
 		decisions: &decisionMetrics{
 			duration: r.Histogram("jobpolicy", "decision_duration_seconds", "The time it took the engine to answer, as the executor measures it.",
 				prometheus.ExponentialBuckets(0.0005, 2, 15), "disposition"),

@@ -137,6 +137,32 @@ func TestAStatusWriteCountsWhatItMadeTrue(t *testing.T) {
 	}
 }
 
+// How a Job failed is counted with the status that announces it, once.
+func TestAFailureIsCountedByItsClass(t *testing.T) {
+	failed := func(repeated bool, conditions ...*jobpolicyv1.JobCondition) reply {
+		return applying(&jobpolicyv1.DecideJobResponse{
+			Status: &jobpolicyv1.JobStatus{Conditions: conditions},
+			Verdict: &jobpolicyv1.Verdict{
+				Rule: jobpolicyv1.Rule_RULE_BACKOFF_LIMIT_EXCEEDED, Repeated: repeated,
+				End: &jobpolicyv1.JobEnd{Class: jobpolicyv1.EndClass_END_CLASS_OUT_OF_MEMORY, Rule: jobpolicyv1.Rule_RULE_BACKOFF_LIMIT_EXCEEDED},
+			},
+		})
+	}
+	is := func(kind string) *jobpolicyv1.JobCondition {
+		return &jobpolicyv1.JobCondition{Type: kind, Status: jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE, Reason: "BackoffLimitExceeded"}
+	}
+	registry := prometheus.NewRegistry()
+	s := newServer(testJob())
+	cfg := testConfig(s, &script{Answers: []reply{failed(false, is("FailureTarget")), failed(true, is("FailureTarget"), is("Failed"))}})
+	cfg.Registerer = registry
+	start(t, cfg)
+	eventually(t, "the Job is counted as finished", func() bool { return len(samples(t, registry, "job_controller_jobs_finished")) > 0 })
+	want := map[string]float64{"_total{class=OutOfMemory rule=backoffLimitExceeded}": 1}
+	if diff := cmp.Diff(want, samples(t, registry, "jobpolicy_job_failures")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestCreationsAreCountedByWhatTheyAreFor(t *testing.T) {
 	replaceFailed, both := batchv1.Failed, batchv1.TerminatingOrFailed
 	cases := map[string]struct {

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/internal/controller"
-	"jobpolicy.dev/executor/internal/managedby"
 	"jobpolicy.dev/executor/internal/telemetry"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
@@ -41,18 +40,18 @@ type suspect struct {
 
 // missedReconciles finds idle Jobs for which there is something to do.
 type missedReconciles struct {
-	scope   managedby.Scope
+	scope   controller.Scope
 	jobs    *tracker.Jobs
 	queue   jobQueue
 	decider *decider
-	second  *managedby.Detector
+	second  *secondController
 	// podWatch knows which pods are gone.
 	podWatch *podWatch
 	last     clocks
 }
 
 // newMissedReconciles reads the clocks, so it must be called before a reconcile is planned.
-func newMissedReconciles(scope managedby.Scope, jobs *tracker.Jobs, queue jobQueue, d *decider, second *managedby.Detector, pods *podWatch) *missedReconciles {
+func newMissedReconciles(scope controller.Scope, jobs *tracker.Jobs, queue jobQueue, d *decider, second *secondController, pods *podWatch) *missedReconciles {
 	l := &missedReconciles{scope: scope, jobs: jobs, queue: queue, decider: d, second: second, podWatch: pods}
 	l.last = l.readClocks()
 	return l

@@ -20,6 +20,8 @@ const (
 	AttrCronJobName   = telemetry.AttrCronJobName
 	AttrDisposition   = telemetry.AttrDisposition
 	AttrDecidingRule  = telemetry.AttrDecidingRule
+	AttrEndClass      = telemetry.AttrEndClass
+	AttrEndRuleName   = telemetry.AttrEndRuleName
 	AttrCreates       = telemetry.AttrCreates
 	AttrDeletes       = telemetry.AttrDeletes
 	AttrReleases      = telemetry.AttrReleases

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
-	"jobpolicy.dev/executor/internal/informer"
+	"jobpolicy.dev/executor/internal/controller"
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
@@ -25,14 +25,14 @@ import (
 //     Run begins.
 //   - There is nothing to do for the Job. The watch will show what the Job waits for.
 type podWatch struct {
-	pods    informer.Pods
-	jobs    *informer.Set
+	pods    controller.PodInformers
+	jobs    *controller.Informers
 	log     *slog.Logger
 	standby atomic.Bool // StandBy was called.
 	handled atomic.Pointer[cache.InformerSynced]
 
 	mu   sync.Mutex
-	seen map[string]*progress // by informer.Set.Key
+	seen map[string]*progress // by controller.Informers.Key
 }
 
 // progress is how much of a pod cache the watcher has received. It receives each change after the
@@ -46,7 +46,7 @@ type progress struct {
 	caughtUp bool
 }
 
-func newPodWatch(pods informer.Pods, jobs *informer.Set, log *slog.Logger) *podWatch {
+func newPodWatch(pods controller.PodInformers, jobs *controller.Informers, log *slog.Logger) *podWatch {
 	return &podWatch{pods: pods, jobs: jobs, log: log, seen: map[string]*progress{}}
 }
 

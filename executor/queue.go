@@ -8,7 +8,6 @@ import (
 	"jobpolicy.dev/executor/internal/api"
 	"jobpolicy.dev/executor/internal/controller"
 	"jobpolicy.dev/executor/internal/limit"
-	"jobpolicy.dev/executor/internal/managedby"
 	"jobpolicy.dev/executor/internal/telemetry"
 	"jobpolicy.dev/executor/tracker"
 )
@@ -24,16 +23,16 @@ const (
 	maxRequeueAfter = time.Hour
 )
 
-// jobQueue holds the Jobs that are due. It takes only Jobs that managedby.Scope.Reconciles.
+// jobQueue holds the Jobs that are due. It takes only Jobs that controller.Scope.Reconciles.
 type jobQueue struct {
 	*controller.Queue[tracker.Key]
-	scope managedby.Scope
+	scope controller.Scope
 }
 
 // A reconcileFunc reconciles a Job.
 type reconcileFunc = func(ctx context.Context, key tracker.Key) (controller.Result, error)
 
-func newJobQueue(base *controller.Controller, cfg *Config, jobs *tracker.Jobs, scope managedby.Scope, writes *limit.Pool, reconcile reconcileFunc) jobQueue {
+func newJobQueue(base *controller.Controller, cfg *Config, jobs *tracker.Jobs, scope controller.Scope, writes *limit.Pool, reconcile reconcileFunc) jobQueue {
 	q := jobQueue{scope: scope}
 	q.Queue = controller.NewQueue(base, controller.Options[tracker.Key]{
 		Name: telemetry.JobQueue, Reconcile: reconcile, Describe: describe(jobs), Quiet: api.NamespaceTerminating,

@@ -12,7 +12,6 @@ import (
 	"jobpolicy.dev/executor/internal/api"
 	"jobpolicy.dev/executor/internal/controller"
 	"jobpolicy.dev/executor/internal/limit"
-	"jobpolicy.dev/executor/internal/managedby"
 	"jobpolicy.dev/executor/internal/telemetry"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
@@ -22,7 +21,7 @@ import (
 // applied.
 type reconciler struct {
 	cfg     *Config
-	scope   managedby.Scope
+	scope   controller.Scope
 	jobs    *tracker.Jobs
 	api     *api.Client
 	calls   func(*tracker.Job) *api.Pods
@@ -30,7 +29,7 @@ type reconciler struct {
 	decider *decider
 	applier *applier
 	report  *reporter
-	second  *managedby.Detector
+	second  *secondController
 	// podWatch has the pod cache, and knows whether it was filled before this process led.
 	podWatch *podWatch
 }

@@ -15,6 +15,7 @@ import (
 	"jobpolicy.dev/executor/internal/telemetry"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/proto/jobend"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -97,9 +98,20 @@ func (r *reporter) statusWritten(ctx context.Context, w *tracker.StatusWrite) {
 	after.Status = w.Status
 	job := &after
 	r.metrics.statusWritten(w.Job, job)
+	r.failed(ctx, job, w.End)
 	if c := wire.FinishedCondition(job); c != nil {
 		r.base.Logger.InfoContext(ctx, "job finished", append(telemetry.JobAttrs(job), slog.String("result", string(c.Type)), slog.String("reason", c.Reason))...)
 	}
+}
+
+// failed counts and logs how a Job failed; nil: it has not, or that was announced before.
+func (r *reporter) failed(ctx context.Context, job *batchv1.Job, end *jobpolicyv1.JobEnd) {
+	if end == nil {
+		return
+	}
+	class := jobend.ClassName(end.GetClass())
+	r.metrics.failures.WithLabelValues(class, end.GetRule().Name()).Inc()
+	r.base.Logger.InfoContext(ctx, "job fails", append(telemetry.JobAttrs(job), slog.String("class", class), slog.String("end", jobend.Message(end)))...)
 }
 
 // actions counts the actions of pod failure policies.

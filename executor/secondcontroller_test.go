@@ -73,7 +73,7 @@ func TestStandsDownForAJobOfAnotherController(t *testing.T) {
 	}
 }
 
-// The Detector learns of another controller's pod before the Job is enqueued for that pod.
+// The executor learns of another controller's pod before the Job is enqueued for that pod.
 // Otherwise a worker may act on the Job in between, although the executor stands down for it.
 func TestTellsTheDetectorBeforeItEnqueuesTheJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"jobpolicy.dev/executor/internal/controller"
-	"jobpolicy.dev/executor/internal/managedby"
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
@@ -13,7 +12,7 @@ import (
 // A jobComparer takes the place of the reconciler in shadow mode: it makes the same snapshots
 // and asks the same questions, but cannot apply an answer.
 type jobComparer struct {
-	scope    managedby.Scope
+	scope    controller.Scope
 	jobs     *tracker.Jobs
 	decider  *decider
 	comparer *shadow.Comparer

@@ -14,7 +14,6 @@ import (
 	"jobpolicy.dev/executor/internal/api"
 	"jobpolicy.dev/executor/internal/clock"
 	"jobpolicy.dev/executor/tracker"
-	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -55,10 +54,13 @@ func (d *decider) snapshot(s *tracker.Job, activeRows bool) (snapshot, error) {
 	if activeRows {
 		options.ActiveRows = maxActiveRows
 	}
-	req, err := d.request(s, job, s.View(options), now)
+	view := s.View(options)
+	req, err := view.Request(job, d.cfg.Settings, now)
 	if err != nil {
 		return snapshot{}, fmt.Errorf("snapshot: %w", err)
 	}
+	spec, problems := d.policies.Of(job.Namespace, job.Annotations)
+	req.Spec.Options, req.Spec.OptionProblems = s.Options(spec.GetJob(), problems), problems
 	req.RequestId = string(job.UID) + "-" + strconv.FormatUint(s.NextRequest(), 10)
 	req.NamespaceDeleting = s.Has(tracker.NamespaceTerminating)
 	req.SeenSuspended = job.Status.StartTime == nil && !isSuspended(job) && s.SeenSuspended()
@@ -95,20 +97,6 @@ func (d *decider) deferrals(s *tracker.Job, job *batchv1.Job, now time.Time) []*
 		postpone(jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS, record.Add(d.cfg.StatusPeriod/2))
 	}
 	return list
-}
-
-func (d *decider) request(s *tracker.Job, job *batchv1.Job, view tracker.View, now time.Time) (*jobpolicyv1.DecideJobRequest, error) {
-	req, err := wire.JobRequest(job)
-	if err != nil {
-		return nil, err
-	}
-	spec, problems := d.policies.Of(job.Namespace, job.Annotations)
-	req.Spec.Options, req.Spec.OptionProblems = s.Options(spec.GetJob(), problems), problems
-	req.Now, req.Settings = timestamppb.New(now), d.cfg.Settings
-	req.Pods, req.ActivePods = view.Pods, view.Active
-	req.UnaccountedPods, req.UnlistedPods, req.ConfirmedReleases = view.Unaccounted, view.Unlisted, view.Confirmed
-	req.InFlight, req.Retry = view.InFlight, view.Retry
-	return req, nil
 }
 
 const (

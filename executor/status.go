@@ -20,6 +20,9 @@ import (
 // again (changedSince). It returns what is still to be announced.
 func (a *applier) writeStatus(ctx context.Context, s *tracker.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) (_ tracker.StatusWrite, err error) {
 	write := tracker.StatusWrite{Job: snap.job, Events: d.GetEvents(), Actions: d.GetPodFailureActions()}
+	if v := d.GetVerdict(); !v.GetRepeated() {
+		write.End = v.GetEnd()
+	}
 	status, changed, err := wire.NextStatus(d.GetStatus(), &snap.job.Status)
 	if err != nil || !changed {
 		return write, err

@@ -8,8 +8,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"jobpolicy.dev/executor/internal/controller"
-	"jobpolicy.dev/executor/internal/managedby"
-	"jobpolicy.dev/executor/internal/orphan"
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/tracker"
@@ -21,16 +19,16 @@ var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
 
 // watcher records events of Jobs and pods in the state of the Jobs, and enqueues the Jobs.
 type watcher struct {
-	scope   managedby.Scope
+	scope   controller.Scope
 	jobs    *tracker.Jobs
 	queue   jobQueue
-	orphans *orphan.Releaser
+	orphans *orphanReleaser
 	report  *reporter
 	// statusPeriod: see Config.
 	statusPeriod time.Duration
 	// ready is nil once the caches are filled.
 	ready  func() error
-	second *managedby.Detector
+	second *secondController
 	// podWatch records how far the watch of pods has come.
 	podWatch *podWatch
 	comparer *shadow.Comparer
@@ -69,7 +67,7 @@ func (w *watcher) jobSeen(old, job *batchv1.Job) {
 		w.comparer.Gone(job.UID)
 	}
 	if w.scope.Manages(job) {
-		w.tellDetector(s, old, job, initial)
+		w.tellSecond(s, old, job, initial)
 	}
 	w.report.resolve(context.Background(), s)
 	if wire.FinishedCondition(job) != nil && (old == nil || wire.FinishedCondition(old) == nil) {
@@ -112,9 +110,9 @@ func (w *watcher) policyChanged(job *batchv1.Job) {
 	}
 }
 
-// tellDetector tells the Detector of second controllers about a version of a Job. At the first
+// tellSecond tells w.second about a version of a Job. At the first
 // version, it also tells it about the Job's pods that the watch has shown before.
-func (w *watcher) tellDetector(s *tracker.Job, old, job *batchv1.Job, initial bool) {
+func (w *watcher) tellSecond(s *tracker.Job, old, job *batchv1.Job, initial bool) {
 	if initial {
 		w.second.JobListed(job, w.report.base.Now())
 		return
@@ -203,7 +201,7 @@ func (w *watcher) ownedPodSeen(old, pod *podcache.Pod, ref *podcache.Owner) {
 	oldRef := controllingJob(old)
 	gained := oldRef == nil || oldRef.UID != ref.UID
 	// After the Job has the pod: the handler of Jobs looks for it there. Before the Job is
-	// enqueued: the Detector may say to leave it alone. The pods of the first list are older
+	// enqueued: second may say to leave it alone. The pods of the first list are older
 	// than this watch and do not count.
 	if gained && job != nil && w.ready() == nil && w.scope.Manages(job) {
 		w.second.PodSeen(context.Background(), job, pod)

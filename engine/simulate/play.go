@@ -267,7 +267,7 @@ var deleteReasons = map[jobpolicyv1.DeleteReason]string{
 func (p *player) create(c *jobpolicyv1.CreatePods) {
 	if !p.sc.indexed() {
 		for range c.GetCount() {
-			p.addPod(nil, nil)
+			p.addPod(c, nil, nil)
 		}
 		return
 	}
@@ -276,7 +276,7 @@ func (p *player) create(c *jobpolicyv1.CreatePods) {
 		counts[n.GetIndex()] = n
 	}
 	for ix := range indexes(c.GetIndexes()).All {
-		p.addPod(&ix, counts[ix])
+		p.addPod(c, &ix, counts[ix])
 	}
 }
 

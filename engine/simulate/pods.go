@@ -26,6 +26,8 @@ type simPod struct {
 	// stopping: its containers are being stopped, but it is not deleted. overdue: its
 	// deadline is over.
 	stopping, overdue bool
+	// deadline is how long it may be active; 0: for ever.
+	deadline time.Duration
 
 	readySince, finished time.Duration
 	failures, ignored    int32
@@ -45,14 +47,14 @@ func podUID(number int) []byte {
 	return binary.BigEndian.AppendUint64(uid, uint64(number)+1)
 }
 
-// addPod creates a pod; index is nil unless the Job is Indexed.
-func (p *player) addPod(index *int32, counts *jobpolicyv1.IndexFailureCount) {
+// addPod creates a pod of a decision; index is nil unless the Job is Indexed.
+func (p *player) addPod(c *jobpolicyv1.CreatePods, index *int32, counts *jobpolicyv1.IndexFailureCount) {
 	number := len(p.result.Pods)
 	life := &Pod{Number: number, Created: p.now, Name: fmt.Sprintf("%s-%d", p.sc.Job.GetName(), number)}
 	pod := &simPod{
 		life: life, uid: podUID(number), key: int32(number), index: index, tracked: true,
 		phase:    jobpolicyv1.PodPhase_POD_PHASE_PENDING,
-		failures: counts.GetFailures(), ignored: counts.GetIgnoredFailures(),
+		failures: counts.GetFailures(), ignored: counts.GetIgnoredFailures(), deadline: p.deadline(c),
 	}
 	for i := range p.sc.Containers {
 		pod.containers = append(pod.containers, &simContainer{Container: &p.sc.Containers[i]})
@@ -73,9 +75,19 @@ func (p *player) addPod(index *int32, counts *jobpolicyv1.IndexFailureCount) {
 	p.tracked[string(pod.uid)] = true
 	p.say(PodsCreated, pod, "")
 	p.in(p.sc.StartDelay, func() { p.sync(pod) })
-	if p.sc.PodDeadline > 0 {
-		p.in(p.sc.PodDeadline, func() { p.overdue(pod) })
+	if pod.deadline > 0 {
+		p.in(pod.deadline, func() { p.overdue(pod) })
 	}
+}
+
+// deadline is how long a new pod may be active: as the template says, or the decision if that is
+// shorter; 0: for ever.
+func (p *player) deadline(c *jobpolicyv1.CreatePods) time.Duration {
+	try := time.Duration(c.GetActiveDeadlineSeconds()) * time.Second
+	if try == 0 || p.sc.PodDeadline > 0 && p.sc.PodDeadline < try {
+		return p.sc.PodDeadline
+	}
+	return try
 }
 
 // sync does what the kubelet does next with a pod.
@@ -192,7 +204,7 @@ func (p *player) overdue(pod *simPod) {
 		return
 	}
 	pod.overdue = true
-	p.say(PodsOverdue, pod, fmt.Sprintf("activeDeadlineSeconds of the pod is %.0f", p.sc.PodDeadline.Seconds()))
+	p.say(PodsOverdue, pod, fmt.Sprintf("activeDeadlineSeconds of the pod is %.0f", pod.deadline.Seconds()))
 	p.stop(pod)
 }
 

@@ -70,6 +70,7 @@ var (
 	containerStatus = message{
 		1: whole,          // name
 		2: containerState, // state
+		3: containerState, // lastState
 		5: whole,          // restartCount
 	}
 	containerState = message{
@@ -81,6 +82,8 @@ var (
 	}
 	terminated = message{
 		1: whole, // exitCode
+		2: whole, // signal
+		3: whole, // reason
 		6: whole, // finishedAt
 	}
 )

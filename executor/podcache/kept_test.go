@@ -75,7 +75,16 @@ func fillWhatAJobReads(t *rapid.T, pod *corev1.Pod) {
 	}
 	if rapid.Bool().Draw(t, "containers ended") {
 		for i := range pod.Status.ContainerStatuses {
-			pod.Status.ContainerStatuses[i].State.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, FinishedAt: metav1.Unix(2, 0)}
+			pod.Status.ContainerStatuses[i].State.Terminated = &corev1.ContainerStateTerminated{
+				ExitCode: 1, FinishedAt: metav1.Unix(2, 0), Reason: "OOMKilled", Signal: 9, Message: "not kept",
+			}
+		}
+	}
+	if rapid.Bool().Draw(t, "containers were restarted") {
+		for i := range pod.Status.ContainerStatuses {
+			pod.Status.ContainerStatuses[i].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{
+				ExitCode: 1, FinishedAt: metav1.Unix(int64(i), 0), Reason: "OOMKilled", Message: "not kept",
+			}
 		}
 	}
 }

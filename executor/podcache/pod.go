@@ -36,6 +36,8 @@ type Pod struct {
 	HasTrackingFinalizer bool
 	// Scheduled: the pod has a node.
 	Scheduled bool
+	// HasRun: one of its containers has run, init containers aside.
+	HasRun bool
 
 	Indexing // Placed here, it fills the padding after the booleans.
 	Deletion
@@ -79,7 +81,8 @@ type Containers struct {
 	// no end time.
 	ContainersEnded time.Time
 	// Exits are the containers that ended with a code other than 0, init containers
-	// last.
+	// last. Behind them, of a pod that has not ended, is the container that was restarted last after such
+	// an end, if there is one (Exit.Restarted).
 	Exits []Exit
 }
 
@@ -112,6 +115,12 @@ type Owner struct {
 type Exit struct {
 	Container string
 	Code      int32
+	// Signal is the signal that ended it; 0 if the runtime does not say.
+	Signal int32
+	// Reason is the runtime's word for it, such as OOMKilled.
+	Reason string
+	// Restarted is when it ended if it was restarted since, and zero if it was not.
+	Restarted time.Time
 }
 
 // Condition is a condition of a pod, without texts and times.
@@ -130,6 +139,7 @@ func From(pod *corev1.Pod) *Pod {
 		Created:              pod.CreationTimestamp.Time,
 		HasTrackingFinalizer: slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer),
 		Scheduled:            pod.Spec.NodeName != "",
+		HasRun:               hasRun(pod),
 		Deletion:             Deletion{pod.DeletionTimestamp != nil, deletionAsked(pod)},
 		Indexing: Indexing{
 			Index:                Index(pod),
@@ -236,12 +246,49 @@ func (p *Pod) readContainers(pod *corev1.Pod) {
 		}
 		p.readExit(s)
 	}
+	if last := lastRestarted(pod); last != nil && !p.Ended() {
+		p.Exits = append(p.Exits, *last)
+	}
+}
+
+// hasRun reports whether a container of the pod has run, init containers aside. A kubelet says Running
+// as soon as one runs, and never says Pending again. Of a pod that failed, it reports containers
+// that never ran without the time at which they ended.
+func hasRun(pod *corev1.Pod) bool {
+	switch pod.Status.Phase {
+	case corev1.PodRunning, corev1.PodSucceeded:
+		return true
+	}
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+		return s.RestartCount > 0 || s.State.Terminated != nil && !s.State.Terminated.FinishedAt.IsZero()
+	})
 }
 
 func (p *Pod) readExit(s *corev1.ContainerStatus) {
 	if ended := s.State.Terminated; ended != nil && ended.ExitCode != 0 {
-		p.Exits = append(p.Exits, Exit{s.Name, ended.ExitCode})
+		p.Exits = append(p.Exits, exitOf(s.Name, ended))
 	}
+}
+
+func exitOf(container string, ended *corev1.ContainerStateTerminated) Exit {
+	return Exit{Container: container, Code: ended.ExitCode, Signal: ended.Signal, Reason: unique.Make(ended.Reason).Value()}
+}
+
+// lastRestarted is how that container ended that was restarted last; nil if none was, or if it ended
+// with code 0.
+func lastRestarted(pod *corev1.Pod) (last *Exit) {
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
+		for i := range statuses {
+			ended := statuses[i].LastTerminationState.Terminated
+			if ended == nil || ended.ExitCode == 0 || ended.FinishedAt.IsZero() || last != nil && !ended.FinishedAt.After(last.Restarted) {
+				continue
+			}
+			exit := exitOf(statuses[i].Name, ended)
+			exit.Restarted = ended.FinishedAt.Time
+			last = &exit
+		}
+	}
+	return last
 }
 
 func controller(pod *corev1.Pod) Owner {

@@ -129,7 +129,7 @@ func TestWhatIsKeptOfContainers(t *testing.T) {
 				},
 			},
 			want: Pod{
-				Scheduled: true, Indexing: Indexing{Index: NoIndex}, Readiness: Readiness{Ready: true, ReadyChanged: since(2).Time},
+				Scheduled: true, HasRun: true, Indexing: Indexing{Index: NoIndex}, Readiness: Readiness{Ready: true, ReadyChanged: since(2).Time},
 				Containers: Containers{Restarts: 15, MaxRestarts: 2, MaxSidecarRestarts: 3},
 			},
 		},
@@ -137,7 +137,7 @@ func TestWhatIsKeptOfContainers(t *testing.T) {
 			pod: corev1.Pod{Status: corev1.PodStatus{
 				Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{{RestartCount: 2}},
 			}},
-			want: Pod{Indexing: Indexing{Index: NoIndex}, Containers: Containers{MaxRestarts: 2}},
+			want: Pod{HasRun: true, Indexing: Indexing{Index: NoIndex}, Containers: Containers{MaxRestarts: 2}},
 		},
 		"containers that ended, a sidecar last": {
 			pod: corev1.Pod{
@@ -150,17 +150,73 @@ func TestWhatIsKeptOfContainers(t *testing.T) {
 				},
 			},
 			want: Pod{
-				Indexing: Indexing{Index: NoIndex}, Readiness: Readiness{Unready: true, ReadyChanged: since(3).Time},
-				Containers: Containers{ContainersEnded: since(6).Time, Exits: []Exit{{"b", 3}, {"side", 143}}},
+				HasRun: true, Indexing: Indexing{Index: NoIndex}, Readiness: Readiness{Unready: true, ReadyChanged: since(3).Time},
+				Containers: Containers{ContainersEnded: since(6).Time, Exits: []Exit{{Container: "b", Code: 3}, {Container: "side", Code: 143}}},
 			},
+		},
+		"why a container ended": {
+			pod: corev1.Pod{Status: corev1.PodStatus{
+				Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{{Name: "a", State: corev1.ContainerState{
+					Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Signal: 9, Reason: "OOMKilled", Message: "not kept"},
+				}}},
+			}},
+			want: Pod{Indexing: Indexing{Index: NoIndex}, Containers: Containers{Exits: []Exit{{Container: "a", Code: 137, Signal: 9, Reason: "OOMKilled"}}}},
+		},
+		"the last restart of a pod that has not ended": {
+			pod: corev1.Pod{Status: corev1.PodStatus{
+				Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{
+					restarted("a", 3, since(4)), restarted("b", 137, since(5)), restarted("c", 0, since(6)),
+				},
+			}},
+			want: Pod{HasRun: true, Indexing: Indexing{Index: NoIndex}, Containers: Containers{Exits: []Exit{{Container: "b", Code: 137, Restarted: since(5).Time}}}},
+		},
+		"restarts of a pod that has ended": {
+			pod:  corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{restarted("a", 3, since(4))}}},
+			want: Pod{Indexing: Indexing{Index: NoIndex}},
 		},
 		"one container still runs": {
 			pod: corev1.Pod{Status: corev1.PodStatus{
 				Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{ends("a", 3, since(4)), {Name: "b"}},
 			}},
-			want: Pod{Indexing: Indexing{Index: NoIndex}, Containers: Containers{Exits: []Exit{{"a", 3}}}},
+			want: Pod{HasRun: true, Indexing: Indexing{Index: NoIndex}, Containers: Containers{Exits: []Exit{{Container: "a", Code: 3}}}},
 		},
 	})
+}
+
+// restarted is a container that ended and was restarted.
+func restarted(name string, code int32, at metav1.Time) corev1.ContainerStatus {
+	return corev1.ContainerStatus{Name: name, LastTerminationState: corev1.ContainerState{
+		Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: at},
+	}}
+}
+
+func TestWhetherAPodHasRun(t *testing.T) {
+	waits := corev1.ContainerStatus{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}}}
+	restarted := waits
+	restarted.RestartCount = 1
+	cases := map[string]struct {
+		status corev1.PodStatus
+		want   bool
+	}{
+		"no node yet":          {corev1.PodStatus{Phase: corev1.PodPending}, false},
+		"an image is missing":  {corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{waits}}, false},
+		"it runs":              {corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{waits}}, true},
+		"a container restarts": {corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{restarted}}, true},
+		"it succeeded":         {corev1.PodStatus{Phase: corev1.PodSucceeded}, true},
+		"only an init container has run": {corev1.PodStatus{
+			Phase: corev1.PodPending, InitContainerStatuses: []corev1.ContainerStatus{ends("init", 0, since(1))}, ContainerStatuses: []corev1.ContainerStatus{waits},
+		}, false},
+		"its node refused it": {corev1.PodStatus{Phase: corev1.PodFailed, Reason: "OutOfcpu"}, false},
+		"it failed":           {corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{waits, ends("b", 1, since(1))}}, true},
+		"it was evicted before its container began": {corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{ends("a", 137, metav1.Time{})}}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := From(&corev1.Pod{Status: tc.status}).HasRun; got != tc.want {
+				t.Errorf("it has run: %t, want %t", got, tc.want)
+			}
+		})
+	}
 }
 
 func TestWhatIsKeptOfTheOwnerAndTheConditions(t *testing.T) {

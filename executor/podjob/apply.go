@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -72,12 +71,9 @@ func (c *Controller) create(ctx context.Context, s *step, create *jobpolicyv1.Cr
 		pod.OwnerReferences = []metav1.OwnerReference{s.Owner}
 		pod.Annotations[GroupAnnotation] = s.Job.Name
 		if err := s.createOne(ctx, c, pod, p.Index, taken); err != nil {
-			c.deferCreation(s.uid(), time.Now()) // Other steps go on meanwhile.
+			c.deferCreation(s.pods.UID) // Other steps go on meanwhile.
 			return fmt.Errorf("creating pod %s: %w", pod.Name, errors.Join(err, s.deleteAltered(ctx)))
 		}
-	}
-	if create != nil {
-		c.createAfter.Delete(s.uid())
 	}
 	return nil
 }
@@ -115,31 +111,23 @@ func (s *step) deleteAltered(ctx context.Context) (failed error) {
 	return failed
 }
 
-// release releases pods. If a webhook puts the finalizer of one back, the others are released all the
-// same.
-func (s *step) release(ctx context.Context, uids [][]byte) error {
-	var putBack error
+// release releases pods. If a webhook puts a finalizer back, the other pods are released all the same.
+func (s *step) release(ctx context.Context, uids [][]byte) (failed error) {
 	for _, uid := range uids {
 		pod, err := s.pod(uid)
 		if err == nil {
 			err = s.calls.Release(ctx, pod)
 		}
-		switch {
-		case errors.Is(err, api.ErrPutBack):
-			putBack = err
-		case err != nil:
-			return err
+		if failed = errors.Join(failed, err); err != nil && !errors.Is(err, api.ErrPutBack) {
+			return failed
 		}
 	}
-	return putBack
+	return failed
 }
 
-// pod returns the pod of a UID.
+// pod returns the pod of a UID, which CheckDecision has checked.
 func (s *step) pod(uid []byte) (*podcache.Pod, error) {
-	want, err := wire.UIDString(uid)
-	if err != nil {
-		return nil, err
-	}
+	want, _ := wire.UIDString(uid)
 	pod, known := s.pods.Pod(want)
 	if !known {
 		return nil, fmt.Errorf("the decision names pod %s, and the request did not", want)

@@ -8,16 +8,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 
+	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 )
-
-// retryAfter is how long Run waits after an error.
-const retryAfter = time.Second
 
 // Run calls reconcile whenever an object of one of the resources or a pod has changed,
 // and at the time that the last call returned, until ctx is done. It is for small
@@ -62,14 +59,7 @@ func Run(ctx context.Context, client dynamic.Interface, reconcile func(context.C
 }
 
 // Owned are pods by the object that controls them.
-type Owned map[owner][]corev1.Pod
-
-// An owner is an object in the namespace of its pods: an owner reference never means another
-// namespace, whatever UID it has.
-type owner struct {
-	namespace string
-	uid       types.UID
-}
+type Owned map[tracker.Key][]corev1.Pod
 
 // ByOwner sorts pods by the object that controls them, and leaves out those that no object
 // of the kind controls.
@@ -77,7 +67,7 @@ func ByOwner(pods []corev1.Pod, kind schema.GroupVersionKind) Owned {
 	owned := Owned{}
 	for _, pod := range pods {
 		if ref := wire.ControllerOf(&pod, kind.GroupKind()); ref != nil {
-			key := owner{pod.Namespace, ref.UID}
+			key := tracker.Key{Namespace: pod.Namespace, UID: ref.UID}
 			owned[key] = append(owned[key], pod)
 		}
 	}
@@ -87,7 +77,7 @@ func ByOwner(pods []corev1.Pod, kind schema.GroupVersionKind) Owned {
 // Take returns the pods of an object, and removes them from Owned. What is left in the end belongs
 // to objects that are gone.
 func (o Owned) Take(object metav1.Object) []corev1.Pod {
-	key := owner{object.GetNamespace(), object.GetUID()}
+	key := tracker.Key{Namespace: object.GetNamespace(), UID: object.GetUID()}
 	defer delete(o, key)
 	return o[key]
 }

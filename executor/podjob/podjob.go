@@ -2,12 +2,12 @@ package podjob
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/trace/noop"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
@@ -28,14 +28,15 @@ import (
 )
 
 const (
+	// GroupAnnotation names the group that a pod was created for.
+	GroupAnnotation = api.GroupAnnotation
 	// createBackoff is how long no pod of a group is created after a creation failed.
 	createBackoff = 10 * time.Second
 	// maxRows is a little less than the contract's limit, as the tracker may list more.
 	maxRows = 99_000
+	// retryAfter is how long Run waits after an error.
+	retryAfter = time.Second
 )
-
-// GroupAnnotation names the group that a pod was created for.
-const GroupAnnotation = api.GroupAnnotation
 
 // A Controller carries out what an engine decides about groups. It is safe for
 // concurrent use, for different groups.
@@ -62,10 +63,9 @@ type Group struct {
 	Owner metav1.OwnerReference
 	// Job has the group's namespace, name and spec, and its status as last written. A pod has the
 	// fields of the spec's template that the types of this program have: what the caller's
-	// decoder has dropped of its own object is lost. The owner
-	// has no other group of that name, and never has one again: each pod gets the annotation
-	// jobpolicy.dev/group with the name. The time to live, in the spec or an annotation, is
-	// ignored: the owner decides how long the group stays.
+	// decoder has dropped of its own object is lost. The owner has no other group of that name, and
+	// never has one again: each pod gets the name as its GroupAnnotation. The time to live, in the
+	// spec or an annotation, is ignored: the owner decides how long the group stays.
 	Job *batchv1.Job
 	// Pods are all pods of the group, finished ones included. They are in the namespace of Job.
 	Pods []corev1.Pod
@@ -75,7 +75,8 @@ type Group struct {
 }
 
 // Step brings a group one step forward. next is when to call it again if neither a pod nor
-// the object changes, by time.Now, whatever the clock of Controller shows; zero: only after a change. After an error call it again after a delay.
+// the object changes, by time.Now, whatever the clock of Controller shows; zero: only after a
+// change. After an error call it again after a delay.
 func (c *Controller) Step(ctx context.Context, g Group) (next time.Time, err error) {
 	if err := c.validate(&g); err != nil {
 		return next, err
@@ -120,41 +121,27 @@ func (c *Controller) calls(owner *metav1.OwnerReference, pods *tracker.Job) *api
 	return client.GroupPods(owner, pods)
 }
 
-// uid identifies the group. Groups of one owner differ by their names.
-func (g *Group) uid() types.UID {
-	sum := sha256.Sum256([]byte(string(g.Owner.UID) + "/" + g.Job.Name))
-	uid, err := wire.UIDString(sum[:16])
-	if err != nil {
-		panic(err) // 16 bytes are a UID.
-	}
-	return uid
-}
-
 func (c *Controller) request(g *Group, pods *tracker.Job, activePods bool) (*jobpolicyv1.DecideJobRequest, error) {
 	job := *g.Job
-	job.UID, job.Spec.TTLSecondsAfterFinished, job.Annotations = g.uid(), nil, nil
-	req, err := wire.JobRequest(&job)
-	if err != nil {
-		return nil, err
-	}
+	job.UID, job.Spec.TTLSecondsAfterFinished, job.Annotations = pods.UID, nil, nil
 	now := c.now()
 	question := tracker.ViewOptions{Uncounted: job.Status.UncountedTerminatedPods, Now: now, MaxRows: maxRows}
 	if activePods {
 		question.ActiveRows = maxRows
 	}
 	view := pods.View(question)
-	req.Now, req.Settings = timestamppb.New(now), c.Settings
-	req.Pods, req.ActivePods, req.UnaccountedPods, req.UnlistedPods = view.Pods, view.Active, view.Unaccounted, view.Unlisted
-	req.ConfirmedReleases, req.Retry = view.Confirmed, view.Retry
-	if at, found := c.createAfter.Load(job.UID); found {
+	req, err := view.Request(&job, c.Settings, now)
+	if at, found := c.createAfter.Load(job.UID); found && err == nil {
 		req.Deferrals = []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_PODS, Until: timestamppb.New(clock.WallOf(at.(time.Time), now))}}
 	}
-	return req, nil
+	return req, err
 }
 
-// known returns what is known of the pods.
+// known returns what is known of the pods. Its UID identifies the group: groups of one owner differ
+// by their names.
 func (g *Group) known() *tracker.Job {
-	known := tracker.New(tracker.Key{Namespace: g.Job.Namespace, UID: g.uid()}, nil)
+	uid := uuid.NewSHA1(uuid.NameSpaceOID, []byte(string(g.Owner.UID)+"/"+g.Job.Name)).String()
+	known := tracker.New(tracker.Key{Namespace: g.Job.Namespace, UID: types.UID(uid)}, nil)
 	known.SetPolicy(tracker.PodPolicy(g.Job))
 	for i := range g.Pods {
 		known.ObservePod(podcache.From(&g.Pods[i]), tracker.Watch)
@@ -162,14 +149,9 @@ func (g *Group) known() *tracker.Job {
 	return known
 }
 
-// deferCreation lets a group create no pod for a while. It forgets the groups for which that
-// time is over: some of them may be gone.
-func (c *Controller) deferCreation(group types.UID, now time.Time) {
-	c.createAfter.Range(func(group, until any) bool {
-		if until.(time.Time).Before(now) {
-			c.createAfter.CompareAndDelete(group, until)
-		}
-		return true
-	})
-	c.createAfter.Store(group, now.Add(createBackoff))
+// deferCreation lets a group create no pod for a while.
+func (c *Controller) deferCreation(group types.UID) {
+	until := time.Now().Add(createBackoff)
+	c.createAfter.Store(group, until)
+	time.AfterFunc(createBackoff, func() { c.createAfter.CompareAndDelete(group, until) }) // The group may be gone.
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -33,6 +34,12 @@ func exited(name string, code int32) corev1.ContainerStatus {
 	return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code}}}
 }
 
+func outOfMemory(name string) corev1.ContainerStatus {
+	s := exited(name, 137)
+	s.State.Terminated.Reason, s.State.Terminated.Signal = "OOMKilled", 9
+	return s
+}
+
 func TestOfAFailureOnlyWhatThePolicyAsksForIsTold(t *testing.T) {
 	disrupted := &jobpolicyv1.PodConditionPattern{Type: "DisruptionTarget", Status: jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE}
 	cases := map[string]struct {
@@ -40,6 +47,8 @@ func TestOfAFailureOnlyWhatThePolicyAsksForIsTold(t *testing.T) {
 		containers []corev1.ContainerStatus
 		inits      []corev1.ContainerStatus
 		conditions []corev1.PodCondition
+		reason     string
+		noPolicy   bool
 		want       *jobpolicyv1.PodFailure
 	}{
 		"app containers come first, and those that succeeded do not come": {
@@ -57,10 +66,29 @@ func TestOfAFailureOnlyWhatThePolicyAsksForIsTold(t *testing.T) {
 				{ContainerName: "a", ExitCode: 3}, {ContainerName: "named", ExitCode: 3}, {ContainerName: "d", ExitCode: 4},
 			}},
 		},
-		"no container but the one that the rules name": {
-			rules:      []batchv1.PodFailurePolicyRule{onCodes("b")},
-			containers: []corev1.ContainerStatus{exited("a", 3), exited("b", 3)},
-			want:       &jobpolicyv1.PodFailure{ContainerExits: []*jobpolicyv1.ContainerExit{{ContainerName: "b", ExitCode: 3}}},
+		"no container but the one that the rules name, and the one that says how the Job ended": {
+			rules:      []batchv1.PodFailurePolicyRule{onCodes("c")},
+			containers: []corev1.ContainerStatus{exited("a", 3), exited("b", 3), exited("c", 3)},
+			want: &jobpolicyv1.PodFailure{ContainerExits: []*jobpolicyv1.ContainerExit{
+				{ContainerName: "a", ExitCode: 3}, {ContainerName: "c", ExitCode: 3},
+			}},
+		},
+		"a container that ran out of memory says how the Job ended": {
+			rules:      []batchv1.PodFailurePolicyRule{onCodes("a")},
+			containers: []corev1.ContainerStatus{exited("a", 3), exited("b", 3), outOfMemory("c")},
+			inits:      []corev1.ContainerStatus{outOfMemory("d")},
+			want: &jobpolicyv1.PodFailure{ContainerExits: []*jobpolicyv1.ContainerExit{
+				{ContainerName: "a", ExitCode: 3}, {ContainerName: "c", ExitCode: 137, Reason: "OOMKilled", Signal: 9},
+			}},
+		},
+		"why a node ended the pod, without any policy": {
+			noPolicy: true, reason: "Evicted",
+			containers: []corev1.ContainerStatus{exited("a", 3), exited("b", 4)},
+			conditions: []corev1.PodCondition{{Type: "Ready", Status: "False"}, {Type: "DisruptionTarget", Status: "True"}},
+			want: &jobpolicyv1.PodFailure{
+				Reason: "Evicted", NeverRan: true, Conditions: []*jobpolicyv1.PodConditionPattern{disrupted},
+				ContainerExits: []*jobpolicyv1.ContainerExit{{ContainerName: "a", ExitCode: 3}},
+			},
 		},
 		"no condition but those that the rules name": {
 			rules: []batchv1.PodFailurePolicyRule{onCondition("DisruptionTarget", "True"), onCondition("example.com/Odd", "Unknown")},
@@ -74,7 +102,7 @@ func TestOfAFailureOnlyWhatThePolicyAsksForIsTold(t *testing.T) {
 			want: &jobpolicyv1.PodFailure{Conditions: []*jobpolicyv1.PodConditionPattern{disrupted}},
 		},
 		"a policy without rules asks for nothing": {
-			containers: []corev1.ContainerStatus{exited("a", 3)},
+			containers: []corev1.ContainerStatus{exited("a", 0)},
 			conditions: []corev1.PodCondition{{Type: "example.com/Odd", Status: "True"}, {Type: "DisruptionTarget", Status: "False"}},
 			want:       &jobpolicyv1.PodFailure{},
 		},
@@ -87,10 +115,12 @@ func TestOfAFailureOnlyWhatThePolicyAsksForIsTold(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tr := New(Key{}, nil)
-			tr.SetPolicy(failing(tc.rules))
+			if tr.SetPolicy(failing(tc.rules)); tc.noPolicy {
+				tr.SetPolicy(Policy{})
+			}
 			tr.ObservePod(podOf(1, 1, tracked, inPhase(corev1.PodFailed), func(pod *corev1.Pod) {
 				pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses = tc.containers, tc.inits
-				pod.Status.Conditions = tc.conditions
+				pod.Status.Conditions, pod.Status.Reason = tc.conditions, tc.reason
 			}), Watch)
 			tc.want.PodName = "p1"
 			v := mustView(t, tr, ViewOptions{})
@@ -101,6 +131,65 @@ func TestOfAFailureOnlyWhatThePolicyAsksForIsTold(t *testing.T) {
 				t.Errorf("retry fact (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Somebody deletes a pod, and it ends: before that, in the same second, or later.
+func TestWhetherADeletionEndedAPod(t *testing.T) {
+	cases := map[string]struct {
+		phase        corev1.PodPhase
+		asked, ended int // seconds; ended 0: not known
+		want         bool
+	}{
+		"it still runs":                       {phase: corev1.PodRunning, asked: 20, want: true},
+		"it ended before":                     {phase: corev1.PodFailed, asked: 20, ended: 19},
+		"it ended in the same second":         {phase: corev1.PodFailed, asked: 20, ended: 20, want: true},
+		"it ended after":                      {phase: corev1.PodFailed, asked: 20, ended: 25, want: true},
+		"nobody knows when it ended":          {phase: corev1.PodFailed, asked: 20},
+		"it ended, and nobody has deleted it": {phase: corev1.PodFailed, ended: 25},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tr := New(Key{}, nil)
+			tr.SetPolicy(Policy{})
+			tr.ObservePod(podOf(1, 1, tracked, inPhase(tc.phase), func(pod *corev1.Pod) {
+				if tc.asked != 0 {
+					deleted, grace := metav1.NewTime(at(tc.asked+30)), int64(30)
+					pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &deleted, &grace
+				}
+				if tc.ended != 0 {
+					pod.Status.ContainerStatuses = []corev1.ContainerStatus{exited("c", 143)}
+					pod.Status.ContainerStatuses[0].State.Terminated.FinishedAt = metav1.NewTime(at(tc.ended))
+				}
+			}), Watch)
+			if got := mustView(t, tr, ViewOptions{}).Unaccounted[0].GetFailure().GetDeletedBeforeEnd(); got != tc.want {
+				t.Errorf("deleted before its end: %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+// Restarts of containers count before a pod has failed, so the rows of active pods say how a
+// container ended.
+func TestRowsOfActivePodsTellTheLastRestart(t *testing.T) {
+	tr := New(Key{}, nil)
+	tr.SetPolicy(Policy{})
+	for n := range 2 {
+		tr.ObservePod(podOf(n+1, 1, tracked, inPhase(corev1.PodRunning), func(pod *corev1.Pod) {
+			if n == 0 {
+				last := outOfMemory("c").State
+				last.Terminated.FinishedAt = metav1.NewTime(at(7))
+				pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", RestartCount: 1, LastTerminationState: last}}
+			}
+		}), Watch)
+	}
+	rows := mustView(t, tr, ViewOptions{ActiveRows: 9}).Active.GetPods()
+	want := &jobpolicyv1.ContainerExit{ContainerName: "c", ExitCode: 137, Reason: "OOMKilled", Signal: 9}
+	if diff := cmp.Diff(want, rows[0].GetLastExit(), protocmp.Transform()); diff != "" {
+		t.Errorf("last exit (-want +got):\n%s", diff)
+	}
+	if rows[0].GetPodName() != "p1" || !rows[0].GetLastExitTime().AsTime().Equal(at(7)) || rows[1].GetPodName() != "" || rows[1].GetLastExit() != nil {
+		t.Errorf("rows %v", rows)
 	}
 }
 

@@ -136,6 +136,9 @@ func oneIndex(ix int32) *jobpolicyv1.IndexSet {
 	return &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: ix, Last: ix}}}
 }
 
+// mustStart is the policy of a Job with a deadline to start.
+var mustStart = Policy{Policy: podfacts.Policy{MustStart: true}}
+
 func TestPodsCountByTheirState(t *testing.T) {
 	countEach(t, map[string]countCase{
 		"a pending pod with the finalizer is active and tracked": {
@@ -155,6 +158,30 @@ func TestPodsCountByTheirState(t *testing.T) {
 			pods:     []*podcache.Pod{podOf(1, 1, tracked, inPhase(corev1.PodSucceeded)), podOf(2, 1, inPhase(corev1.PodFailed))},
 			want:     &jobpolicyv1.PodSummary{},
 			wantRows: 1,
+		},
+		"whether a pod has run matters only with a deadline to start": {
+			pods: []*podcache.Pod{podOf(1, 1, inPhase(corev1.PodRunning))},
+			want: &jobpolicyv1.PodSummary{Active: 1},
+		},
+		"an active pod has run": {
+			policy: mustStart,
+			pods:   []*podcache.Pod{podOf(1, 1), podOf(2, 1, inPhase(corev1.PodRunning))},
+			want:   &jobpolicyv1.PodSummary{Active: 2, HasRun: true},
+		},
+		"no pod has run": {
+			policy: mustStart,
+			pods:   []*podcache.Pod{podOf(1, 1), podOf(2, 1, tracked, inPhase(corev1.PodFailed))},
+			want:   &jobpolicyv1.PodSummary{Active: 1}, wantRows: 1,
+		},
+		"a pod that has run and ended is known until it is released": {
+			policy: mustStart,
+			pods:   []*podcache.Pod{podOf(1, 1, tracked, inPhase(corev1.PodSucceeded))},
+			want:   &jobpolicyv1.PodSummary{HasRun: true}, wantRows: 1,
+		},
+		"a pod that was released may have run before the Job was suspended": {
+			policy: mustStart,
+			pods:   []*podcache.Pod{podOf(1, 1, inPhase(corev1.PodSucceeded)), podOf(2, 1, inPhase(corev1.PodRunning), deletedAt(epoch, 30))},
+			want:   &jobpolicyv1.PodSummary{Terminating: 1},
 		},
 		"restarts of pending and running pods add up, those of ended ones do not": {
 			pods: []*podcache.Pod{
@@ -468,7 +495,8 @@ func retryEach(t *testing.T, cases map[string]retryCase) {
 			for _, s := range tc.wantFailures {
 				want.RecentFailures = append(want.RecentFailures, &jobpolicyv1.PodFailureFact{FinishedTime: timestamppb.New(at(s))})
 			}
-			if diff := cmp.Diff(want, mustView(t, tr, ViewOptions{}).Retry, protocmp.Transform()); diff != "" {
+			onlyTimes := protocmp.IgnoreFields(&jobpolicyv1.PodFailureFact{}, "failure", "index") // TestOfAFailureOnlyWhatThePolicyAsksForIsTold compares these.
+			if diff := cmp.Diff(want, mustView(t, tr, ViewOptions{}).Retry, protocmp.Transform(), onlyTimes); diff != "" {
 				t.Errorf("retry facts (-want +got):\n%s", diff)
 			}
 		})

@@ -17,6 +17,8 @@ type StatusWrite struct {
 	Status  batchv1.JobStatus
 	Events  []*jobpolicyv1.JobEvent
 	Actions []*jobpolicyv1.PodFailureActionCount
+	// End is how the Job failed, if this write is the first one that says that it did.
+	End *jobpolicyv1.JobEnd
 }
 
 // Result is the Job with the new status.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -45,6 +46,19 @@ type View struct {
 	InFlight *jobpolicyv1.InFlight
 	// Retry: nil if no pod has succeeded or failed.
 	Retry *jobpolicyv1.RetryFacts
+}
+
+// Request returns a request about the Job with the View, which was taken at now.
+func (v *View) Request(job *batchv1.Job, settings *jobpolicyv1.Settings, now time.Time) (*jobpolicyv1.DecideJobRequest, error) {
+	req, err := wire.JobRequest(job)
+	if err != nil {
+		return nil, err
+	}
+	req.Now, req.Settings = timestamppb.New(now), settings
+	req.Pods, req.ActivePods = v.Pods, v.Active
+	req.UnaccountedPods, req.UnlistedPods, req.ConfirmedReleases = v.Unaccounted, v.Unlisted, v.Confirmed
+	req.InFlight, req.Retry = v.InFlight, v.Retry
+	return req, nil
 }
 
 // View returns the current facts. The package comment says what it costs.

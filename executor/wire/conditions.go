@@ -6,6 +6,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"jobpolicy.dev/proto/jobend"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -15,10 +16,14 @@ const (
 	MaxMessageBytes = 32768
 )
 
+// Started is a condition of a Job with a deadline to start: whether one of its pods has run.
+const Started batchv1.JobConditionType = "jobpolicy.dev/Started"
+
 // DecidedByEngine reports whether the engine writes conditions of this type.
 func DecidedByEngine(t batchv1.JobConditionType) bool {
 	switch t {
-	case batchv1.JobSuspended, batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget, batchv1.JobComplete, batchv1.JobFailed:
+	case batchv1.JobSuspended, batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget, batchv1.JobComplete, batchv1.JobFailed,
+		Started, jobend.ConditionType:
 		return true
 	}
 	return false

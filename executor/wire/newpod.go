@@ -30,6 +30,8 @@ type NewPod struct {
 	// failures are the counts that the pod inherits from the one before it; nil if the Job
 	// does not limit failures by index.
 	failures *jobpolicyv1.IndexFailureCount
+	// deadline is how many seconds the pod may be active; nil: as the template says.
+	deadline *int64
 }
 
 // NewPods lists the pods that a decision creates, those of an Indexed Job in ascending
@@ -40,7 +42,7 @@ func NewPods(job *batchv1.Job, create *jobpolicyv1.CreatePods) []NewPod {
 		if Indexed(job) != (p.Index != nil) {
 			continue // The decision is about another kind of Job.
 		}
-		pod := NewPod{Index: podcache.NoIndex}
+		pod := NewPod{Index: podcache.NoIndex, deadline: create.ActiveDeadlineSeconds}
 		if p.Index != nil {
 			pod.Index = *p.Index
 		}
@@ -75,6 +77,9 @@ func (p NewPod) From(job *batchv1.Job) *corev1.Pod {
 	}
 	if p.failures != nil {
 		setFailureCounts(pod, p.failures)
+	}
+	if own := pod.Spec.ActiveDeadlineSeconds; p.deadline != nil && (own == nil || *own > *p.deadline) {
+		pod.Spec.ActiveDeadlineSeconds = p.deadline
 	}
 	return pod
 }

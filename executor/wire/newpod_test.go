@@ -64,6 +64,20 @@ func TestNewPodsAreMadeOfTheTemplate(t *testing.T) {
 			want: withIndex(map[string]string{"job-index-failure-count": "2", "job-index-ignored-failure-count": "1"}),
 		},
 	}
+	limited := func(have, want int64) (*batchv1.Job, *corev1.Pod) {
+		j, pod := job.DeepCopy(), plain.DeepCopy()
+		j.Spec.Template.Spec.ActiveDeadlineSeconds, pod.Spec.ActiveDeadlineSeconds = &have, &want
+		return j, pod
+	}
+	for _, have := range []int64{30, 60, 90} {
+		j, want := limited(have, min(have, 60))
+		if diff := cmp.Diff(want, NewPod{Index: podcache.NoIndex, deadline: new(int64(60))}.From(j)); diff != "" {
+			t.Errorf("with a deadline of %ds in the template (-want +got):\n%s", have, diff)
+		}
+		if *j.Spec.Template.Spec.ActiveDeadlineSeconds != have {
+			t.Error("the Job was changed")
+		}
+	}
 	before := job.DeepCopy()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"jobpolicy.dev/proto/podfacts"
 )
 
-// maxContainerNameBytes is the contract's limit. A longer name would make every request about the
-// Job invalid.
+// maxContainerNameBytes is the contract's limit on names of containers, and on reasons. A longer one
+// would make every request about the Job invalid.
 const maxContainerNameBytes = 253
 
 // Pod converts a pod. It fails for a UID that the contract cannot carry.
@@ -31,7 +31,7 @@ func PodFacts(p *podcache.Pod) podfacts.Pod {
 	}
 	facts := podfacts.Pod{
 		UID: uid, Name: p.Name, Phase: PodPhase(p.Phase()),
-		Tracked: p.HasTrackingFinalizer, Deleting: p.Deleting, Scheduled: p.Scheduled, Ready: p.Ready,
+		Tracked: p.HasTrackingFinalizer, Deleting: p.Deleting, Scheduled: p.Scheduled, Ready: p.Ready, HasRun: p.HasRun,
 		Created: Time(p.Created), Finished: Time(p.ContainersEnded), DeletionRequested: Time(p.DeletionAsked),
 		IndexFailures: p.IndexFailures, IndexIgnoredFailures: p.IndexIgnoredFailures,
 		Restarts: p.Restarts, MaxRestarts: p.MaxRestarts, MaxSidecarRestarts: p.MaxSidecarRestarts,
@@ -47,15 +47,27 @@ func PodFacts(p *podcache.Pod) podfacts.Pod {
 	}
 	if p.Ended() || p.Deleting {
 		addFailure(&facts, p)
+	} else if n := len(p.Exits); n > 0 && !p.Exits[n-1].Restarted.IsZero() {
+		facts.LastExit, facts.LastExited = containerExit(&p.Exits[n-1]), p.Exits[n-1].Restarted
 	}
 	return facts
 }
 
-// addFailure adds what a pod failure policy reads. Only a pod that has ended or is being deleted
-// may have failed.
+// containerExit converts the end of a container.
+func containerExit(exit *podcache.Exit) *jobpolicyv1.ContainerExit {
+	return &jobpolicyv1.ContainerExit{
+		ContainerName: Text(exit.Container, maxContainerNameBytes), ExitCode: exit.Code,
+		Reason: Text(exit.Reason, maxContainerNameBytes), Signal: exit.Signal,
+	}
+}
+
+// addFailure adds how a pod failed. Only a pod that has ended or is being deleted may have failed.
 func addFailure(facts *podfacts.Pod, p *podcache.Pod) {
-	for _, exit := range p.Exits {
-		facts.Exits = append(facts.Exits, &jobpolicyv1.ContainerExit{ContainerName: Text(exit.Container, maxContainerNameBytes), ExitCode: exit.Code})
+	facts.Reason = Text(p.Reason(), maxContainerNameBytes)
+	for i := range p.Exits {
+		if p.Exits[i].Restarted.IsZero() {
+			facts.Exits = append(facts.Exits, containerExit(&p.Exits[i]))
+		}
 	}
 	p.EachCondition(func(c podcache.Condition) {
 		if status := conditionStatuses[c.Status]; status != 0 { // Anybody who may write a status may write any other text.

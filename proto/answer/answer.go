@@ -3,7 +3,8 @@
 // Decide asks about a Job, with the active pods if need be, and checks the answer.
 // Complete and Check are its two halves. NewPods lists the pods to create. Next says
 // when to ask again. FollowUp says whether to ask again at once: that depends on what the
-// caller has changed. Finished says whether a Job is over.
+// caller has changed. Finished says whether a Job is over. Only takes the answer to a partial
+// question about one item.
 package answer
 
 import (

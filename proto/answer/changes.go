@@ -26,6 +26,8 @@ func checkChanges(request *jobpolicyv1.DecideJobRequest, decision *jobpolicyv1.D
 		return errors.New("create is set together with delete, want one or the other")
 	case create.GetCount() < 1 || int(create.GetCount()) > most:
 		return fmt.Errorf("create.count is %d, want 1 to %d", create.GetCount(), most)
+	case create.ActiveDeadlineSeconds != nil && create.GetActiveDeadlineSeconds() < 1:
+		return fmt.Errorf("create.active_deadline_seconds is %d, want 1 or more", create.GetActiveDeadlineSeconds())
 	}
 	return checkIndexes(request.GetSpec(), create)
 }

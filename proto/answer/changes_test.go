@@ -77,8 +77,11 @@ func TestCheckRefusesChangesThatTheRequestDoesNotAllow(t *testing.T) {
 		spoil spoiler
 		field string
 	}{
-		"fewer pods than none":                   {create(-1, nil), "create.count"},
-		"no pods":                                {create(0, nil), "create.count"},
+		"fewer pods than none": {create(-1, nil), "create.count"},
+		"no pods":              {create(0, nil), "create.count"},
+		"pods that may not be active": {func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
+			d.Create.ActiveDeadlineSeconds = new(int64(0))
+		}, "create.active_deadline_seconds"},
 		"too many pods":                          {create(501, ranges(0, 500)), "create.count"},
 		"as many pods as a count can say":        {create(math.MaxInt32, nil), "create.count"},
 		"too many deletions":                     {deletes(501), "delete"},

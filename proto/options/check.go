@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Check finds the fields of a message that break their limits, at any depth. Fields have
-// the names of the contract. It does not say whether fields make sense together.
+// Check finds the fields of a message that break their limits, or that make no sense
+// together, at any depth. Fields have the names of the contract.
 func Check(m proto.Message) []Problem {
 	return check("", m.ProtoReflect(), func(field protoreflect.FieldDescriptor) string { return string(field.Name()) })
 }
@@ -26,7 +26,7 @@ func check(path string, m protoreflect.Message, name func(protoreflect.FieldDesc
 			problems = append(problems, Problem{at, "is required"})
 		}
 	}
-	return problems
+	return append(problems, together(path, m, name)...)
 }
 
 func checkField(path string, field protoreflect.FieldDescriptor, value protoreflect.Value, limits Limits, name func(protoreflect.FieldDescriptor) string) []Problem {

@@ -49,6 +49,15 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		"no such value":   {`{"cronJob": {"skippedHour": "Never"}}`, []string{`cronJob.skippedHour: expected one of Skip, RunAfter, found "Never"`}},
 		"unspecified":     {`{"cronJob": {"skippedHour": "Unspecified"}}`, []string{`cronJob.skippedHour: expected one of Skip, RunAfter, found "Unspecified"`}},
 		"a long value":    {`{"job": "` + strings.Repeat("x", 100) + `"}`, []string{`job: expected an object, found "` + strings.Repeat("x", 63) + "…"}},
+		"delays in two ways": {`{"job": {"retryDelay": {"initialSeconds": 9, "delaysSeconds": [3]}}}`, []string{
+			"job.retryDelay.delaysSeconds: cannot be set together with any of initialSeconds, maxSeconds, factor",
+		}},
+		"a longest delay below the first": {`{"job": {"retryDelay": {"initialSeconds": 9, "maxSeconds": 8}}}`, []string{
+			"job.retryDelay.maxSeconds: expected at least initialSeconds (9), found 8",
+		}},
+		"an item beyond the limit": {`{"job": {"retryDelay": {"delaysSeconds": [3, 0]}}}`, []string{
+			"job.retryDelay.delaysSeconds[1]: expected a whole number from 1 to 86400, found 0",
+		}},
 		"more than one": {`{"cronJob": {"suspendAfterFailures": 0, "startJitterSeconds": 3601, "x": 1}}`, []string{
 			"cronJob.x: there is no such field, expected one of startJitterSeconds, repeatedHour, skippedHour, missedBeforeEdit, suspendAfterFailures",
 			"cronJob.startJitterSeconds: expected a whole number from 0 to 3600, found 3601",

@@ -20,6 +20,8 @@ type Policy struct {
 	// ReplaceFailedOnly: a pod that is being deleted counts as failed only when it has
 	// ended. A pod failure policy implies this, because it looks at how a pod ended.
 	ReplaceFailedOnly bool
+	// MustStart: the Job has a deadline to start, so it matters whether a pod has run.
+	MustStart bool
 	// Failures is the Job's pod failure policy; nil if it has none.
 	Failures *jobpolicyv1.PodFailurePolicy
 }
@@ -32,7 +34,8 @@ func PolicyOf(spec *jobpolicyv1.JobSpec) Policy {
 		LimitedPerIndex: spec != nil && spec.BackoffLimitPerIndex != nil,
 		ReplaceFailedOnly: spec.GetPodReplacementPolicy() == jobpolicyv1.PodReplacementPolicy_POD_REPLACEMENT_POLICY_FAILED ||
 			spec.GetPodFailurePolicy() != nil,
-		Failures: spec.GetPodFailurePolicy(),
+		MustStart: spec.GetOptions() != nil && spec.GetOptions().StartDeadlineSeconds != nil,
+		Failures:  spec.GetPodFailurePolicy(),
 	}
 }
 
@@ -77,6 +80,9 @@ type Share struct {
 	Unaccounted bool
 	// Stray is Counted.Stray.
 	Stray bool
+	// HasRun: the pod has run, and is active or unaccounted. Only of a Job with a deadline to
+	// start.
+	HasRun bool
 
 	index    int32
 	restarts int64
@@ -154,6 +160,7 @@ func (p *Policy) share(pod *Pod, deleted, stray, missing bool) Share {
 	}
 	s.Ready = s.Active && pod.Ready
 	s.TrackedActive = s.Active && pod.Tracked
+	s.HasRun = p.MustStart && pod.HasRun && (s.Active || s.Unaccounted)
 	return s
 }
 
@@ -169,6 +176,7 @@ func (p *Policy) index(pod *Pod) int32 {
 type Totals struct {
 	Active, Ready, Terminating, TrackedActive int32
 
+	haveRun                           int32
 	restarts                          int64
 	activeIndexes, terminatingIndexes indexes
 }
@@ -180,6 +188,7 @@ func (t *Totals) add(s *Share, sign int32) {
 	countIf(&t.Ready, s.Ready, sign)
 	countIf(&t.Terminating, s.Terminating, sign)
 	countIf(&t.TrackedActive, s.TrackedActive, sign)
+	countIf(&t.haveRun, s.HasRun, sign)
 	if s.index == noIndex {
 		return
 	}
@@ -205,6 +214,6 @@ func (t *Totals) Summary() *jobpolicyv1.PodSummary {
 	return &jobpolicyv1.PodSummary{
 		Active: t.Active, Ready: t.Ready, Terminating: t.Terminating,
 		TrackedActive: t.TrackedActive, Restarts: t.restarts,
-		ActiveIndexes: t.activeIndexes.set(), TerminatingIndexes: t.terminatingIndexes.set(),
+		ActiveIndexes: t.activeIndexes.set(), TerminatingIndexes: t.terminatingIndexes.set(), HasRun: t.haveRun > 0,
 	}
 }

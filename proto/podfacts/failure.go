@@ -16,17 +16,19 @@ const (
 // pod. A disruption that the policy ignores does not delay the next pod.
 const disruption = "DisruptionTarget"
 
-// failure holds the facts about a failed pod that the pod failure policy reads; nil
-// without a policy. Anybody who may write a pod's status can put any number of conditions there,
-// so it holds nothing that no rule asks for.
+// outOfMemory is the reason of a container that was killed because it needed more memory than it
+// may use.
+const outOfMemory = "OOMKilled"
+
+// failure holds the facts about a failed pod that the pod failure policy reads, and those
+// that say how the Job ended. Anybody who may write a pod's status can put any number of conditions
+// there, so it holds nothing else.
 func (p *Policy) failure(pod *Pod) *jobpolicyv1.PodFailure {
 	policy := p.Failures
-	if policy == nil {
-		return nil
-	}
-	f := &jobpolicyv1.PodFailure{PodName: pod.Name}
-	for _, exit := range pod.Exits {
-		if len(f.ContainerExits) < maxContainerExits && exitMatters(policy, f.ContainerExits, exit) {
+	f := &jobpolicyv1.PodFailure{PodName: pod.Name, Reason: pod.Reason, DeletedBeforeEnd: pod.deletedBeforeEnd(), NeverRan: pod.Reason != "" && !pod.HasRun}
+	decisive := decisiveExit(pod.Exits)
+	for i, exit := range pod.Exits {
+		if len(f.ContainerExits) < maxContainerExits && (i == decisive || exitMatters(policy, f.ContainerExits, exit)) {
 			f.ContainerExits = append(f.ContainerExits, exit)
 		}
 	}
@@ -37,6 +39,11 @@ func (p *Policy) failure(pod *Pod) *jobpolicyv1.PodFailure {
 		}
 	}
 	return f
+}
+
+// decisiveExit is the position of the exit that says why the pod failed (JobEnd.container_name).
+func decisiveExit(exits []*jobpolicyv1.ContainerExit) int {
+	return max(0, slices.IndexFunc(exits, func(exit *jobpolicyv1.ContainerExit) bool { return exit.GetReason() == outOfMemory }))
 }
 
 // exitMatters reports whether a rule may match the exit but none of the exits before

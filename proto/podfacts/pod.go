@@ -28,6 +28,9 @@ type Pod struct {
 	Scheduled bool
 	// Ready: the pod's condition Ready is true.
 	Ready bool
+	// HasRun: one of its containers has run, init containers aside. Read only of a pod with a Reason, and for a Job with a
+	// deadline to start.
+	HasRun bool
 	// Index is the pod's completion index, 0 to 2147483646; nil: none, or not such a number.
 	// A Counter drops any other number.
 	Index *int32
@@ -44,10 +47,15 @@ type Pod struct {
 	ReadySince, UnreadySince time.Time
 
 	// Exits are the containers that ended with a code other than 0, those of init
-	// containers last. Conditions are the pod's conditions. Both are read only with a
-	// pod failure policy.
+	// containers last. Conditions are the pod's conditions, Reason is the reason in its status. They are
+	// read only if the pod may have failed.
 	Exits      []*jobpolicyv1.ContainerExit
 	Conditions []*jobpolicyv1.PodConditionPattern
+	Reason     string
+	// LastExit is how that container ended last, at LastExited, that was restarted last; nil if none
+	// was. It is read only of active pods.
+	LastExit   *jobpolicyv1.ContainerExit
+	LastExited time.Time
 	// IndexFailures and IndexIgnoredFailures are the values of CreatePods.failure_counts
 	// when the pod was created.
 	IndexFailures, IndexIgnoredFailures int32
@@ -73,6 +81,13 @@ func (p *Pod) restarts() int64 {
 		return p.Restarts
 	}
 	return 0
+}
+
+// deletedBeforeEnd reports whether somebody requested the pod's deletion before it ended. Times of the
+// API are whole seconds. A pod that ended in the second in which its deletion was requested counts as
+// ended by that, because most containers end within a second when they are asked to.
+func (p *Pod) deletedBeforeEnd() bool {
+	return p.Deleting && (!p.ended() || !p.Finished.IsZero() && !p.Finished.Before(p.DeletionRequested))
 }
 
 // EndTime is UnaccountedPod.finished_time: never before the pod was created, because

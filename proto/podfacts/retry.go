@@ -18,6 +18,7 @@ type failure struct {
 	finished time.Time
 	seen     time.Time // See Counted.EndSeen.
 	details  *jobpolicyv1.PodFailure
+	index    *int32
 }
 
 // retryFacts are the facts from which the engine computes the retry delay. They outlive
@@ -54,7 +55,7 @@ func (f *retryFacts) learn(pod *Pod, policy *Policy, how seen) {
 			f.lastSuccess, f.successSeen = at, how.end
 		}
 	case pod.ended(), pod.Deleting && !policy.ReplaceFailedOnly:
-		f.failed(failure{uid: string(pod.UID), finished: at, seen: how.end, details: policy.failure(pod)})
+		f.failed(failure{uid: string(pod.UID), finished: at, seen: how.end, details: policy.failure(pod), index: indexField(policy.index(pod))})
 	}
 }
 
@@ -83,7 +84,7 @@ func (c *Counter[P]) Retry(wall Wall) *jobpolicyv1.RetryFacts {
 	}
 	for _, fact := range f.failures {
 		m.RecentFailures = append(m.RecentFailures, &jobpolicyv1.PodFailureFact{
-			FinishedTime: wall.notAfter(fact.finished, fact.seen), Failure: fact.details,
+			FinishedTime: wall.notAfter(fact.finished, fact.seen), Failure: fact.details, Index: fact.index,
 		})
 	}
 	return m

@@ -117,6 +117,9 @@ func activeRow(pod *Pod, share *Share) *jobpolicyv1.ActivePod {
 	if row.Ready {
 		row.ReadySince = optionalTime(pod.ReadySince)
 	}
+	if pod.LastExit != nil {
+		row.PodName, row.LastExit, row.LastExitTime = pod.Name, pod.LastExit, optionalTime(pod.LastExited)
+	}
 	return row
 }
 

@@ -44,6 +44,8 @@ type Report struct {
 	// Cause says in a few words why pods are not created or do not start; only Blocked and
 	// Stuck Jobs have one.
 	Cause string `json:"cause,omitempty"`
+	// End is how the Job failed; nil if it has not, or if nothing is known but its conditions.
+	End *End `json:"end,omitempty"`
 	// Waits is what the Job waits for.
 	Waits []Wait `json:"waits,omitempty"`
 	// Next is what happens next by itself. Nil: nothing.
@@ -147,6 +149,7 @@ func (w *work) explain() {
 	w.lookAtPods()
 	w.findRefusals()
 	w.situation()
+	w.end()
 	w.waits()
 	w.tellRefusals()
 	w.retries()

@@ -1,11 +1,9 @@
 package check
 
 import (
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
-	"jobpolicy.dev/proto/options"
 )
 
 // The checks below run for every field of every row. They hand values to Require and
@@ -57,20 +55,6 @@ func (c *Checker) RequiredTime(field string, t *timestamppb.Timestamp) {
 func (c *Checker) OptionalTime(field string, t *timestamppb.Timestamp) {
 	if t != nil && !t.IsValid() {
 		c.Violated(field, "must be a time between the years 1 and 9999")
-	}
-}
-
-// Options checks JobOptions or CronJobOptions against the limits that stand in the contract.
-func Options[M interface {
-	comparable
-	proto.Message
-}](c *Checker, field string, m M) {
-	var absent M
-	if m == absent {
-		return
-	}
-	for _, problem := range options.Check(m) {
-		c.Violated(field+"."+problem.Field, "%s", problem.Description)
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"jobpolicy.dev/executor/internal/clock"
-	"jobpolicy.dev/executor/internal/managedby"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -83,8 +82,8 @@ type Telemetry struct {
 var ErrConfig = errors.New("invalid configuration")
 
 // Scope says which objects the configuration makes managed.
-func (c *Config) Scope() managedby.Scope {
-	return managedby.Scope{ManagedBy: c.ManagedBy, ReplaceBuiltin: c.ReplaceBuiltin}
+func (c *Config) Scope() Scope {
+	return Scope{ManagedBy: c.ManagedBy, ReplaceBuiltin: c.ReplaceBuiltin}
 }
 
 // Missing is the ErrConfig of a required field that is not set.

@@ -1,6 +1,6 @@
 // Package controller is what the controllers of this module share: configuration,
-// caches, work queues, workers, calls of the policy engine, events, spans, and how a
-// controller starts and ends.
+// informers, which objects are managed, work queues, workers, calls of the policy engine,
+// events, spans, and how a controller starts and ends.
 //
 // # From an event to a reconcile
 //

@@ -8,7 +8,6 @@ import (
 
 	"jobpolicy.dev/executor/internal/api"
 	"jobpolicy.dev/executor/internal/controller"
-	"jobpolicy.dev/executor/internal/managedby"
 	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -35,7 +34,7 @@ func decideAgain(err error) bool {
 type applier struct {
 	api   *api.Client
 	base  *controller.Controller
-	scope managedby.Scope
+	scope controller.Scope
 	skew  prometheus.Observer // The time from when a run was due to its Job's creation.
 	// altered counts the Jobs that admission has taken from their CronJobs.
 	altered *prometheus.CounterVec

@@ -2,7 +2,6 @@ package cronjob
 
 import (
 	"jobpolicy.dev/executor/internal/controller"
-	"jobpolicy.dev/executor/internal/informer"
 	"jobpolicy.dev/executor/internal/policy"
 	"jobpolicy.dev/executor/shadow"
 )
@@ -14,7 +13,7 @@ type Config struct {
 	controller.Config
 	// Jobs is an informer of the Jobs, in all namespaces or in Namespaces. The caller runs
 	// it, after New: New adds an index.
-	Jobs *informer.Set
+	Jobs *controller.Informers
 	// Policies know the options of CronJobs. The caller runs them, after New. nil: no JobPolicies are read.
 	Policies *policy.Policies
 	// TimeZone is the IANA name of the time zone of schedules that name none. Default UTC.

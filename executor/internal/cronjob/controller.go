@@ -14,8 +14,6 @@ import (
 
 	"jobpolicy.dev/executor/internal/api"
 	"jobpolicy.dev/executor/internal/controller"
-	"jobpolicy.dev/executor/internal/informer"
-	"jobpolicy.dev/executor/internal/managedby"
 	"jobpolicy.dev/executor/internal/telemetry"
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/wire"
@@ -40,11 +38,11 @@ type Controller struct {
 	cfg      Config
 	base     *controller.Controller
 	queue    *controller.Queue[cronKey]
-	scope    managedby.Scope
+	scope    controller.Scope
 	api      *api.Client
 	applier  *applier         // nil in shadow mode.
 	comparer *shadow.Comparer // nil unless in shadow mode.
-	informer *informer.Set
+	informer *controller.Informers
 
 	mu    sync.Mutex
 	crons map[types.UID]*cronState
@@ -105,10 +103,10 @@ func build(cfg Config) (*Controller, error) {
 }
 
 func (c *Controller) addCaches() error {
-	c.informer = informer.New(c.cfg.Namespaces, func(namespace string) cache.SharedIndexInformer {
+	c.informer = controller.NewInformers(c.cfg.Namespaces, func(namespace string) cache.SharedIndexInformer {
 		return batchinformers.NewCronJobInformer(c.cfg.Client, namespace, 0, cache.Indexers{})
 	})
-	if err := c.informer.SetTransform(informer.WithoutManagedFields); err != nil {
+	if err := c.informer.SetTransform(controller.WithoutManagedFields); err != nil {
 		return fmt.Errorf("cron job transform: %w", err)
 	}
 	if err := c.cfg.Jobs.AddIndexers(cache.Indexers{ownerIndex: indexByOwner}); err != nil {

@@ -25,7 +25,6 @@ import (
 
 	"jobpolicy.dev/executor/internal/api"
 	"jobpolicy.dev/executor/internal/controller"
-	"jobpolicy.dev/executor/internal/managedby"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -319,6 +318,18 @@ func TestDeletionsComeFirstAndNameTheUID(t *testing.T) {
 	}
 }
 
+// The Job to replace cannot be read. It is deleted all the same, and nothing tells of it.
+func TestAJobToReplaceIsNotRead(t *testing.T) {
+	s := newServer(testCron(), testJob(7, "cron-0", testUID(1)))
+	s.PrependReactor("get", "jobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		return a.(clienttesting.GetAction).GetName() == "cron-0", nil, errors.New("not to be read")
+	})
+	d := &script{Answers: []reply{deleting(t, "cron-1", map[int]string{7: "cron-0"})}}
+	start(t, s, d)
+	d.Await(t, 2)
+	s.WantWrites(t, "delete jobs", "create jobs")
+}
+
 func TestNothingIsDeletedForARunWhoseNameIsTaken(t *testing.T) {
 	s := newServer(testCron(), testJob(7, "cron-0", testUID(1)), testJob(8, "cron-1", testUID(9)))
 	d := &script{Answers: []reply{deleting(t, "cron-1", map[int]string{7: "cron-0"})}}
@@ -361,6 +372,23 @@ func TestAJobThatIsOnlyInTheActiveListIsLookedForPastTheCache(t *testing.T) {
 	}
 	if names := jobNames(second); !slices.Equal(names, []string{"cron-0"}) {
 		t.Errorf("jobs: %v, want the one that exists", names)
+	}
+}
+
+// The Job exists, and the CronJob controls it no longer: it is in the active list, and otherwise of
+// no concern to the decision.
+func TestAnActiveJobThatTheCronJobNoLongerControlsIsAbsent(t *testing.T) {
+	s := newServer(testJob(7, "cron-0", testUID(2)), testCron(func(c *batchv1.CronJob) {
+		c.Status.Active = []corev1.ObjectReference{{Name: "cron-0", UID: testUID(7)}}
+	}))
+	d := &script{Answers: []reply{answering(&jobpolicyv1.DecideCronJobResponse{
+		Disposition:  jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE,
+		Requirements: []jobpolicyv1.Requirement{jobpolicyv1.Requirement_REQUIREMENT_ABSENT_JOBS},
+	})}}
+	start(t, s, d)
+	second := d.Await(t, 2)
+	if diff := cmp.Diff([][]byte{uidBytes(t, 7)}, second.GetAbsentJobs()); diff != "" || len(second.GetJobs()) > 0 {
+		t.Errorf("the question has the Jobs %v, want none; absent_jobs (-want +got):\n%s", second.GetJobs(), diff)
 	}
 }
 
@@ -409,7 +437,7 @@ func TestEditsArePatchesOfTheVersionThatWasDecidedOn(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tc.cron.ResourceVersion = "5"
-			edit, err := (&applier{scope: managedby.Scope{ManagedBy: us}}).edits(tc.cron, tc.edits)
+			edit, err := (&applier{scope: controller.Scope{ManagedBy: us}}).edits(tc.cron, tc.edits)
 			if err != nil {
 				t.Fatal(err)
 			}

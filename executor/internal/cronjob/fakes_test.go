@@ -17,7 +17,6 @@ import (
 
 	"jobpolicy.dev/executor/internal/controller"
 	"jobpolicy.dev/executor/internal/fakes"
-	"jobpolicy.dev/executor/internal/informer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -119,7 +118,7 @@ func testJob(n int, name string, controller types.UID) *batchv1.Job {
 func start(t *testing.T, s *server, d controller.Decider, change ...func(*Config)) *Controller {
 	t.Helper()
 	jobs := batchinformers.NewJobInformer(s, metav1.NamespaceAll, 0, cache.Indexers{})
-	cfg := Config{Config: fakes.Config(s, d), Jobs: informer.All(jobs)}
+	cfg := Config{Config: fakes.Config(s, d), Jobs: controller.OneInformer(jobs)}
 	cfg.ManagedBy, cfg.ReplaceBuiltin = us, true
 	for _, f := range change {
 		f(&cfg)

@@ -213,6 +213,29 @@ func TestTheLimitsOfAnObjectAreThoseOfClientGo(t *testing.T) {
 	})
 }
 
+// client-go counts what its limits have dropped, too.
+func TestACombinedEventCountsWhatWasSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		b := start(t, s)
+		pods := new(Allowance).Recorder(b)
+		create := func(n int) { pods.Eventf(job("ns", "job"), normal, "SuccessfulCreate", "Created pod: %d", n) }
+		for n := range burst + 5 {
+			create(n)
+		}
+		time.Sleep(6 * time.Minute) // There may be one more.
+		create(burst + 5)
+		b.Drain(t.Context())
+		var sent int32
+		for _, ev := range s.stored {
+			sent += ev.Count
+		}
+		if sent != burst+1 {
+			t.Errorf("the counts of %d events add up to %d, want %d, as many as were sent", len(s.stored), sent, burst+1)
+		}
+	})
+}
+
 func TestMoreThanThereIsRoomForIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, err := New(Config{Client: newServer(), Component: "tester"})

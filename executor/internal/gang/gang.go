@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"jobpolicy.dev/executor/internal/api"
-	"jobpolicy.dev/executor/internal/informer"
+	"jobpolicy.dev/executor/internal/controller"
 	"jobpolicy.dev/executor/internal/telemetry"
 	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -63,7 +63,7 @@ type Config struct {
 // not be asked for a group.
 type Gangs struct {
 	cfg                  Config
-	workloads, podGroups *informer.Set
+	workloads, podGroups *controller.Informers
 }
 
 // A request is one call of Ensure.

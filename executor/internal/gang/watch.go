@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"jobpolicy.dev/executor/internal/api"
-	"jobpolicy.dev/executor/internal/informer"
+	"jobpolicy.dev/executor/internal/controller"
 	"jobpolicy.dev/executor/wire"
 )
 
@@ -27,17 +27,17 @@ const (
 func New(cfg Config) (*Gangs, error) {
 	g := &Gangs{
 		cfg: cfg,
-		workloads: informer.New(cfg.Namespaces, func(namespace string) cache.SharedIndexInformer {
+		workloads: controller.NewInformers(cfg.Namespaces, func(namespace string) cache.SharedIndexInformer {
 			return schedulinginformers.NewFilteredWorkloadInformer(cfg.API.Kubernetes, namespace, 0,
 				cache.Indexers{ownerIndex: workloadsByOwner}, api.ConsistentList)
 		}),
-		podGroups: informer.New(cfg.Namespaces, func(namespace string) cache.SharedIndexInformer {
+		podGroups: controller.NewInformers(cfg.Namespaces, func(namespace string) cache.SharedIndexInformer {
 			return schedulinginformers.NewFilteredPodGroupInformer(cfg.API.Kubernetes, namespace, 0,
 				cache.Indexers{jobIndex: podGroupsByJob}, api.ConsistentList)
 		}),
 	}
 	for _, set := range g.Informers() {
-		if err := set.SetTransform(informer.WithoutManagedFields); err != nil {
+		if err := set.SetTransform(controller.WithoutManagedFields); err != nil {
 			return nil, fmt.Errorf("gang transform: %w", err)
 		}
 	}
@@ -45,11 +45,11 @@ func New(cfg Config) (*Gangs, error) {
 }
 
 // Informers are the informers to run.
-func (g *Gangs) Informers() []*informer.Set {
+func (g *Gangs) Informers() []*controller.Informers {
 	if g == nil {
 		return nil
 	}
-	return []*informer.Set{g.workloads, g.podGroups}
+	return []*controller.Informers{g.workloads, g.podGroups}
 }
 
 // DelegatingIndex indexes Jobs by the object that delegates the group of their pods to them.

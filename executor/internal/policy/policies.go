@@ -21,8 +21,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"jobpolicy.dev/executor/internal/controller"
-	"jobpolicy.dev/executor/internal/informer"
-	"jobpolicy.dev/executor/internal/managedby"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/proto/options"
 )
@@ -38,7 +36,7 @@ type Config struct {
 	// Bounds are the operator's limits, of policies and of options in annotations.
 	Bounds options.Bounds
 	// Scope says whose policies count as used.
-	Scope  managedby.Scope
+	Scope  controller.Scope
 	Logger *slog.Logger
 }
 
@@ -46,7 +44,7 @@ type Config struct {
 // know none.
 type Policies struct {
 	cfg        Config
-	policies   *informer.Set
+	policies   *controller.Informers
 	namespaces cache.SharedIndexInformer // nil with Config.Namespaces
 	// unreadable says why JobPolicies cannot be read; nil: they can, or it is not known yet.
 	unreadable atomic.Pointer[string]
@@ -58,7 +56,7 @@ type Policies struct {
 func New(cfg Config) (*Policies, error) {
 	p := &Policies{cfg: cfg}
 	var err error
-	p.policies = informer.New(cfg.Namespaces, func(namespace string) cache.SharedIndexInformer {
+	p.policies = controller.NewInformers(cfg.Namespaces, func(namespace string) cache.SharedIndexInformer {
 		i := dynamicinformer.NewFilteredDynamicInformer(cfg.Client, Resource, namespace, 0, cache.Indexers{}, nil).Informer()
 		if failed := i.SetWatchErrorHandlerWithContext(p.readFailed); failed != nil {
 			err = failed

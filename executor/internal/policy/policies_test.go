@@ -24,8 +24,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
-	"jobpolicy.dev/executor/internal/informer"
-	"jobpolicy.dev/executor/internal/managedby"
+	"jobpolicy.dev/executor/internal/controller"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/proto/options"
 )
@@ -50,7 +49,7 @@ func newWorld(t *testing.T, change func(*world, *Config), objects ...runtime.Obj
 		t: t, client: fake.NewClientset(objects...),
 		dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{Resource: "JobPolicyList"}),
 	}
-	cfg := Config{Client: w.dynamic, Kubernetes: w.client, Scope: managedby.Scope{ManagedBy: manager, ReplaceBuiltin: true}, Logger: slog.New(slog.DiscardHandler)}
+	cfg := Config{Client: w.dynamic, Kubernetes: w.client, Scope: controller.Scope{ManagedBy: manager, ReplaceBuiltin: true}, Logger: slog.New(slog.DiscardHandler)}
 	if change != nil {
 		change(w, &cfg)
 	}
@@ -58,13 +57,13 @@ func newWorld(t *testing.T, change func(*world, *Config), objects ...runtime.Obj
 	if w.policies, err = New(cfg); err != nil {
 		t.Fatal(err)
 	}
-	jobs := informer.New(cfg.Namespaces, func(namespace string) cache.SharedIndexInformer {
+	jobs := controller.NewInformers(cfg.Namespaces, func(namespace string) cache.SharedIndexInformer {
 		return batchinformers.NewJobInformer(w.client, namespace, 0, cache.Indexers{})
 	})
-	crons := informer.New(cfg.Namespaces, func(namespace string) cache.SharedIndexInformer {
+	crons := controller.NewInformers(cfg.Namespaces, func(namespace string) cache.SharedIndexInformer {
 		return batchinformers.NewCronJobInformer(w.client, namespace, 0, cache.Indexers{})
 	})
-	for _, set := range []*informer.Set{jobs, jobs, crons} { // Two controllers follow Jobs.
+	for _, set := range []*controller.Informers{jobs, jobs, crons} { // Two controllers follow Jobs.
 		if err := w.policies.Follow(set, w.tell); err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"jobpolicy.dev/executor/internal/informer"
+	"jobpolicy.dev/executor/internal/controller"
 	"jobpolicy.dev/executor/wire"
 )
 
@@ -32,13 +32,13 @@ func userKey(namespace, policy string) string { return namespace + "/" + policy 
 
 // followed are Jobs or CronJobs whose options may change with a policy.
 type followed struct {
-	objects *informer.Set
+	objects *controller.Informers
 	changed func(obj any)
 }
 
 // Follow calls changed with each object of a Set whose options may have changed because a policy, or a
 // namespace's annotation, has. Call it before Run, and before the Set runs.
-func (p *Policies) Follow(objects *informer.Set, changed func(obj any)) error {
+func (p *Policies) Follow(objects *controller.Informers, changed func(obj any)) error {
 	if p == nil {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (p *Policies) Follow(objects *informer.Set, changed func(obj any)) error {
 	return nil
 }
 
-func (p *Policies) follows(objects *informer.Set) bool {
+func (p *Policies) follows(objects *controller.Informers) bool {
 	for _, f := range p.followed {
 		if f.objects == objects {
 			return true
@@ -93,7 +93,7 @@ func (p *Policies) tellAll() {
 }
 
 // users are the objects of a Set that use a policy.
-func (p *Policies) users(objects *informer.Set, namespace, policy string) []any {
+func (p *Policies) users(objects *controller.Informers, namespace, policy string) []any {
 	users := indexed(objects, namespace, policy)
 	if p.defaultOf(namespace) == policy {
 		users = append(users, indexed(objects, namespace, "")...)
@@ -101,7 +101,7 @@ func (p *Policies) users(objects *informer.Set, namespace, policy string) []any 
 	return users
 }
 
-func indexed(objects *informer.Set, namespace, policy string) []any {
+func indexed(objects *controller.Informers, namespace, policy string) []any {
 	found, err := objects.In(namespace).GetIndexer().ByIndex(usersIndex, userKey(namespace, policy))
 	if err != nil {
 		panic("the index was added in Follow: " + err.Error())

@@ -64,6 +64,8 @@ const (
 	AttrDisposition  = attribute.Key("jobpolicy.disposition")
 	AttrDecidingRule = attribute.Key("jobpolicy.deciding_rule")
 	AttrSummary      = attribute.Key("jobpolicy.summary")
+	AttrEndClass     = attribute.Key("jobpolicy.end.class")
+	AttrEndRuleName  = attribute.Key("jobpolicy.end.policy_rule_name")
 	AttrRule         = attribute.Key("jobpolicy.rule")
 	AttrDecided      = attribute.Key("jobpolicy.rule.decided")
 	AttrDetail       = attribute.Key("jobpolicy.rule.detail")

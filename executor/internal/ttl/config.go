@@ -6,7 +6,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"jobpolicy.dev/executor/internal/controller"
-	"jobpolicy.dev/executor/internal/informer"
 	"jobpolicy.dev/executor/internal/policy"
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/writes"
@@ -19,7 +18,7 @@ type Config struct {
 	controller.Config
 	// Jobs is an informer of the Jobs, in all namespaces or in Namespaces. The caller runs
 	// it, after New.
-	Jobs *informer.Set
+	Jobs *controller.Informers
 	// Policies know the options of Jobs. The caller runs them, after New. nil: no JobPolicies are read.
 	Policies *policy.Policies
 	// ServerNow returns the API server's time as of its last answer, or the zero time

@@ -11,7 +11,6 @@ import (
 
 	"jobpolicy.dev/executor/internal/api"
 	"jobpolicy.dev/executor/internal/controller"
-	"jobpolicy.dev/executor/internal/managedby"
 	"jobpolicy.dev/executor/internal/telemetry"
 	"jobpolicy.dev/executor/shadow"
 )
@@ -29,7 +28,7 @@ type Controller struct {
 	cfg      Config
 	base     *controller.Controller
 	queue    *controller.Queue[jobKey]
-	scope    managedby.Scope
+	scope    controller.Scope
 	api      *api.Client
 	delay    prometheus.Observer // The time from when a Job was due to be deleted to its deletion.
 	comparer *shadow.Comparer    // nil unless in shadow mode.

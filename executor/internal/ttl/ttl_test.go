@@ -24,7 +24,6 @@ import (
 
 	"jobpolicy.dev/executor/internal/controller"
 	"jobpolicy.dev/executor/internal/fakes"
-	"jobpolicy.dev/executor/internal/informer"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -72,7 +71,7 @@ func testJob(change ...func(*batchv1.Job)) *batchv1.Job {
 func newController(t *testing.T, client *fake.Clientset, d controller.Decider, change ...func(*Config)) (*Controller, cache.SharedIndexInformer) {
 	t.Helper()
 	jobs := batchinformers.NewJobInformer(client, metav1.NamespaceAll, 0, cache.Indexers{})
-	cfg := Config{Config: fakes.Config(client, d), Jobs: informer.All(jobs)}
+	cfg := Config{Config: fakes.Config(client, d), Jobs: controller.OneInformer(jobs)}
 	cfg.ManagedBy, cfg.Now = us, func() time.Time { return ended.Add(2 * time.Minute) }
 	for _, f := range change {
 		f(&cfg)

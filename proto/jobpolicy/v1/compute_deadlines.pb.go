@@ -87,7 +87,10 @@ type JobLifetime struct {
 	Spec *JobSpec `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
 	// Set by the caller; the engine reads start_time and conditions. Absent: no status
 	// was written yet.
-	Status        *JobStatus `protobuf:"bytes,2,opt,name=status,proto3" json:"status,omitempty"`
+	Status *JobStatus `protobuf:"bytes,2,opt,name=status,proto3" json:"status,omitempty"`
+	// Set by the caller; true if a pod of the Job has run since it started or last resumed, so
+	// that options.start_deadline_seconds does not matter any more. Needs CAPABILITY_OPTIONS.
+	HasRun        bool `protobuf:"varint,3,opt,name=has_run,json=hasRun,proto3" json:"has_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -134,6 +137,13 @@ func (x *JobLifetime) GetStatus() *JobStatus {
 		return x.Status
 	}
 	return nil
+}
+
+func (x *JobLifetime) GetHasRun() bool {
+	if x != nil {
+		return x.HasRun
+	}
+	return false
 }
 
 // ComputeDeadlinesResponse answers in the order of the jobs.
@@ -203,9 +213,16 @@ type JobDeadlines struct {
 	// Where the time to live comes from: spec.ttlSecondsAfterFinished, or an option, for
 	// example options.ttlSecondsAfterFailed. Empty: the Job has none, has not finished, or
 	// is being deleted.
-	TtlSource     string `protobuf:"bytes,5,opt,name=ttl_source,json=ttlSource,proto3" json:"ttl_source,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	TtlSource string `protobuf:"bytes,5,opt,name=ttl_source,json=ttlSource,proto3" json:"ttl_source,omitempty"`
+	// When options.start_deadline_seconds is over and the Job fails, unless a pod runs before;
+	// in the past if that time has come. Absent: no such deadline runs, because the Job has none, or one
+	// of more than 100 years, or for a reason of active_deadline, or because a pod has run.
+	StartDeadline *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start_deadline,json=startDeadline,proto3" json:"start_deadline,omitempty"`
+	// True: no pod ran within options.start_deadline_seconds, and the Job fails. Also set for
+	// a deadline of more than 100 years.
+	StartDeadlinePassed bool `protobuf:"varint,7,opt,name=start_deadline_passed,json=startDeadlinePassed,proto3" json:"start_deadline_passed,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *JobDeadlines) Reset() {
@@ -273,6 +290,20 @@ func (x *JobDeadlines) GetTtlSource() string {
 	return ""
 }
 
+func (x *JobDeadlines) GetStartDeadline() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartDeadline
+	}
+	return nil
+}
+
+func (x *JobDeadlines) GetStartDeadlinePassed() bool {
+	if x != nil {
+		return x.StartDeadlinePassed
+	}
+	return false
+}
+
 var File_jobpolicy_v1_compute_deadlines_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_compute_deadlines_proto_rawDesc = "" +
@@ -280,19 +311,22 @@ const file_jobpolicy_v1_compute_deadlines_proto_rawDesc = "" +
 	"$jobpolicy/v1/compute_deadlines.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16jobpolicy/v1/job.proto\"v\n" +
 	"\x17ComputeDeadlinesRequest\x12,\n" +
 	"\x03now\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x03now\x12-\n" +
-	"\x04jobs\x18\x02 \x03(\v2\x19.jobpolicy.v1.JobLifetimeR\x04jobs\"i\n" +
+	"\x04jobs\x18\x02 \x03(\v2\x19.jobpolicy.v1.JobLifetimeR\x04jobs\"\x82\x01\n" +
 	"\vJobLifetime\x12)\n" +
 	"\x04spec\x18\x01 \x01(\v2\x15.jobpolicy.v1.JobSpecR\x04spec\x12/\n" +
-	"\x06status\x18\x02 \x01(\v2\x17.jobpolicy.v1.JobStatusR\x06status\"T\n" +
+	"\x06status\x18\x02 \x01(\v2\x17.jobpolicy.v1.JobStatusR\x06status\x12\x17\n" +
+	"\ahas_run\x18\x03 \x01(\bR\x06hasRun\"T\n" +
 	"\x18ComputeDeadlinesResponse\x128\n" +
-	"\tdeadlines\x18\x01 \x03(\v2\x1a.jobpolicy.v1.JobDeadlinesR\tdeadlines\"\x87\x02\n" +
+	"\tdeadlines\x18\x01 \x03(\v2\x1a.jobpolicy.v1.JobDeadlinesR\tdeadlines\"\xfe\x02\n" +
 	"\fJobDeadlines\x12C\n" +
 	"\x0factive_deadline\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x0eactiveDeadline\x124\n" +
 	"\x16active_deadline_passed\x18\x02 \x01(\bR\x14activeDeadlinePassed\x12C\n" +
 	"\x0fexpiration_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x0eexpirationTime\x12\x18\n" +
 	"\aexpired\x18\x04 \x01(\bR\aexpired\x12\x1d\n" +
 	"\n" +
-	"ttl_source\x18\x05 \x01(\tR\tttlSourceB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
+	"ttl_source\x18\x05 \x01(\tR\tttlSource\x12A\n" +
+	"\x0estart_deadline\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\rstartDeadline\x122\n" +
+	"\x15start_deadline_passed\x18\a \x01(\bR\x13startDeadlinePassedB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (
 	file_jobpolicy_v1_compute_deadlines_proto_rawDescOnce sync.Once
@@ -324,11 +358,12 @@ var file_jobpolicy_v1_compute_deadlines_proto_depIdxs = []int32{
 	3, // 4: jobpolicy.v1.ComputeDeadlinesResponse.deadlines:type_name -> jobpolicy.v1.JobDeadlines
 	4, // 5: jobpolicy.v1.JobDeadlines.active_deadline:type_name -> google.protobuf.Timestamp
 	4, // 6: jobpolicy.v1.JobDeadlines.expiration_time:type_name -> google.protobuf.Timestamp
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	4, // 7: jobpolicy.v1.JobDeadlines.start_deadline:type_name -> google.protobuf.Timestamp
+	8, // [8:8] is the sub-list for method output_type
+	8, // [8:8] is the sub-list for method input_type
+	8, // [8:8] is the sub-list for extension type_name
+	8, // [8:8] is the sub-list for extension extendee
+	0, // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_compute_deadlines_proto_init() }

@@ -38,7 +38,10 @@ type ComputePodBackoffRequest struct {
 	Policy *PodFailurePolicy `protobuf:"bytes,3,opt,name=policy,proto3" json:"policy,omitempty"`
 	// Set by the caller; only pod_failure_backoff and max_pod_failure_backoff are used,
 	// and the others must still be valid. Absent: their defaults.
-	Settings      *Settings `protobuf:"bytes,4,opt,name=settings,proto3" json:"settings,omitempty"`
+	Settings *Settings `protobuf:"bytes,4,opt,name=settings,proto3" json:"settings,omitempty"`
+	// Set by the caller; delays of its own, as JobOptions.retry_delay. Absent: those of
+	// settings. Needs CAPABILITY_OPTIONS.
+	RetryDelay    *RetryDelay `protobuf:"bytes,5,opt,name=retry_delay,json=retryDelay,proto3" json:"retry_delay,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -101,6 +104,13 @@ func (x *ComputePodBackoffRequest) GetSettings() *Settings {
 	return nil
 }
 
+func (x *ComputePodBackoffRequest) GetRetryDelay() *RetryDelay {
+	if x != nil {
+		return x.RetryDelay
+	}
+	return nil
+}
+
 // FailureHistory is what is known about the failures of a group of pods.
 type FailureHistory struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -111,8 +121,15 @@ type FailureHistory struct {
 	// and this is the sum of that pod's annotations (UnaccountedPod.index_failure_count
 	// and index_ignored_failure_count).
 	EarlierFailures int32 `protobuf:"varint,2,opt,name=earlier_failures,json=earlierFailures,proto3" json:"earlier_failures,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Set by the caller; the UID of the Job, or of what stands for it, 1 to 64 bytes. The
+	// jitter of RetryDelay follows from it. Absent: all such histories have the same jitter.
+	// Needs CAPABILITY_OPTIONS.
+	JobUid []byte `protobuf:"bytes,3,opt,name=job_uid,json=jobUid,proto3" json:"job_uid,omitempty"`
+	// Set by the caller; the index if failures are limited by index, 0 or more. Absent: the
+	// history is the whole Job's. Needs CAPABILITY_OPTIONS.
+	Index         *int32 `protobuf:"varint,4,opt,name=index,proto3,oneof" json:"index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FailureHistory) Reset() {
@@ -155,6 +172,20 @@ func (x *FailureHistory) GetRetry() *RetryFacts {
 func (x *FailureHistory) GetEarlierFailures() int32 {
 	if x != nil {
 		return x.EarlierFailures
+	}
+	return 0
+}
+
+func (x *FailureHistory) GetJobUid() []byte {
+	if x != nil {
+		return x.JobUid
+	}
+	return nil
+}
+
+func (x *FailureHistory) GetIndex() int32 {
+	if x != nil && x.Index != nil {
+		return *x.Index
 	}
 	return 0
 }
@@ -275,15 +306,20 @@ var File_jobpolicy_v1_compute_pod_backoff_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_compute_pod_backoff_proto_rawDesc = "" +
 	"\n" +
-	"&jobpolicy/v1/compute_pod_backoff.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1djobpolicy/v1/decide_job.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x16jobpolicy/v1/pod.proto\"\xf0\x01\n" +
+	"&jobpolicy/v1/compute_pod_backoff.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1djobpolicy/v1/decide_job.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x1ajobpolicy/v1/options.proto\x1a\x16jobpolicy/v1/pod.proto\"\xab\x02\n" +
 	"\x18ComputePodBackoffRequest\x12,\n" +
 	"\x03now\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x03now\x12:\n" +
 	"\thistories\x18\x02 \x03(\v2\x1c.jobpolicy.v1.FailureHistoryR\thistories\x126\n" +
 	"\x06policy\x18\x03 \x01(\v2\x1e.jobpolicy.v1.PodFailurePolicyR\x06policy\x122\n" +
-	"\bsettings\x18\x04 \x01(\v2\x16.jobpolicy.v1.SettingsR\bsettings\"k\n" +
+	"\bsettings\x18\x04 \x01(\v2\x16.jobpolicy.v1.SettingsR\bsettings\x129\n" +
+	"\vretry_delay\x18\x05 \x01(\v2\x18.jobpolicy.v1.RetryDelayR\n" +
+	"retryDelay\"\xa9\x01\n" +
 	"\x0eFailureHistory\x12.\n" +
 	"\x05retry\x18\x01 \x01(\v2\x18.jobpolicy.v1.RetryFactsR\x05retry\x12)\n" +
-	"\x10earlier_failures\x18\x02 \x01(\x05R\x0fearlierFailures\"Q\n" +
+	"\x10earlier_failures\x18\x02 \x01(\x05R\x0fearlierFailures\x12\x17\n" +
+	"\ajob_uid\x18\x03 \x01(\fR\x06jobUid\x12\x19\n" +
+	"\x05index\x18\x04 \x01(\x05H\x00R\x05index\x88\x01\x01B\b\n" +
+	"\x06_index\"Q\n" +
 	"\x19ComputePodBackoffResponse\x124\n" +
 	"\bbackoffs\x18\x01 \x03(\v2\x18.jobpolicy.v1.PodBackoffR\bbackoffs\"\xb8\x01\n" +
 	"\n" +
@@ -313,23 +349,25 @@ var file_jobpolicy_v1_compute_pod_backoff_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil),     // 4: google.protobuf.Timestamp
 	(*PodFailurePolicy)(nil),          // 5: jobpolicy.v1.PodFailurePolicy
 	(*Settings)(nil),                  // 6: jobpolicy.v1.Settings
-	(*RetryFacts)(nil),                // 7: jobpolicy.v1.RetryFacts
-	(*durationpb.Duration)(nil),       // 8: google.protobuf.Duration
+	(*RetryDelay)(nil),                // 7: jobpolicy.v1.RetryDelay
+	(*RetryFacts)(nil),                // 8: jobpolicy.v1.RetryFacts
+	(*durationpb.Duration)(nil),       // 9: google.protobuf.Duration
 }
 var file_jobpolicy_v1_compute_pod_backoff_proto_depIdxs = []int32{
 	4, // 0: jobpolicy.v1.ComputePodBackoffRequest.now:type_name -> google.protobuf.Timestamp
 	1, // 1: jobpolicy.v1.ComputePodBackoffRequest.histories:type_name -> jobpolicy.v1.FailureHistory
 	5, // 2: jobpolicy.v1.ComputePodBackoffRequest.policy:type_name -> jobpolicy.v1.PodFailurePolicy
 	6, // 3: jobpolicy.v1.ComputePodBackoffRequest.settings:type_name -> jobpolicy.v1.Settings
-	7, // 4: jobpolicy.v1.FailureHistory.retry:type_name -> jobpolicy.v1.RetryFacts
-	3, // 5: jobpolicy.v1.ComputePodBackoffResponse.backoffs:type_name -> jobpolicy.v1.PodBackoff
-	4, // 6: jobpolicy.v1.PodBackoff.create_not_before:type_name -> google.protobuf.Timestamp
-	8, // 7: jobpolicy.v1.PodBackoff.delay:type_name -> google.protobuf.Duration
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	7, // 4: jobpolicy.v1.ComputePodBackoffRequest.retry_delay:type_name -> jobpolicy.v1.RetryDelay
+	8, // 5: jobpolicy.v1.FailureHistory.retry:type_name -> jobpolicy.v1.RetryFacts
+	3, // 6: jobpolicy.v1.ComputePodBackoffResponse.backoffs:type_name -> jobpolicy.v1.PodBackoff
+	4, // 7: jobpolicy.v1.PodBackoff.create_not_before:type_name -> google.protobuf.Timestamp
+	9, // 8: jobpolicy.v1.PodBackoff.delay:type_name -> google.protobuf.Duration
+	9, // [9:9] is the sub-list for method output_type
+	9, // [9:9] is the sub-list for method input_type
+	9, // [9:9] is the sub-list for extension type_name
+	9, // [9:9] is the sub-list for extension extendee
+	0, // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_compute_pod_backoff_proto_init() }
@@ -339,7 +377,9 @@ func file_jobpolicy_v1_compute_pod_backoff_proto_init() {
 	}
 	file_jobpolicy_v1_decide_job_proto_init()
 	file_jobpolicy_v1_job_proto_init()
+	file_jobpolicy_v1_options_proto_init()
 	file_jobpolicy_v1_pod_proto_init()
+	file_jobpolicy_v1_compute_pod_backoff_proto_msgTypes[1].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -625,7 +625,7 @@ func (x *DecideJobRequest) GetSeenSuspended() bool {
 type Settings struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Delay after the first failed pod in a row; doubled with each further one.
-	// Absent: 10 s. 1 ms to 24 h.
+	// Absent: 10 s. 1 ms to 24 h. JobOptions.retry_delay comes before it.
 	PodFailureBackoff *durationpb.Duration `protobuf:"bytes,1,opt,name=pod_failure_backoff,json=podFailureBackoff,proto3" json:"pod_failure_backoff,omitempty"`
 	// The longest delay. pod_failure_backoff (or its default) to 24 h. Absent: 10 min,
 	// or pod_failure_backoff if that is longer.
@@ -750,7 +750,7 @@ func (x *Settings) GetPodGroups() PodGroups {
 // does not know may be a step that comes before others, so the caller carries out
 // nothing of such a decision. It ignores only fields with the numbers 1000 to 1999,
 // everything in explanation, and unknown values of follow_up, delete.reason,
-// delete_job.reason and verdict.rule.
+// delete_job.reason, verdict.rule and in verdict.end.
 type DecideJobResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The request's id.
@@ -943,8 +943,11 @@ type Verdict struct {
 	// The Job ends by a rule of its pod failure policy or success policy: the position
 	// of that rule, from 0. Only with POD_FAILURE_POLICY_MATCHED and SUCCESS_POLICY_MET.
 	PolicyRuleIndex *int32 `protobuf:"varint,3,opt,name=policy_rule_index,json=policyRuleIndex,proto3,oneof" json:"policy_rule_index,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// How the Job failed. Always set if it fails, whether it has options or not; absent if it
+	// succeeds.
+	End           *JobEnd `protobuf:"bytes,1000,opt,name=end,proto3" json:"end,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Verdict) Reset() {
@@ -996,6 +999,13 @@ func (x *Verdict) GetPolicyRuleIndex() int32 {
 		return *x.PolicyRuleIndex
 	}
 	return 0
+}
+
+func (x *Verdict) GetEnd() *JobEnd {
+	if x != nil {
+		return x.End
+	}
+	return nil
 }
 
 // Gang says that the pods of a Job belong to a group. The caller chooses the objects that
@@ -1104,8 +1114,12 @@ type CreatePods struct {
 	// True: pods of the Job have failed, so the new pods may be replacements. For the
 	// caller's metrics.
 	AfterFailures bool `protobuf:"varint,4,opt,name=after_failures,json=afterFailures,proto3" json:"after_failures,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// How long each of these pods may be active, in seconds (options.try_deadline_seconds).
+	// In Kubernetes: spec.activeDeadlineSeconds, unless the template has a lower one. Absent:
+	// as the template says.
+	ActiveDeadlineSeconds *int64 `protobuf:"varint,5,opt,name=active_deadline_seconds,json=activeDeadlineSeconds,proto3,oneof" json:"active_deadline_seconds,omitempty"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
 }
 
 func (x *CreatePods) Reset() {
@@ -1164,6 +1178,13 @@ func (x *CreatePods) GetAfterFailures() bool {
 		return x.AfterFailures
 	}
 	return false
+}
+
+func (x *CreatePods) GetActiveDeadlineSeconds() int64 {
+	if x != nil && x.ActiveDeadlineSeconds != nil {
+		return *x.ActiveDeadlineSeconds
+	}
+	return 0
 }
 
 // IndexFailureCount is what a replacement pod inherits from the pod before it.
@@ -1498,7 +1519,7 @@ var File_jobpolicy_v1_decide_job_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\n" +
-	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x16jobpolicy/v1/pod.proto\x1a\x17jobpolicy/v1/rule.proto\"\xbc\x06\n" +
+	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x1ajobpolicy/v1/job_end.proto\x1a\x16jobpolicy/v1/pod.proto\x1a\x17jobpolicy/v1/rule.proto\"\xbc\x06\n" +
 	"\x10DecideJobRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12,\n" +
@@ -1547,11 +1568,12 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\n" +
 	"delete_job\x18\r \x01(\v2\x17.jobpolicy.v1.DeleteJobR\tdeleteJob\x123\n" +
 	"\tfollow_up\x18\x0e \x01(\x0e2\x16.jobpolicy.v1.FollowUpR\bfollowUp\x12/\n" +
-	"\averdict\x18\x0f \x01(\v2\x15.jobpolicy.v1.VerdictR\averdict\"\x94\x01\n" +
+	"\averdict\x18\x0f \x01(\v2\x15.jobpolicy.v1.VerdictR\averdict\"\xbd\x01\n" +
 	"\aVerdict\x12&\n" +
 	"\x04rule\x18\x01 \x01(\x0e2\x12.jobpolicy.v1.RuleR\x04rule\x12\x1a\n" +
 	"\brepeated\x18\x02 \x01(\bR\brepeated\x12/\n" +
-	"\x11policy_rule_index\x18\x03 \x01(\x05H\x00R\x0fpolicyRuleIndex\x88\x01\x01B\x14\n" +
+	"\x11policy_rule_index\x18\x03 \x01(\x05H\x00R\x0fpolicyRuleIndex\x88\x01\x01\x12'\n" +
+	"\x03end\x18\xe8\a \x01(\v2\x14.jobpolicy.v1.JobEndR\x03endB\x14\n" +
 	"\x12_policy_rule_index\"\x9b\x01\n" +
 	"\x04Gang\x12\x1b\n" +
 	"\tmin_count\x18\x01 \x01(\x05R\bminCount\x12\x1d\n" +
@@ -1559,13 +1581,15 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"may_create\x18\x02 \x01(\bR\tmayCreate\x12\x1b\n" +
 	"\tmax_count\x18\x03 \x01(\x05R\bmaxCount\x12(\n" +
 	"\rtemplate_name\x18\x04 \x01(\tH\x00R\ftemplateName\x88\x01\x01B\x10\n" +
-	"\x0e_template_name\"\xc3\x01\n" +
+	"\x0e_template_name\"\x9c\x02\n" +
 	"\n" +
 	"CreatePods\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\x05R\x05count\x120\n" +
 	"\aindexes\x18\x02 \x01(\v2\x16.jobpolicy.v1.IndexSetR\aindexes\x12F\n" +
 	"\x0efailure_counts\x18\x03 \x03(\v2\x1f.jobpolicy.v1.IndexFailureCountR\rfailureCounts\x12%\n" +
-	"\x0eafter_failures\x18\x04 \x01(\bR\rafterFailures\"p\n" +
+	"\x0eafter_failures\x18\x04 \x01(\bR\rafterFailures\x12;\n" +
+	"\x17active_deadline_seconds\x18\x05 \x01(\x03H\x00R\x15activeDeadlineSeconds\x88\x01\x01B\x1a\n" +
+	"\x18_active_deadline_seconds\"p\n" +
 	"\x11IndexFailureCount\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x1a\n" +
 	"\bfailures\x18\x02 \x01(\x05R\bfailures\x12)\n" +
@@ -1668,8 +1692,9 @@ var file_jobpolicy_v1_decide_job_proto_goTypes = []any{
 	(Explain)(0),                  // 30: jobpolicy.v1.Explain
 	(*Explanation)(nil),           // 31: jobpolicy.v1.Explanation
 	(Rule)(0),                     // 32: jobpolicy.v1.Rule
-	(*IndexSet)(nil),              // 33: jobpolicy.v1.IndexSet
-	(PodFailurePolicyAction)(0),   // 34: jobpolicy.v1.PodFailurePolicyAction
+	(*JobEnd)(nil),                // 33: jobpolicy.v1.JobEnd
+	(*IndexSet)(nil),              // 34: jobpolicy.v1.IndexSet
+	(PodFailurePolicyAction)(0),   // 35: jobpolicy.v1.PodFailurePolicyAction
 }
 var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
 	18, // 0: jobpolicy.v1.DecideJobRequest.now:type_name -> google.protobuf.Timestamp
@@ -1702,18 +1727,19 @@ var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
 	3,  // 27: jobpolicy.v1.DecideJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
 	10, // 28: jobpolicy.v1.DecideJobResponse.verdict:type_name -> jobpolicy.v1.Verdict
 	32, // 29: jobpolicy.v1.Verdict.rule:type_name -> jobpolicy.v1.Rule
-	33, // 30: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
-	13, // 31: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
-	4,  // 32: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
-	5,  // 33: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
-	18, // 34: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
-	6,  // 35: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
-	34, // 36: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
-	37, // [37:37] is the sub-list for method output_type
-	37, // [37:37] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	33, // 30: jobpolicy.v1.Verdict.end:type_name -> jobpolicy.v1.JobEnd
+	34, // 31: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
+	13, // 32: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
+	4,  // 33: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
+	5,  // 34: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
+	18, // 35: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
+	6,  // 36: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
+	35, // 37: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
+	38, // [38:38] is the sub-list for method output_type
+	38, // [38:38] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_decide_job_proto_init() }
@@ -1725,10 +1751,12 @@ func file_jobpolicy_v1_decide_job_proto_init() {
 	file_jobpolicy_v1_explanation_proto_init()
 	file_jobpolicy_v1_index_set_proto_init()
 	file_jobpolicy_v1_job_proto_init()
+	file_jobpolicy_v1_job_end_proto_init()
 	file_jobpolicy_v1_pod_proto_init()
 	file_jobpolicy_v1_rule_proto_init()
 	file_jobpolicy_v1_decide_job_proto_msgTypes[3].OneofWrappers = []any{}
 	file_jobpolicy_v1_decide_job_proto_msgTypes[4].OneofWrappers = []any{}
+	file_jobpolicy_v1_decide_job_proto_msgTypes[5].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -1124,8 +1124,9 @@ func (x *SuccessPolicyRule) GetSucceededCount() int32 {
 type JobCondition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The condition type. The engine reads and writes Suspended, SuccessCriteriaMet,
-	// FailureTarget, Complete and Failed, and returns every other type unchanged. 1 to
-	// 317 bytes.
+	// FailureTarget, Complete and Failed, jobpolicy.dev/Started of a Job with
+	// options.start_deadline_seconds, and jobpolicy.dev/FailureClassified of one with
+	// options.end_condition. It returns every other type unchanged. 1 to 317 bytes.
 	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 	// Required.
 	Status ConditionStatus `protobuf:"varint,2,opt,name=status,proto3,enum=jobpolicy.v1.ConditionStatus" json:"status,omitempty"`

@@ -32,7 +32,10 @@ type MatchPodFailurePolicyRequest struct {
 	// in messages.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// Set by the caller; how the pods failed. At most 10000.
-	Failures      []*PodFailure `protobuf:"bytes,3,rep,name=failures,proto3" json:"failures,omitempty"`
+	Failures []*PodFailure `protobuf:"bytes,3,rep,name=failures,proto3" json:"failures,omitempty"`
+	// Set by the caller; names for the rules, as JobOptions.failure_rule_names. Empty: they
+	// have none. At most 63 bytes each.
+	RuleNames     []string `protobuf:"bytes,1000,rep,name=rule_names,json=ruleNames,proto3" json:"rule_names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -84,6 +87,13 @@ func (x *MatchPodFailurePolicyRequest) GetNamespace() string {
 func (x *MatchPodFailurePolicyRequest) GetFailures() []*PodFailure {
 	if x != nil {
 		return x.Failures
+	}
+	return nil
+}
+
+func (x *MatchPodFailurePolicyRequest) GetRuleNames() []string {
+	if x != nil {
+		return x.RuleNames
 	}
 	return nil
 }
@@ -143,7 +153,12 @@ type PodFailureMatch struct {
 	RuleIndex *int32 `protobuf:"varint,2,opt,name=rule_index,json=ruleIndex,proto3,oneof" json:"rule_index,omitempty"`
 	// What matched, in the words of the built-in controller; with FAIL_JOB, the
 	// message of the Job's condition. Empty: no rule matches.
-	Message       string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	// What kind of failure it was. Always set.
+	Class EndClass `protobuf:"varint,4,opt,name=class,proto3,enum=jobpolicy.v1.EndClass" json:"class,omitempty"`
+	// The name of the rule (MatchPodFailurePolicyRequest.rule_names). Empty: it has none, or
+	// no rule matches.
+	RuleName      string `protobuf:"bytes,5,opt,name=rule_name,json=ruleName,proto3" json:"rule_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -199,22 +214,40 @@ func (x *PodFailureMatch) GetMessage() string {
 	return ""
 }
 
+func (x *PodFailureMatch) GetClass() EndClass {
+	if x != nil {
+		return x.Class
+	}
+	return EndClass_END_CLASS_UNSPECIFIED
+}
+
+func (x *PodFailureMatch) GetRuleName() string {
+	if x != nil {
+		return x.RuleName
+	}
+	return ""
+}
+
 var File_jobpolicy_v1_match_pod_failure_policy_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_match_pod_failure_policy_proto_rawDesc = "" +
 	"\n" +
-	"+jobpolicy/v1/match_pod_failure_policy.proto\x12\fjobpolicy.v1\x1a\x16jobpolicy/v1/job.proto\x1a\x16jobpolicy/v1/pod.proto\"\xba\x01\n" +
+	"+jobpolicy/v1/match_pod_failure_policy.proto\x12\fjobpolicy.v1\x1a\x16jobpolicy/v1/job.proto\x1a\x1ajobpolicy/v1/job_end.proto\x1a\x16jobpolicy/v1/pod.proto\"\xda\x01\n" +
 	"\x1cMatchPodFailurePolicyRequest\x126\n" +
 	"\x06policy\x18\x01 \x01(\v2\x1e.jobpolicy.v1.PodFailurePolicyR\x06policy\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x124\n" +
-	"\bfailures\x18\x03 \x03(\v2\x18.jobpolicy.v1.PodFailureR\bfailuresJ\x04\b\x04\x10\x05R\bpod_noun\"X\n" +
+	"\bfailures\x18\x03 \x03(\v2\x18.jobpolicy.v1.PodFailureR\bfailures\x12\x1e\n" +
+	"\n" +
+	"rule_names\x18\xe8\a \x03(\tR\truleNamesJ\x04\b\x04\x10\x05R\bpod_noun\"X\n" +
 	"\x1dMatchPodFailurePolicyResponse\x127\n" +
-	"\amatches\x18\x01 \x03(\v2\x1d.jobpolicy.v1.PodFailureMatchR\amatches\"\x9c\x01\n" +
+	"\amatches\x18\x01 \x03(\v2\x1d.jobpolicy.v1.PodFailureMatchR\amatches\"\xe7\x01\n" +
 	"\x0fPodFailureMatch\x12<\n" +
 	"\x06action\x18\x01 \x01(\x0e2$.jobpolicy.v1.PodFailurePolicyActionR\x06action\x12\"\n" +
 	"\n" +
 	"rule_index\x18\x02 \x01(\x05H\x00R\truleIndex\x88\x01\x01\x12\x18\n" +
-	"\amessage\x18\x03 \x01(\tR\amessageB\r\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\x12,\n" +
+	"\x05class\x18\x04 \x01(\x0e2\x16.jobpolicy.v1.EndClassR\x05class\x12\x1b\n" +
+	"\trule_name\x18\x05 \x01(\tR\bruleNameB\r\n" +
 	"\v_rule_indexB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (
@@ -237,17 +270,19 @@ var file_jobpolicy_v1_match_pod_failure_policy_proto_goTypes = []any{
 	(*PodFailurePolicy)(nil),              // 3: jobpolicy.v1.PodFailurePolicy
 	(*PodFailure)(nil),                    // 4: jobpolicy.v1.PodFailure
 	(PodFailurePolicyAction)(0),           // 5: jobpolicy.v1.PodFailurePolicyAction
+	(EndClass)(0),                         // 6: jobpolicy.v1.EndClass
 }
 var file_jobpolicy_v1_match_pod_failure_policy_proto_depIdxs = []int32{
 	3, // 0: jobpolicy.v1.MatchPodFailurePolicyRequest.policy:type_name -> jobpolicy.v1.PodFailurePolicy
 	4, // 1: jobpolicy.v1.MatchPodFailurePolicyRequest.failures:type_name -> jobpolicy.v1.PodFailure
 	2, // 2: jobpolicy.v1.MatchPodFailurePolicyResponse.matches:type_name -> jobpolicy.v1.PodFailureMatch
 	5, // 3: jobpolicy.v1.PodFailureMatch.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	6, // 4: jobpolicy.v1.PodFailureMatch.class:type_name -> jobpolicy.v1.EndClass
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_match_pod_failure_policy_proto_init() }
@@ -256,6 +291,7 @@ func file_jobpolicy_v1_match_pod_failure_policy_proto_init() {
 		return
 	}
 	file_jobpolicy_v1_job_proto_init()
+	file_jobpolicy_v1_job_end_proto_init()
 	file_jobpolicy_v1_pod_proto_init()
 	file_jobpolicy_v1_match_pod_failure_policy_proto_msgTypes[2].OneofWrappers = []any{}
 	type x struct{}

@@ -399,8 +399,42 @@ type JobOptions struct {
 	// How long the Job is kept after it finished, in seconds, if nothing else says so:
 	// neither ttlSecondsAfterFinished of the Job nor the policy's option for how it ended.
 	DefaultTtlSecondsAfterFinished *int32 `protobuf:"varint,3,opt,name=default_ttl_seconds_after_finished,json=defaultTtlSecondsAfterFinished,proto3,oneof" json:"default_ttl_seconds_after_finished,omitempty"`
-	unknownFields                  protoimpl.UnknownFields
-	sizeCache                      protoimpl.SizeCache
+	// How long the next pod waits after others have failed. It acts on the Job's next pods
+	// also if it changes while the Job runs. Absent: as Settings say; by default 10 s, doubled
+	// with each failure in a row, and at most 10 min.
+	RetryDelay *RetryDelay `protobuf:"bytes,10,opt,name=retry_delay,json=retryDelay,proto3" json:"retry_delay,omitempty"`
+	// The Job fails if none of its pods has run within this many seconds since it started, or
+	// last resumed. A pod has run when one of its containers has, init containers aside. It
+	// counts from the Job's start only: set later, it acts from the next resumption on. While
+	// it is set, the Job has the condition jobpolicy.dev/Started, which says whether a pod has
+	// run: so the answer outlives the pods (invariant I10). Absent: no such deadline.
+	StartDeadlineSeconds *int64 `protobuf:"varint,11,opt,name=start_deadline_seconds,json=startDeadlineSeconds,proto3,oneof" json:"start_deadline_seconds,omitempty"`
+	// How long each pod may be active, in seconds since its node has accepted it: the pod's
+	// activeDeadlineSeconds, if the template has none or a higher one. A pod that is active for longer
+	// fails (reason DeadlineExceeded), which counts as any other failure. It acts on pods that
+	// are created from now on. Absent: as the template says.
+	TryDeadlineSeconds *int64 `protobuf:"varint,12,opt,name=try_deadline_seconds,json=tryDeadlineSeconds,proto3,oneof" json:"try_deadline_seconds,omitempty"`
+	// True: when the Job fails, the status that has the condition FailureTarget also has the
+	// condition jobpolicy.dev/FailureClassified after it. Its reason is the class (EndClass), for
+	// example OutOfMemory; its message is a sentence with the parts of JobEnd after it, for
+	// example
+	//
+	//	Container main of pod train-x7k2p ran out of memory. [rule=backoffLimitExceeded
+	//	pod=train-x7k2p container=main exitCode=137 reason=OOMKilled tries=3]
+	//
+	// in one line. The parts are rule, policyRule (the position), policyRuleName, pod, index,
+	// container, exitCode, signal, reason and tries, in this order and each only if it is
+	// known; a value that has other characters than letters, digits and . _ - : / stands in
+	// double quotes, as a string of Go or JSON. It acts also if it changes while the Job runs,
+	// until the Job fails.
+	EndCondition bool `protobuf:"varint,30,opt,name=end_condition,json=endCondition,proto3" json:"end_condition,omitempty"`
+	// Names for the rules of the Job's pod failure policy, in their order; an empty name is
+	// none. As many as there are rules. A failure that such a rule matched has the name in
+	// JobEnd.policy_rule_name, so that a program can tell one rule from another. Empty: the rules have no
+	// names.
+	FailureRuleNames []string `protobuf:"bytes,31,rep,name=failure_rule_names,json=failureRuleNames,proto3" json:"failure_rule_names,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *JobOptions) Reset() {
@@ -454,6 +488,133 @@ func (x *JobOptions) GetDefaultTtlSecondsAfterFinished() int32 {
 	return 0
 }
 
+func (x *JobOptions) GetRetryDelay() *RetryDelay {
+	if x != nil {
+		return x.RetryDelay
+	}
+	return nil
+}
+
+func (x *JobOptions) GetStartDeadlineSeconds() int64 {
+	if x != nil && x.StartDeadlineSeconds != nil {
+		return *x.StartDeadlineSeconds
+	}
+	return 0
+}
+
+func (x *JobOptions) GetTryDeadlineSeconds() int64 {
+	if x != nil && x.TryDeadlineSeconds != nil {
+		return *x.TryDeadlineSeconds
+	}
+	return 0
+}
+
+func (x *JobOptions) GetEndCondition() bool {
+	if x != nil {
+		return x.EndCondition
+	}
+	return false
+}
+
+func (x *JobOptions) GetFailureRuleNames() []string {
+	if x != nil {
+		return x.FailureRuleNames
+	}
+	return nil
+}
+
+// RetryDelay says how long the next pod waits after pods of the Job have failed; with
+// backoff_limit_per_index, after pods of its index have failed. It counts failures in a
+// row, since the last success, and begins at the end of the last of them. Without
+// backoff_limit_per_index it grows no more after 64 of them (RetryFacts).
+type RetryDelay struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The delay after the first failure, in seconds. Absent: Settings.pod_failure_backoff, or
+	// max_seconds if that is shorter.
+	InitialSeconds *int32 `protobuf:"varint,1,opt,name=initial_seconds,json=initialSeconds,proto3,oneof" json:"initial_seconds,omitempty"`
+	// The longest delay, in seconds, before jitter is added. Not less than
+	// initial_seconds. Absent: Settings.max_pod_failure_backoff, or the delay after the
+	// first failure if that is longer.
+	MaxSeconds *int32 `protobuf:"varint,2,opt,name=max_seconds,json=maxSeconds,proto3,oneof" json:"max_seconds,omitempty"`
+	// By how much each further failure multiplies the delay. Absent: 2.
+	Factor *float64 `protobuf:"fixed64,3,opt,name=factor,proto3,oneof" json:"factor,omitempty"`
+	// The delays after the first, the second and each further failure, in seconds; the last
+	// one repeats. Not together with initial_seconds, max_seconds and factor, which count if it is
+	// empty.
+	DelaysSeconds []int32 `protobuf:"varint,4,rep,packed,name=delays_seconds,json=delaysSeconds,proto3" json:"delays_seconds,omitempty"`
+	// Each delay is up to this many percent longer. How much longer follows from the Job's
+	// UID, the index if failures are limited by index, and the number of failures, so neither
+	// a restart nor a second question changes it. Absent: delays are exact.
+	JitterPercent *int32 `protobuf:"varint,5,opt,name=jitter_percent,json=jitterPercent,proto3,oneof" json:"jitter_percent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RetryDelay) Reset() {
+	*x = RetryDelay{}
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RetryDelay) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RetryDelay) ProtoMessage() {}
+
+func (x *RetryDelay) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RetryDelay.ProtoReflect.Descriptor instead.
+func (*RetryDelay) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *RetryDelay) GetInitialSeconds() int32 {
+	if x != nil && x.InitialSeconds != nil {
+		return *x.InitialSeconds
+	}
+	return 0
+}
+
+func (x *RetryDelay) GetMaxSeconds() int32 {
+	if x != nil && x.MaxSeconds != nil {
+		return *x.MaxSeconds
+	}
+	return 0
+}
+
+func (x *RetryDelay) GetFactor() float64 {
+	if x != nil && x.Factor != nil {
+		return *x.Factor
+	}
+	return 0
+}
+
+func (x *RetryDelay) GetDelaysSeconds() []int32 {
+	if x != nil {
+		return x.DelaysSeconds
+	}
+	return nil
+}
+
+func (x *RetryDelay) GetJitterPercent() int32 {
+	if x != nil && x.JitterPercent != nil {
+		return *x.JitterPercent
+	}
+	return 0
+}
+
 // CronJobOptions are options of a CronJob that the Kubernetes API does not have. A field
 // that is absent changes nothing.
 type CronJobOptions struct {
@@ -476,7 +637,7 @@ type CronJobOptions struct {
 
 func (x *CronJobOptions) Reset() {
 	*x = CronJobOptions{}
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[4]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -488,7 +649,7 @@ func (x *CronJobOptions) String() string {
 func (*CronJobOptions) ProtoMessage() {}
 
 func (x *CronJobOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[4]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -501,7 +662,7 @@ func (x *CronJobOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CronJobOptions.ProtoReflect.Descriptor instead.
 func (*CronJobOptions) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{4}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CronJobOptions) GetStartJitterSeconds() int32 {
@@ -593,15 +754,44 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\n" +
 	"PolicySpec\x12*\n" +
 	"\x03job\x18\x01 \x01(\v2\x18.jobpolicy.v1.JobOptionsR\x03job\x127\n" +
-	"\bcron_job\x18\x02 \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\acronJob\"\xd8\x02\n" +
+	"\bcron_job\x18\x02 \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\acronJob\"\xae\x05\n" +
 	"\n" +
 	"JobOptions\x12H\n" +
 	"\x1attl_seconds_after_complete\x18\x01 \x01(\x05B\x06\x8a\xce\x18\x02\b\x00H\x00R\x17ttlSecondsAfterComplete\x88\x01\x01\x12D\n" +
 	"\x18ttl_seconds_after_failed\x18\x02 \x01(\x05B\x06\x8a\xce\x18\x02\b\x00H\x01R\x15ttlSecondsAfterFailed\x88\x01\x01\x12W\n" +
-	"\"default_ttl_seconds_after_finished\x18\x03 \x01(\x05B\x06\x8a\xce\x18\x02\b\x00H\x02R\x1edefaultTtlSecondsAfterFinished\x88\x01\x01B\x1d\n" +
+	"\"default_ttl_seconds_after_finished\x18\x03 \x01(\x05B\x06\x8a\xce\x18\x02\b\x00H\x02R\x1edefaultTtlSecondsAfterFinished\x88\x01\x01\x129\n" +
+	"\vretry_delay\x18\n" +
+	" \x01(\v2\x18.jobpolicy.v1.RetryDelayR\n" +
+	"retryDelay\x12A\n" +
+	"\x16start_deadline_seconds\x18\v \x01(\x03B\x06\x8a\xce\x18\x02\b\x01H\x03R\x14startDeadlineSeconds\x88\x01\x01\x12C\n" +
+	"\x14try_deadline_seconds\x18\f \x01(\x03B\f\x8a\xce\x18\b\b\x01\x10\xff\xff\xff\xff\aH\x04R\x12tryDeadlineSeconds\x88\x01\x01\x12#\n" +
+	"\rend_condition\x18\x1e \x01(\bR\fendCondition\x128\n" +
+	"\x12failure_rule_names\x18\x1f \x03(\tB\n" +
+	"\x8a\xce\x18\x06\x10\x14\"\x02\x10?R\x10failureRuleNamesB\x1d\n" +
 	"\x1b_ttl_seconds_after_completeB\x1b\n" +
 	"\x19_ttl_seconds_after_failedB%\n" +
-	"#_default_ttl_seconds_after_finished\"\x98\x03\n" +
+	"#_default_ttl_seconds_after_finishedB\x19\n" +
+	"\x17_start_deadline_secondsB\x17\n" +
+	"\x15_try_deadline_seconds\"\xc4\x05\n" +
+	"\n" +
+	"RetryDelay\x128\n" +
+	"\x0finitial_seconds\x18\x01 \x01(\x05B\n" +
+	"\x8a\xce\x18\x06\b\x01\x10\x80\xa3\x05H\x00R\x0einitialSeconds\x88\x01\x01\x120\n" +
+	"\vmax_seconds\x18\x02 \x01(\x05B\n" +
+	"\x8a\xce\x18\x06\b\x01\x10\x80\xa3\x05H\x01R\n" +
+	"maxSeconds\x88\x01\x01\x12%\n" +
+	"\x06factor\x18\x03 \x01(\x01B\b\x8a\xce\x18\x04\b\x01\x10\n" +
+	"H\x02R\x06factor\x88\x01\x01\x125\n" +
+	"\x0edelays_seconds\x18\x04 \x03(\x05B\x0e\x8a\xce\x18\n" +
+	"\x10@\"\x06\b\x01\x10\x80\xa3\x05R\rdelaysSeconds\x124\n" +
+	"\x0ejitter_percent\x18\x05 \x01(\x05B\b\x8a\xce\x18\x04\b\x00\x10dH\x03R\rjitterPercent\x88\x01\x01:\xf3\x02\x92\xce\x18\xdd\x01\n" +
+	"\x84\x01!has(self.delaysSeconds) || size(self.delaysSeconds) == 0 || !(has(self.initialSeconds) || has(self.maxSeconds) || has(self.factor))\x12Ecannot be set together with any of initialSeconds, maxSeconds, factor\x1a\rdelaysSeconds\x92\xce\x18\x8c\x01\n" +
+	"\\!has(self.initialSeconds) || !has(self.maxSeconds) || self.maxSeconds >= self.initialSeconds\x12 expected at least initialSeconds\x1a\n" +
+	"maxSecondsB\x12\n" +
+	"\x10_initial_secondsB\x0e\n" +
+	"\f_max_secondsB\t\n" +
+	"\a_factorB\x11\n" +
+	"\x0f_jitter_percent\"\x98\x03\n" +
 	"\x0eCronJobOptions\x12@\n" +
 	"\x14start_jitter_seconds\x18\x01 \x01(\x05B\t\x8a\xce\x18\x05\b\x00\x10\x90\x1cH\x00R\x12startJitterSeconds\x88\x01\x01\x12?\n" +
 	"\rrepeated_hour\x18\x02 \x01(\x0e2\x1a.jobpolicy.v1.RepeatedHourR\frepeatedHour\x12<\n" +
@@ -639,7 +829,7 @@ func file_jobpolicy_v1_options_proto_rawDescGZIP() []byte {
 }
 
 var file_jobpolicy_v1_options_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_jobpolicy_v1_options_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_jobpolicy_v1_options_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_jobpolicy_v1_options_proto_goTypes = []any{
 	(RepeatedHour)(0),                   // 0: jobpolicy.v1.RepeatedHour
 	(SkippedHour)(0),                    // 1: jobpolicy.v1.SkippedHour
@@ -648,26 +838,28 @@ var file_jobpolicy_v1_options_proto_goTypes = []any{
 	(*FieldRule)(nil),                   // 4: jobpolicy.v1.FieldRule
 	(*PolicySpec)(nil),                  // 5: jobpolicy.v1.PolicySpec
 	(*JobOptions)(nil),                  // 6: jobpolicy.v1.JobOptions
-	(*CronJobOptions)(nil),              // 7: jobpolicy.v1.CronJobOptions
-	(*descriptorpb.FieldOptions)(nil),   // 8: google.protobuf.FieldOptions
-	(*descriptorpb.MessageOptions)(nil), // 9: google.protobuf.MessageOptions
+	(*RetryDelay)(nil),                  // 7: jobpolicy.v1.RetryDelay
+	(*CronJobOptions)(nil),              // 8: jobpolicy.v1.CronJobOptions
+	(*descriptorpb.FieldOptions)(nil),   // 9: google.protobuf.FieldOptions
+	(*descriptorpb.MessageOptions)(nil), // 10: google.protobuf.MessageOptions
 }
 var file_jobpolicy_v1_options_proto_depIdxs = []int32{
 	3,  // 0: jobpolicy.v1.Limits.items:type_name -> jobpolicy.v1.Limits
 	6,  // 1: jobpolicy.v1.PolicySpec.job:type_name -> jobpolicy.v1.JobOptions
-	7,  // 2: jobpolicy.v1.PolicySpec.cron_job:type_name -> jobpolicy.v1.CronJobOptions
-	0,  // 3: jobpolicy.v1.CronJobOptions.repeated_hour:type_name -> jobpolicy.v1.RepeatedHour
-	1,  // 4: jobpolicy.v1.CronJobOptions.skipped_hour:type_name -> jobpolicy.v1.SkippedHour
-	2,  // 5: jobpolicy.v1.CronJobOptions.missed_before_edit:type_name -> jobpolicy.v1.MissedBeforeEdit
-	8,  // 6: jobpolicy.v1.limits:extendee -> google.protobuf.FieldOptions
-	9,  // 7: jobpolicy.v1.rules:extendee -> google.protobuf.MessageOptions
-	3,  // 8: jobpolicy.v1.limits:type_name -> jobpolicy.v1.Limits
-	4,  // 9: jobpolicy.v1.rules:type_name -> jobpolicy.v1.FieldRule
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	8,  // [8:10] is the sub-list for extension type_name
-	6,  // [6:8] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	8,  // 2: jobpolicy.v1.PolicySpec.cron_job:type_name -> jobpolicy.v1.CronJobOptions
+	7,  // 3: jobpolicy.v1.JobOptions.retry_delay:type_name -> jobpolicy.v1.RetryDelay
+	0,  // 4: jobpolicy.v1.CronJobOptions.repeated_hour:type_name -> jobpolicy.v1.RepeatedHour
+	1,  // 5: jobpolicy.v1.CronJobOptions.skipped_hour:type_name -> jobpolicy.v1.SkippedHour
+	2,  // 6: jobpolicy.v1.CronJobOptions.missed_before_edit:type_name -> jobpolicy.v1.MissedBeforeEdit
+	9,  // 7: jobpolicy.v1.limits:extendee -> google.protobuf.FieldOptions
+	10, // 8: jobpolicy.v1.rules:extendee -> google.protobuf.MessageOptions
+	3,  // 9: jobpolicy.v1.limits:type_name -> jobpolicy.v1.Limits
+	4,  // 10: jobpolicy.v1.rules:type_name -> jobpolicy.v1.FieldRule
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	9,  // [9:11] is the sub-list for extension type_name
+	7,  // [7:9] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_options_proto_init() }
@@ -678,13 +870,14 @@ func file_jobpolicy_v1_options_proto_init() {
 	file_jobpolicy_v1_options_proto_msgTypes[0].OneofWrappers = []any{}
 	file_jobpolicy_v1_options_proto_msgTypes[3].OneofWrappers = []any{}
 	file_jobpolicy_v1_options_proto_msgTypes[4].OneofWrappers = []any{}
+	file_jobpolicy_v1_options_proto_msgTypes[5].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_options_proto_rawDesc), len(file_jobpolicy_v1_options_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 2,
 			NumServices:   0,
 		},

@@ -107,8 +107,12 @@ type PodSummary struct {
 	// Indexes of terminating pods. INDEXED only. Not more indexes than
 	// terminating pods.
 	TerminatingIndexes *IndexSet `protobuf:"bytes,7,opt,name=terminating_indexes,json=terminatingIndexes,proto3" json:"terminating_indexes,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// Set by the caller if options.start_deadline_seconds is set: true if a pod has run that
+	// is active, or that has ended or is being deleted and still holds the tracking finalizer.
+	// A pod has run when one of its containers has, init containers aside. Needs CAPABILITY_OPTIONS.
+	HasRun        bool `protobuf:"varint,8,opt,name=has_run,json=hasRun,proto3" json:"has_run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PodSummary) Reset() {
@@ -190,6 +194,13 @@ func (x *PodSummary) GetTerminatingIndexes() *IndexSet {
 	return nil
 }
 
+func (x *PodSummary) GetHasRun() bool {
+	if x != nil {
+		return x.HasRun
+	}
+	return false
+}
+
 // UnaccountedPod is a row of the ledger: a pod that still holds the tracking
 // finalizer, and that has finished or is being deleted. Each such pod has a row,
 // unless the caller cut the list (see UnlistedPods).
@@ -212,7 +223,8 @@ type UnaccountedPod struct {
 	// it stopped being ready, the time its deletion was requested, the time it was
 	// created. It is never before the pod's creation, even if its node's clock says so.
 	FinishedTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=finished_time,json=finishedTime,proto3" json:"finished_time,omitempty"`
-	// Why the pod failed. Needed only with a pod failure policy.
+	// Why the pod failed, or has to fail. Needed with a pod failure policy. Without one it only says
+	// how the Job ended (JobEnd).
 	Failure *PodFailure `protobuf:"bytes,6,opt,name=failure,proto3" json:"failure,omitempty"`
 	// Annotation batch.kubernetes.io/job-index-failure-count, 0 or more.
 	IndexFailureCount int32 `protobuf:"varint,7,opt,name=index_failure_count,json=indexFailureCount,proto3" json:"index_failure_count,omitempty"`
@@ -308,7 +320,8 @@ func (x *UnaccountedPod) GetIndexIgnoredFailureCount() int32 {
 	return 0
 }
 
-// PodFailure holds the facts that a pod failure policy reads.
+// PodFailure holds the facts that a pod failure policy reads, and those that say how a Job
+// ended (JobEnd).
 type PodFailure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The pod's name, at most 253 bytes; if the Job fails because of this pod, the
@@ -316,11 +329,19 @@ type PodFailure struct {
 	PodName string `protobuf:"bytes,1,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`
 	// Terminated containers with an exit code other than 0: app containers
 	// first, then init containers, each in the order of the status. Those that no
-	// rule of the policy can match may be left out. At most 1000.
+	// rule of the policy can match may be left out, except one for JobEnd: the first one that
+	// was OOMKilled, or else the first one. At most 1000.
 	ContainerExits []*ContainerExit `protobuf:"bytes,2,rep,name=container_exits,json=containerExits,proto3" json:"container_exits,omitempty"`
 	// The pod's conditions, at most 100. Those that no rule of the policy names may be
 	// left out, except DisruptionTarget: it shows that the next pod need not wait.
-	Conditions    []*PodConditionPattern `protobuf:"bytes,3,rep,name=conditions,proto3" json:"conditions,omitempty"`
+	Conditions []*PodConditionPattern `protobuf:"bytes,3,rep,name=conditions,proto3" json:"conditions,omitempty"`
+	// status.reason of the pod, such as Evicted or DeadlineExceeded, at most 253 bytes: the
+	// caller cuts off the rest. Read only for JobEnd.
+	Reason string `protobuf:"bytes,1000,opt,name=reason,proto3" json:"reason,omitempty"`
+	// True: somebody asked for the pod's deletion before it had ended. Read only for JobEnd.
+	DeletedBeforeEnd bool `protobuf:"varint,1001,opt,name=deleted_before_end,json=deletedBeforeEnd,proto3" json:"deleted_before_end,omitempty"`
+	// True: no container of the pod has run, init containers aside. Read only for JobEnd.
+	NeverRan      bool `protobuf:"varint,1002,opt,name=never_ran,json=neverRan,proto3" json:"never_ran,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -376,13 +397,39 @@ func (x *PodFailure) GetConditions() []*PodConditionPattern {
 	return nil
 }
 
+func (x *PodFailure) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *PodFailure) GetDeletedBeforeEnd() bool {
+	if x != nil {
+		return x.DeletedBeforeEnd
+	}
+	return false
+}
+
+func (x *PodFailure) GetNeverRan() bool {
+	if x != nil {
+		return x.NeverRan
+	}
+	return false
+}
+
 // ContainerExit is how one container ended.
 type ContainerExit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The container's name, at most 253 bytes.
 	ContainerName string `protobuf:"bytes,1,opt,name=container_name,json=containerName,proto3" json:"container_name,omitempty"`
 	// Never 0.
-	ExitCode      int32 `protobuf:"varint,2,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
+	ExitCode int32 `protobuf:"varint,2,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
+	// state.terminated.reason, such as OOMKilled, at most 253 bytes: the caller cuts off the
+	// rest. Read only for JobEnd.
+	Reason string `protobuf:"bytes,1000,opt,name=reason,proto3" json:"reason,omitempty"`
+	// state.terminated.signal; 0: the runtime does not say. Read only for JobEnd.
+	Signal        int32 `protobuf:"varint,1001,opt,name=signal,proto3" json:"signal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -427,6 +474,20 @@ func (x *ContainerExit) GetContainerName() string {
 func (x *ContainerExit) GetExitCode() int32 {
 	if x != nil {
 		return x.ExitCode
+	}
+	return 0
+}
+
+func (x *ContainerExit) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *ContainerExit) GetSignal() int32 {
+	if x != nil {
+		return x.Signal
 	}
 	return 0
 }
@@ -554,8 +615,15 @@ type ActivePod struct {
 	Tracked bool `protobuf:"varint,9,opt,name=tracked,proto3" json:"tracked,omitempty"`
 	// The highest restart count among restartable init containers. 0 or more.
 	MaxSidecarRestarts int32 `protobuf:"varint,10,opt,name=max_sidecar_restarts,json=maxSidecarRestarts,proto3" json:"max_sidecar_restarts,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// The pod's name, at most 253 bytes. Read only for JobEnd, as are the next two fields.
+	// Needed only with RESTART_POLICY_ON_FAILURE, of pods whose containers were restarted.
+	PodName string `protobuf:"bytes,1000,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`
+	// How that container ended last that was restarted last. Absent: not known.
+	LastExit *ContainerExit `protobuf:"bytes,1001,opt,name=last_exit,json=lastExit,proto3" json:"last_exit,omitempty"`
+	// When it ended. Absent: not known.
+	LastExitTime  *timestamppb.Timestamp `protobuf:"bytes,1002,opt,name=last_exit_time,json=lastExitTime,proto3" json:"last_exit_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ActivePod) Reset() {
@@ -656,6 +724,27 @@ func (x *ActivePod) GetMaxSidecarRestarts() int32 {
 		return x.MaxSidecarRestarts
 	}
 	return 0
+}
+
+func (x *ActivePod) GetPodName() string {
+	if x != nil {
+		return x.PodName
+	}
+	return ""
+}
+
+func (x *ActivePod) GetLastExit() *ContainerExit {
+	if x != nil {
+		return x.LastExit
+	}
+	return nil
+}
+
+func (x *ActivePod) GetLastExitTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastExitTime
+	}
+	return nil
 }
 
 // ActivePods is the answer to REQUIREMENT_ACTIVE_PODS.
@@ -788,8 +877,8 @@ type RetryFacts struct {
 	// policy). Leave out pods that were released before they were deleted (see
 	// DeletePod.release_first), and those of an INDEXED Job without an index below
 	// completions. Failures at or before last_success_time are ignored. Once there are
-	// 64, the delay has long reached its maximum. With backoff_limit_per_index these
-	// delay no pod: the rows in unaccounted_pods do.
+	// 64, the delay grows no more; that of Settings has long reached its maximum. With
+	// backoff_limit_per_index these delay no pod: the rows in unaccounted_pods do.
 	RecentFailures []*PodFailureFact `protobuf:"bytes,2,rep,name=recent_failures,json=recentFailures,proto3" json:"recent_failures,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -846,8 +935,11 @@ type PodFailureFact struct {
 	FinishedTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=finished_time,json=finishedTime,proto3" json:"finished_time,omitempty"`
 	// Needed only with a pod failure policy: a disruption (condition DisruptionTarget)
 	// that the policy ignores does not delay the next pod. Every other failure does
-	// (invariant I12).
-	Failure       *PodFailure `protobuf:"bytes,2,opt,name=failure,proto3" json:"failure,omitempty"`
+	// (invariant I12). Without a policy it only says how the Job ended (JobEnd).
+	Failure *PodFailure `protobuf:"bytes,2,opt,name=failure,proto3" json:"failure,omitempty"`
+	// The pod's completion index, 0 to 2147483646. Absent: the pod has none, or it is not
+	// known. Read only for JobEnd.
+	Index         *int32 `protobuf:"varint,1000,opt,name=index,proto3,oneof" json:"index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -896,11 +988,18 @@ func (x *PodFailureFact) GetFailure() *PodFailure {
 	return nil
 }
 
+func (x *PodFailureFact) GetIndex() int32 {
+	if x != nil && x.Index != nil {
+		return *x.Index
+	}
+	return 0
+}
+
 var File_jobpolicy_v1_pod_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"\n" +
-	"\x16jobpolicy/v1/pod.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\"\xa7\x02\n" +
+	"\x16jobpolicy/v1/pod.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\"\xc0\x02\n" +
 	"\n" +
 	"PodSummary\x12\x16\n" +
 	"\x06active\x18\x01 \x01(\x05R\x06active\x12\x14\n" +
@@ -909,7 +1008,8 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"\x0etracked_active\x18\x04 \x01(\x05R\rtrackedActive\x12\x1a\n" +
 	"\brestarts\x18\x05 \x01(\x03R\brestarts\x12=\n" +
 	"\x0eactive_indexes\x18\x06 \x01(\v2\x16.jobpolicy.v1.IndexSetR\ractiveIndexes\x12G\n" +
-	"\x13terminating_indexes\x18\a \x01(\v2\x16.jobpolicy.v1.IndexSetR\x12terminatingIndexes\"\xf5\x02\n" +
+	"\x13terminating_indexes\x18\a \x01(\v2\x16.jobpolicy.v1.IndexSetR\x12terminatingIndexes\x12\x17\n" +
+	"\ahas_run\x18\b \x01(\bR\x06hasRun\"\xf5\x02\n" +
 	"\x0eUnaccountedPod\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\fR\x03uid\x12,\n" +
 	"\x05phase\x18\x02 \x01(\x0e2\x16.jobpolicy.v1.PodPhaseR\x05phase\x12\x1a\n" +
@@ -919,23 +1019,28 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"\afailure\x18\x06 \x01(\v2\x18.jobpolicy.v1.PodFailureR\afailure\x12.\n" +
 	"\x13index_failure_count\x18\a \x01(\x05R\x11indexFailureCount\x12=\n" +
 	"\x1bindex_ignored_failure_count\x18\b \x01(\x05R\x18indexIgnoredFailureCountB\b\n" +
-	"\x06_index\"\xb0\x01\n" +
+	"\x06_index\"\x96\x02\n" +
 	"\n" +
 	"PodFailure\x12\x19\n" +
 	"\bpod_name\x18\x01 \x01(\tR\apodName\x12D\n" +
 	"\x0fcontainer_exits\x18\x02 \x03(\v2\x1b.jobpolicy.v1.ContainerExitR\x0econtainerExits\x12A\n" +
 	"\n" +
 	"conditions\x18\x03 \x03(\v2!.jobpolicy.v1.PodConditionPatternR\n" +
-	"conditions\"S\n" +
+	"conditions\x12\x17\n" +
+	"\x06reason\x18\xe8\a \x01(\tR\x06reason\x12-\n" +
+	"\x12deleted_before_end\x18\xe9\a \x01(\bR\x10deletedBeforeEnd\x12\x1c\n" +
+	"\tnever_ran\x18\xea\a \x01(\bR\bneverRan\"\x85\x01\n" +
 	"\rContainerExit\x12%\n" +
 	"\x0econtainer_name\x18\x01 \x01(\tR\rcontainerName\x12\x1b\n" +
-	"\texit_code\x18\x02 \x01(\x05R\bexitCode\"\xea\x01\n" +
+	"\texit_code\x18\x02 \x01(\x05R\bexitCode\x12\x17\n" +
+	"\x06reason\x18\xe8\a \x01(\tR\x06reason\x12\x17\n" +
+	"\x06signal\x18\xe9\a \x01(\x05R\x06signal\"\xea\x01\n" +
 	"\fUnlistedPods\x12\x1c\n" +
 	"\tsucceeded\x18\x01 \x01(\x05R\tsucceeded\x12\x16\n" +
 	"\x06failed\x18\x02 \x01(\x05R\x06failed\x12C\n" +
 	"\x11succeeded_indexes\x18\x03 \x01(\v2\x16.jobpolicy.v1.IndexSetR\x10succeededIndexes\x12 \n" +
 	"\vterminating\x18\x04 \x01(\x05R\vterminating\x12=\n" +
-	"\x0efailed_indexes\x18\x05 \x01(\v2\x16.jobpolicy.v1.IndexSetR\rfailedIndexes\"\x8f\x03\n" +
+	"\x0efailed_indexes\x18\x05 \x01(\v2\x16.jobpolicy.v1.IndexSetR\rfailedIndexes\"\xa9\x04\n" +
 	"\tActivePod\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\fR\x03uid\x12,\n" +
 	"\x05phase\x18\x02 \x01(\x0e2\x16.jobpolicy.v1.PodPhaseR\x05phase\x12\x19\n" +
@@ -948,7 +1053,10 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"\fcreated_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\vcreatedTime\x12\x18\n" +
 	"\atracked\x18\t \x01(\bR\atracked\x120\n" +
 	"\x14max_sidecar_restarts\x18\n" +
-	" \x01(\x05R\x12maxSidecarRestartsB\b\n" +
+	" \x01(\x05R\x12maxSidecarRestarts\x12\x1a\n" +
+	"\bpod_name\x18\xe8\a \x01(\tR\apodName\x129\n" +
+	"\tlast_exit\x18\xe9\a \x01(\v2\x1b.jobpolicy.v1.ContainerExitR\blastExit\x12A\n" +
+	"\x0elast_exit_time\x18\xea\a \x01(\v2\x1a.google.protobuf.TimestampR\flastExitTimeB\b\n" +
 	"\x06_index\"W\n" +
 	"\n" +
 	"ActivePods\x12+\n" +
@@ -960,10 +1068,12 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"\n" +
 	"RetryFacts\x12F\n" +
 	"\x11last_success_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x0flastSuccessTime\x12E\n" +
-	"\x0frecent_failures\x18\x02 \x03(\v2\x1c.jobpolicy.v1.PodFailureFactR\x0erecentFailures\"\x85\x01\n" +
+	"\x0frecent_failures\x18\x02 \x03(\v2\x1c.jobpolicy.v1.PodFailureFactR\x0erecentFailures\"\xab\x01\n" +
 	"\x0ePodFailureFact\x12?\n" +
 	"\rfinished_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\ffinishedTime\x122\n" +
-	"\afailure\x18\x02 \x01(\v2\x18.jobpolicy.v1.PodFailureR\afailure*\x99\x01\n" +
+	"\afailure\x18\x02 \x01(\v2\x18.jobpolicy.v1.PodFailureR\afailure\x12\x1a\n" +
+	"\x05index\x18\xe8\a \x01(\x05H\x00R\x05index\x88\x01\x01B\b\n" +
+	"\x06_index*\x99\x01\n" +
 	"\bPodPhase\x12\x19\n" +
 	"\x15POD_PHASE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11POD_PHASE_PENDING\x10\x01\x12\x15\n" +
@@ -1015,17 +1125,19 @@ var file_jobpolicy_v1_pod_proto_depIdxs = []int32{
 	0,  // 9: jobpolicy.v1.ActivePod.phase:type_name -> jobpolicy.v1.PodPhase
 	12, // 10: jobpolicy.v1.ActivePod.ready_since:type_name -> google.protobuf.Timestamp
 	12, // 11: jobpolicy.v1.ActivePod.created_time:type_name -> google.protobuf.Timestamp
-	6,  // 12: jobpolicy.v1.ActivePods.pods:type_name -> jobpolicy.v1.ActivePod
-	11, // 13: jobpolicy.v1.InFlight.create_indexes:type_name -> jobpolicy.v1.IndexSet
-	12, // 14: jobpolicy.v1.RetryFacts.last_success_time:type_name -> google.protobuf.Timestamp
-	10, // 15: jobpolicy.v1.RetryFacts.recent_failures:type_name -> jobpolicy.v1.PodFailureFact
-	12, // 16: jobpolicy.v1.PodFailureFact.finished_time:type_name -> google.protobuf.Timestamp
-	3,  // 17: jobpolicy.v1.PodFailureFact.failure:type_name -> jobpolicy.v1.PodFailure
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	4,  // 12: jobpolicy.v1.ActivePod.last_exit:type_name -> jobpolicy.v1.ContainerExit
+	12, // 13: jobpolicy.v1.ActivePod.last_exit_time:type_name -> google.protobuf.Timestamp
+	6,  // 14: jobpolicy.v1.ActivePods.pods:type_name -> jobpolicy.v1.ActivePod
+	11, // 15: jobpolicy.v1.InFlight.create_indexes:type_name -> jobpolicy.v1.IndexSet
+	12, // 16: jobpolicy.v1.RetryFacts.last_success_time:type_name -> google.protobuf.Timestamp
+	10, // 17: jobpolicy.v1.RetryFacts.recent_failures:type_name -> jobpolicy.v1.PodFailureFact
+	12, // 18: jobpolicy.v1.PodFailureFact.finished_time:type_name -> google.protobuf.Timestamp
+	3,  // 19: jobpolicy.v1.PodFailureFact.failure:type_name -> jobpolicy.v1.PodFailure
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_pod_proto_init() }
@@ -1037,6 +1149,7 @@ func file_jobpolicy_v1_pod_proto_init() {
 	file_jobpolicy_v1_job_proto_init()
 	file_jobpolicy_v1_pod_proto_msgTypes[1].OneofWrappers = []any{}
 	file_jobpolicy_v1_pod_proto_msgTypes[5].OneofWrappers = []any{}
+	file_jobpolicy_v1_pod_proto_msgTypes[9].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

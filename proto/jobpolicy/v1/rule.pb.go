@@ -40,6 +40,8 @@ const (
 	Rule_RULE_BACKOFF_LIMIT_EXCEEDED Rule = 4
 	// The Job was active for active_deadline_seconds.
 	Rule_RULE_DEADLINE_PASSED Rule = 5
+	// No pod ran within options.start_deadline_seconds since the Job started or resumed.
+	Rule_RULE_START_DEADLINE_PASSED Rule = 10
 	// More indexes failed than max_failed_indexes allows.
 	Rule_RULE_TOO_MANY_FAILED_INDEXES Rule = 6
 	// No index is left to run, and not all succeeded.
@@ -89,6 +91,7 @@ var (
 		3:   "RULE_POD_FAILURE_POLICY_MATCHED",
 		4:   "RULE_BACKOFF_LIMIT_EXCEEDED",
 		5:   "RULE_DEADLINE_PASSED",
+		10:  "RULE_START_DEADLINE_PASSED",
 		6:   "RULE_TOO_MANY_FAILED_INDEXES",
 		7:   "RULE_ALL_INDEXES_FINISHED_SOME_FAILED",
 		8:   "RULE_SUCCESS_POLICY_MET",
@@ -116,6 +119,7 @@ var (
 		"RULE_POD_FAILURE_POLICY_MATCHED":       3,
 		"RULE_BACKOFF_LIMIT_EXCEEDED":           4,
 		"RULE_DEADLINE_PASSED":                  5,
+		"RULE_START_DEADLINE_PASSED":            10,
 		"RULE_TOO_MANY_FAILED_INDEXES":          6,
 		"RULE_ALL_INDEXES_FINISHED_SOME_FAILED": 7,
 		"RULE_SUCCESS_POLICY_MET":               8,
@@ -169,14 +173,16 @@ var File_jobpolicy_v1_rule_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_rule_proto_rawDesc = "" +
 	"\n" +
-	"\x17jobpolicy/v1/rule.proto\x12\fjobpolicy.v1*\xc8\x05\n" +
+	"\x17jobpolicy/v1/rule.proto\x12\fjobpolicy.v1*\xe8\x05\n" +
 	"\x04Rule\x12\x14\n" +
 	"\x10RULE_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dRULE_SUCCESS_ALREADY_DECLARED\x10\x01\x12!\n" +
 	"\x1dRULE_FAILURE_ALREADY_DECLARED\x10\x02\x12#\n" +
 	"\x1fRULE_POD_FAILURE_POLICY_MATCHED\x10\x03\x12\x1f\n" +
 	"\x1bRULE_BACKOFF_LIMIT_EXCEEDED\x10\x04\x12\x18\n" +
-	"\x14RULE_DEADLINE_PASSED\x10\x05\x12 \n" +
+	"\x14RULE_DEADLINE_PASSED\x10\x05\x12\x1e\n" +
+	"\x1aRULE_START_DEADLINE_PASSED\x10\n" +
+	"\x12 \n" +
 	"\x1cRULE_TOO_MANY_FAILED_INDEXES\x10\x06\x12)\n" +
 	"%RULE_ALL_INDEXES_FINISHED_SOME_FAILED\x10\a\x12\x1b\n" +
 	"\x17RULE_SUCCESS_POLICY_MET\x10\b\x12\x1c\n" +

@@ -26,6 +26,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"gopkg.in/natefinch/lumberjack.v2"
 
+	"jobpolicy.dev/proto/jobend"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/internal/telemetry"
 	"jobpolicy.dev/services/internal/testenv"
@@ -449,6 +450,33 @@ func TestARedactedLogHoldsNoName(t *testing.T) {
 	}
 }
 
+// A condition that says how the Job failed is an input of the next decision, so what is no name in
+// it stays, and the condition of the answer can be compared.
+func TestTheEndOfAJobIsReadFromARedactedRecord(t *testing.T) {
+	end := &jobpolicyv1.JobEnd{
+		Class: jobpolicyv1.EndClass_END_CLASS_POLICY, Rule: jobpolicyv1.Rule_RULE_POD_FAILURE_POLICY_MATCHED, PolicyRuleIndex: new(int32),
+		PolicyRuleName: "secret-rule", PodName: "secret-pod", ContainerName: "secret-main", ExitCode: 42, Tries: 2,
+	}
+	record := jobRecord(1, 7)
+	record.GetJob().Request.Status = &jobpolicyv1.JobStatus{Conditions: []*jobpolicyv1.JobCondition{
+		{Type: jobend.ConditionType, Reason: jobend.ClassName(end.GetClass()), Message: jobend.Message(end)},
+		{Type: jobend.ConditionType, Reason: "Policy", Message: "secret"},
+	}}
+	redacted := newRedactor().record(record)
+	if text := redacted.String(); strings.Contains(text, "secret") {
+		t.Errorf("names stand in the record: %s", text)
+	}
+	c := redacted.GetJob().GetRequest().GetStatus().GetConditions()[0]
+	read, ok := jobend.Read(c.GetReason(), c.GetMessage())
+	if !ok || !strings.HasPrefix(read.GetPodName(), redactedPrefix) || !strings.HasPrefix(read.GetPolicyRuleName(), redactedPrefix) {
+		t.Errorf("%s is read as %v, %v", c.GetMessage(), read, ok)
+	}
+	read.PolicyRuleName, read.PodName, read.ContainerName = end.GetPolicyRuleName(), end.GetPodName(), end.GetContainerName()
+	if !proto.Equal(read, end) {
+		t.Errorf("the rest is read as %v, want %v", read, end)
+	}
+}
+
 // plain are the texts of a record that hold no name that a user chose.
 var plain = []protoreflect.FullName{
 	"google.protobuf.Any.type_url", // Details of errors are left out.
@@ -457,6 +485,7 @@ var plain = []protoreflect.FullName{
 	"jobpolicy.v1.DecideCronJobRequest.request_id", "jobpolicy.v1.DecideCronJobResponse.request_id",
 	"jobpolicy.v1.DecideJobRequest.request_id", "jobpolicy.v1.DecideJobResponse.request_id",
 	"jobpolicy.v1.JobCondition.reason", "jobpolicy.v1.JobCondition.type", "jobpolicy.v1.JobEvent.reason", "jobpolicy.v1.PodConditionPattern.type",
+	"jobpolicy.v1.ContainerExit.reason", "jobpolicy.v1.JobEnd.reason", "jobpolicy.v1.PodFailure.reason",
 }
 
 // A new field of text must be said to hold names or not.

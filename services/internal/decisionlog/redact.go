@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"jobpolicy.dev/proto/jobend"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -21,7 +22,8 @@ var named = fields(
 	"JobRef.namespace", "JobRef.name", "CronJobRef.namespace", "CronJobRef.name",
 	"ActiveJob.name", "OwnedJob.name", "KeptJob.name", "CreateJob.name", "DeleteJob.name", "DecideCronJobRequest.names_taken",
 	"JobSpec.group_template_name", "Gang.template_name", "JobSpec.option_problems", "CronJobSpec.option_problems",
-	"PodFailure.pod_name", "ContainerExit.container_name", "ExitCodesRequirement.container_name",
+	"PodFailure.pod_name", "ActivePod.pod_name", "ContainerExit.container_name", "ExitCodesRequirement.container_name",
+	"JobEnd.pod_name", "JobEnd.container_name", "JobEnd.policy_rule_name", "JobOptions.failure_rule_names",
 	"JobCondition.message", "JobEvent.message",
 	"Explanation.summary", "CronJobExplanation.summary", "RuleAnswer.detail", "Wait.detail", "KeptJob.detail", "SkippedRun.detail",
 	"DecisionRecord.failure",
@@ -68,8 +70,25 @@ func WithoutNames(message proto.Message) {
 	replace(message.ProtoReflect(), func(string) string { return "" })
 }
 
+// replaceEnd replaces the names in a condition that says how a Job failed. All else that it
+// says stays, because the engine reads it.
+func replaceEnd(c *jobpolicyv1.JobCondition, with func(string) string) (replaced bool) {
+	if c.GetType() != jobend.ConditionType {
+		return false
+	}
+	end, ok := jobend.Read(c.GetReason(), c.GetMessage())
+	if ok {
+		replace(end.ProtoReflect(), with)
+		c.Message = jobend.Message(end)
+	}
+	return ok
+}
+
 // replace replaces every name and text in a message.
 func replace(m protoreflect.Message, with func(string) string) {
+	if c, ok := m.Interface().(*jobpolicyv1.JobCondition); ok && replaceEnd(c, with) {
+		return
+	}
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		switch {
 		case named[field.FullName()] && field.IsList():

@@ -199,8 +199,9 @@ func different(record *jobpolicyv1.DecisionRecord, now proto.Message, err error)
 		}
 		return []string{"the answer"}
 	}
+	then, now = proto.Clone(then), proto.Clone(now)
+	withoutNewEnd(then, now)
 	if record.GetRedacted() {
-		then, now = proto.Clone(then), proto.Clone(now)
 		WithoutNames(then)
 		WithoutNames(now)
 	}
@@ -213,6 +214,16 @@ func different(record *jobpolicyv1.DecisionRecord, now proto.Message, err error)
 		}
 	}
 	return names
+}
+
+// withoutNewEnd removes how a Job failed if the engine of the log did not say it: that is a report,
+// and no part of what is done.
+func withoutNewEnd(then, now proto.Message) {
+	if before, ok := then.(*jobpolicyv1.DecideJobResponse); ok && before.GetVerdict().GetEnd() == nil {
+		if verdict := now.(*jobpolicyv1.DecideJobResponse).GetVerdict(); verdict != nil {
+			verdict.End = nil
+		}
+	}
 }
 
 // ignored are the fields that are no part of a decision.

@@ -105,6 +105,24 @@ func TestTheSameEngineDecidesTheSame(t *testing.T) {
 	}
 }
 
+// A log of an engine that did not say how Jobs failed is the same but for that.
+func TestEndsThatALogLacksAreNoDifferences(t *testing.T) {
+	log, without := scenarios(t), 0
+	for _, record := range log {
+		if v := record.GetJob().GetResponse().GetVerdict(); v.GetEnd() != nil {
+			v.End = nil
+			without++
+		}
+	}
+	got, err := decisionlog.Replay(sequence(log), ours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(decisionlog.Result{Same: len(log)}, got); diff != "" || without == 0 {
+		t.Errorf("of %d failures (-want +got):\n%s", without, diff)
+	}
+}
+
 // Each difference says by which rule it was decided then, and now.
 func TestDifferencesAreFound(t *testing.T) {
 	lenient := ours

@@ -148,6 +148,7 @@ func readFacts(ctx context.Context, reader *clusterReader, name string) (explain
 
 func printExplanation(w io.Writer, r *explain.Report, wide bool, now time.Time) error {
 	fmt.Fprintf(w, "%s  %s\n%s\n", cli.Paint(w, cli.Strong, "Job "+r.Namespace+"/"+r.Name), cli.Paint(w, stateStyle(r.State), string(r.State)), r.Headline)
+	section(w, "How it failed", endLines(r.End))
 	section(w, "Waits for", waitLines(r.Waits, now))
 	section(w, "What comes next by itself", nextLines(r, now))
 	section(w, "What would change it", r.Change)
@@ -202,6 +203,20 @@ func section(w io.Writer, title string, lines []string) {
 	for _, line := range lines {
 		fmt.Fprintf(w, "  - %s\n", strings.ReplaceAll(line, "\n", "\n    "))
 	}
+}
+
+func endLines(end *explain.End) []string {
+	if end == nil {
+		return nil
+	}
+	lines := []string{end.Class + ": " + end.Sentence}
+	if end.PolicyRule != nil {
+		lines = append(lines, strings.TrimSuffix(fmt.Sprintf("rule %d of the pod failure policy matched: %s", *end.PolicyRule, end.PolicyRuleName), ": "))
+	}
+	if end.Tries > 0 {
+		lines = append(lines, fmt.Sprintf("failures that count: %d", end.Tries))
+	}
+	return lines
 }
 
 func waitLines(waits []explain.Wait, now time.Time) []string {

@@ -6,6 +6,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"jobpolicy.dev/proto/jobend"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -51,13 +52,17 @@ func JobDecision(d *jobpolicyv1.DecideJobResponse) Decision {
 		Rules:       e.GetRules(),
 		Waits:       e.GetWaits(),
 		steps: func() []attribute.KeyValue {
-			return []attribute.KeyValue{
+			steps := []attribute.KeyValue{
 				AttrCreates.Int64(int64(d.GetCreate().GetCount())),
 				AttrDeletes.Int(len(d.GetDelete())),
 				AttrReleases.Int(len(d.GetRelease())),
 				AttrWritesStatus.Bool(d.GetStatus() != nil),
 				AttrDeletesJob.Bool(d.GetDeleteJob() != nil),
 			}
+			if end := d.GetVerdict().GetEnd(); end != nil {
+				steps = append(steps, AttrEndClass.String(jobend.ClassName(end.GetClass())), AttrEndRuleName.String(end.GetPolicyRuleName()))
+			}
+			return steps
 		},
 	}
 }

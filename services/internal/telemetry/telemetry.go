@@ -29,7 +29,7 @@ const (
 )
 
 // Attributes of SpanDecisionMade. All values are counts or come from short lists, except
-// the identity of the Job or CronJob. The executor's spans use the same names.
+// the identity of the Job or CronJob, and the name that its author gave a rule. The executor's spans use the same names.
 const (
 	AttrJobNamespace = attribute.Key("k8s.namespace.name")
 	AttrJobName      = attribute.Key("k8s.job.name")
@@ -39,6 +39,8 @@ const (
 
 	AttrDisposition  = attribute.Key("jobpolicy.disposition")
 	AttrDecidingRule = attribute.Key("jobpolicy.deciding_rule")
+	AttrEndClass     = attribute.Key("jobpolicy.end.class")
+	AttrEndRuleName  = attribute.Key("jobpolicy.end.policy_rule_name")
 	AttrCreates      = attribute.Key("jobpolicy.creates")
 	AttrDeletes      = attribute.Key("jobpolicy.deletes")
 	AttrReleases     = attribute.Key("jobpolicy.releases")

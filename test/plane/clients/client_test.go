@@ -27,8 +27,11 @@ type client struct {
 	needs []string
 	// objects are recorded besides Jobs, CronJobs, pods and events.
 	objects []schema.GroupVersionResource
-	// install starts it on a control plane; nil: its scenarios start it.
-	install func(t *testing.T, plane *cluster.Cluster)
+	// plays is another client, whose scenarios it plays; empty: it has its own.
+	plays string
+	// install puts it on a control plane and starts it; nil: its scenarios start it. What it returns, if anything, is called
+	// once a side has taken over, and starts what only runs while that side does.
+	install func(t *testing.T, plane *cluster.Cluster) (begin func(*testing.T, side))
 }
 
 // programsDir is where build.sh puts programs.
@@ -70,8 +73,8 @@ type manager struct {
 }
 
 // start starts a manager as the administrator of a control plane, waits until it is ready, and stops it when the
-// test ends. If the test has failed, its log is kept.
-func (m manager) start(t *testing.T, plane *cluster.Cluster) {
+// test ends. If the test has failed, its log is kept. It returns the file of the log.
+func (m manager) start(t *testing.T, plane *cluster.Cluster) string {
 	t.Helper()
 	logFile, err := os.CreateTemp("", "client-"+m.name+"-*.log")
 	if err != nil {
@@ -92,6 +95,7 @@ func (m manager) start(t *testing.T, plane *cluster.Cluster) {
 		defer response.Body.Close()
 		return response.StatusCode == http.StatusOK, response.Status
 	})
+	return logFile.Name()
 }
 
 func (m manager) stop(t *testing.T, process *exec.Cmd, logFile *os.File) {

@@ -11,7 +11,7 @@ import (
 // ofTheProduct are rows of services/differences.
 var ofTheProduct = []history.Difference{{
 	Name:     "deleted-with-its-job", // JobSet then fails, too, instead of creating the Job again.
-	Scenario: regexp.MustCompile(`^jobset/children-deleted$`),
+	Scenario: regexp.MustCompile(`^jobset(-with-engine)?/children-deleted$`),
 	Sign:     regexp.MustCompile(`^event about job c[0-9]+-workers-0: Warning BackoffLimitExceeded: `),
 	Builtin:  regexp.MustCompile(`^(prints created again: |(job|jobset|pod of job|event about job|event about jobset) c[0-9]+)`),
 	Ours:     regexp.MustCompile(`^(prints created again: 20 of 20|(job|jobset|pod of job|event about job|event about jobset) c[0-9]+)`),
@@ -28,7 +28,7 @@ var ofClients = []history.Difference{{
 	Name: "JobSet creates a Job twice",
 	Reason: "When JobSet restarts, it may look for its Jobs before its cache shows those that it has just created. It then tries to create them again, " +
 		"is told that they exist, and says so in an event.",
-	Scenario: regexp.MustCompile(`^jobset/`),
+	Scenario: regexp.MustCompile(`^jobset(-with-engine)?/`),
 	Builtin:  createdTwice,
 	Ours:     createdTwice,
 	Race:     true,

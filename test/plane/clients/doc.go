@@ -1,4 +1,4 @@
-// Package clients runs programs of others that create Jobs, unmodified, and compares what happens
+// Package clients runs programs of others that create Jobs, and compares what happens
 // under the built-in controllers with what happens under ours: what each client, its objects, its
 // Jobs and their pods go through, and what the client prints.
 //
@@ -10,6 +10,8 @@
 // Each client has a control plane of its own. There, its scenarios run under kube-controller-manager
 // with its controllers of Jobs, CronJobs and times to live, then under the executor with the remote
 // engine. Package history says what of the two is compared; differences_test.go lists what may differ.
+//
+// One client is changed: jobset-with-engine asks the engine (testdata/adopters, docs/adopt.md). Its tests are in adopted_test.go.
 //
 // docs/clients.md says what was found, and how to run the scenarios against a cluster of one's own.
 package clients

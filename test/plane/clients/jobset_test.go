@@ -33,14 +33,21 @@ health: {healthProbeBindAddress: "%s"}
 featureGates: {RestartJob: true}
 `
 
-func installJobSet(t *testing.T, plane *cluster.Cluster) {
+func installJobSet(t *testing.T, plane *cluster.Cluster) func(*testing.T, side) {
+	t.Helper()
+	prepareJobSet(t, plane, "jobset").start(t, plane)
+	return func(*testing.T, side) {}
+}
+
+// prepareJobSet installs what a program needs that runs JobSet's controllers and webhooks, and returns its manager.
+func prepareJobSet(t *testing.T, plane *cluster.Cluster, program string) manager {
 	t.Helper()
 	components := filepath.Join(moduleDir(t, "jobset", "sigs.k8s.io/jobset"), "config", "components")
 	server, health := newWebhookServer(t), freeport.AddressFor(t)
 	define(t, plane, readManifests(t, filepath.Join(components, "crd", "bases", "*.yaml"))...)
-	config := writeFile(t, fmt.Sprintf(jobsetConfig, server.port, server.certDir, health))
-	manager{"jobset", []string{"jobset", "--config=" + config}, "http://" + health + "/readyz"}.start(t, plane)
 	installWebhooks(t, plane, server, "jobset", filepath.Join(components, "webhook", "manifests.yaml"), every)
+	config := writeFile(t, fmt.Sprintf(jobsetConfig, server.port, server.certDir, health))
+	return manager{program, []string{program, "--config=" + config}, "http://" + health + "/readyz"}
 }
 
 // writeFile writes a file that goes with the test.

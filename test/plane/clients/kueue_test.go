@@ -48,7 +48,7 @@ waitForPodsReady:
 // kueueWebhooks are those of its own kinds and of the integrations above.
 var kueueWebhooks = []string{"clusterqueue", "cohort", "job", "jobset", "resourceflavor", "workload"}
 
-func installKueue(t *testing.T, plane *cluster.Cluster) {
+func installKueue(t *testing.T, plane *cluster.Cluster) func(*testing.T, side) {
 	t.Helper()
 	if os.Getuid() != 0 {
 		t.Fatal("Kueue reads a certificate from a fixed folder in /etc; only root can give it one of its own (CLIENTS chooses other clients)")
@@ -63,6 +63,7 @@ func installKueue(t *testing.T, plane *cluster.Cluster) {
 	installWebhooks(t, plane, server, "kueue", filepath.Join(components, "webhook", "manifests.yaml"), func(name string) bool {
 		return slices.Contains(kueueWebhooks, strings.TrimSuffix(name[1:], ".kb.io"))
 	})
+	return func(*testing.T, side) {}
 }
 
 // kueueDefinitions are Kueue's kinds. It converts those that its kustomization patches for that.

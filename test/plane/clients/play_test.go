@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -144,7 +145,7 @@ func (s stage) script(t *testing.T, c client, scenario, namespace string) *exec.
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), scenarioTimeout)
 	t.Cleanup(cancel)
-	commands := fmt.Sprintf("for part in prelude.sh %s.sh %s/%s.sh; do if [ -e %s/$part ]; then . %s/$part; fi; done", c.name, c.name, scenario, folder, folder)
+	commands := fmt.Sprintf("for part in prelude.sh %[1]s.sh %[1]s/%[2]s.sh; do if [ -e %[3]s/$part ]; then . %[3]s/$part; fi; done", c.folder(), scenario, folder)
 	script := exec.CommandContext(ctx, "bash", "-c", commands)
 	home := t.TempDir()
 	script.Dir = home
@@ -198,20 +199,26 @@ func makeNamespace(t *testing.T, kube kubernetes.Interface, name string) {
 	})
 }
 
+// chosen reports whether -clients.of and -clients.only choose a scenario, or a test that goes by such a name.
+func (c client) chosen(scenario string) bool {
+	clients := strings.Fields(*ofFlag)
+	return (len(clients) == 0 || slices.Contains(clients, c.name)) && only.MatchString(c.name+"/"+scenario)
+}
+
+// folder is where its scenarios are.
+func (c client) folder() string { return cmp.Or(c.plays, c.name) }
+
 // scenarios are those of a client that -clients.of and -clients.only choose.
 func (c client) scenarios(t *testing.T) []string {
 	t.Helper()
-	if clients := strings.Fields(*ofFlag); len(clients) > 0 && !slices.Contains(clients, c.name) {
-		return nil
-	}
-	files, err := filepath.Glob(filepath.Join("testdata", c.name, "*.sh"))
+	files, err := filepath.Glob(filepath.Join("testdata", c.folder(), "*.sh"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scenario of %s: %v", c.name, err)
 	}
 	var names []string
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".sh")
-		if only.MatchString(c.name + "/" + name) {
+		if c.chosen(name) {
 			names = append(names, name)
 		}
 	}

@@ -99,16 +99,22 @@ func TestAJobPolicyIsValidatedWhenItIsApplied(t *testing.T) {
 		spec string
 		want []string // empty: it is accepted
 	}{
-		"nothing":                {spec: `{}`},
-		"all limits":             {spec: `{job: {ttlSecondsAfterFailed: 0, ttlSecondsAfterComplete: 2147483647}, cronJob: {startJitterSeconds: 3600, suspendAfterFailures: 1, skippedHour: RunAfter}}`},
-		"below the limit":        {spec: `{job: {ttlSecondsAfterFailed: -1}}`, want: []string{"spec.job.ttlSecondsAfterFailed", "should be greater than or equal to 0"}},
-		"beyond 32 bits":         {spec: `{job: {ttlSecondsAfterFailed: 2147483648}}`, want: []string{"spec.job.ttlSecondsAfterFailed", "should be less than or equal to 2147483647"}},
-		"above the limit":        {spec: `{cronJob: {startJitterSeconds: 3601}}`, want: []string{"spec.cronJob.startJitterSeconds", "should be less than or equal to 3600"}},
-		"a text for a number":    {spec: `{cronJob: {startJitterSeconds: 1h}}`, want: []string{"spec.cronJob.startJitterSeconds", "must be of type integer"}},
-		"a fraction":             {spec: `{cronJob: {suspendAfterFailures: 1.5}}`, want: []string{"spec.cronJob.suspendAfterFailures", "must be of type integer"}},
-		"a number for an object": {spec: `{job: 3}`, want: []string{"spec.job", "must be of type object"}},
-		"no such value":          {spec: `{cronJob: {skippedHour: Never}}`, want: []string{"spec.cronJob.skippedHour", `supported values: "Skip", "RunAfter"`}},
-		"no such field":          {spec: `{job: {ttl: 3}}`, want: []string{`unknown field "spec.job.ttl"`}},
+		"nothing":                 {spec: `{}`},
+		"all limits":              {spec: `{job: {ttlSecondsAfterFailed: 0, ttlSecondsAfterComplete: 2147483647}, cronJob: {startJitterSeconds: 3600, suspendAfterFailures: 1, skippedHour: RunAfter}}`},
+		"below the limit":         {spec: `{job: {ttlSecondsAfterFailed: -1}}`, want: []string{"spec.job.ttlSecondsAfterFailed", "should be greater than or equal to 0"}},
+		"beyond 32 bits":          {spec: `{job: {ttlSecondsAfterFailed: 2147483648}}`, want: []string{"spec.job.ttlSecondsAfterFailed", "should be less than or equal to 2147483647"}},
+		"above the limit":         {spec: `{cronJob: {startJitterSeconds: 3601}}`, want: []string{"spec.cronJob.startJitterSeconds", "should be less than or equal to 3600"}},
+		"a text for a number":     {spec: `{cronJob: {startJitterSeconds: 1h}}`, want: []string{"spec.cronJob.startJitterSeconds", "must be of type integer"}},
+		"a fraction":              {spec: `{cronJob: {suspendAfterFailures: 1.5}}`, want: []string{"spec.cronJob.suspendAfterFailures", "must be of type integer"}},
+		"a number for an object":  {spec: `{job: 3}`, want: []string{"spec.job", "must be of type object"}},
+		"no such value":           {spec: `{cronJob: {skippedHour: Never}}`, want: []string{"spec.cronJob.skippedHour", `supported values: "Skip", "RunAfter"`}},
+		"delays":                  {spec: `{job: {retryDelay: {delaysSeconds: [1, 5, 86400], jitterPercent: 100}}}`},
+		"delays in two ways":      {spec: `{job: {retryDelay: {delaysSeconds: [1], factor: 1.5}}}`, want: []string{"spec.job.retryDelay.delaysSeconds", "cannot be set together with any of initialSeconds, maxSeconds, factor"}},
+		"a limit below the start": {spec: `{job: {retryDelay: {initialSeconds: 9, maxSeconds: 8}}}`, want: []string{"spec.job.retryDelay.maxSeconds", "expected at least initialSeconds"}},
+		"an item":                 {spec: `{job: {retryDelay: {delaysSeconds: [1, 0]}}}`, want: []string{"spec.job.retryDelay.delaysSeconds[1]", "should be greater than or equal to 1"}},
+		"a factor below 1":        {spec: `{job: {retryDelay: {factor: 0.5}}}`, want: []string{"spec.job.retryDelay.factor", "should be greater than or equal to 1"}},
+		"too many names":          {spec: `{job: {failureRuleNames: [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u]}}`, want: []string{"spec.job.failureRuleNames", "must have at most 20 items"}},
+		"no such field":           {spec: `{job: {ttl: 3}}`, want: []string{`unknown field "spec.job.ttl"`}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

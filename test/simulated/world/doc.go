@@ -13,10 +13,10 @@
 // hardly anything happens at the same instant, and the same seed nearly always gives
 // the same log of writes: 968 of 1,000 worlds (seeds 1 to 1000) had the same log when
 // one process played them twice on a machine busy with other work. The logs
-// differ if several objects become due at the same instant: docs/simulation.md has
+// differ if several objects become due at the same instant: docs/worlds.md has
 // examples.
 //
-// A world has about 150 writes. docs/simulation.md says how long it takes, and what
+// A world has about 150 writes. docs/worlds.md says how long it takes, and what
 // takes the time.
 //
 // In worlds of package podjob (-world.podjob) a controller made with it stands in for the
@@ -48,12 +48,14 @@
 //   - I12: a success without finalizer ends a row of failures for an executor that sees it.
 //   - I12: of ends in the same second, the success counts as the last.
 //   - I12: a pod that reported two different ends may count as either.
-//   - I12: podjob remembers no pod, so a failed pod that was deleted delays nothing once it is
-//     released and gone, or released before it has ended.
+//   - I12: podjob remembers no pod, so a failed pod delays nothing once its Job has lost it. The same
+//     holds for a deleted one that is released and gone, or released before it has ended.
 //   - event, late: podjob sends no events, and does one Job after the other.
-//   - status, liveness: podjob adopts no pod, so a pod that its Job has lost counts nowhere.
+//   - status, liveness: podjob adopts no pod, so a pod that its Job has lost counts nowhere. It has
+//     not seen the end of a pod that its Job lost at once.
 //   - runaway: podjob tries a creation that failed again every ten seconds, and not ever later.
 //   - deletion: podjob deletes the pods that it has created for a Job that is gone.
+//   - I9: a pod that says that podjob has created it, for a Job that never was, may be deleted, too.
 //   - liveness: every failure that may count adds to the retry delay, and a success that
 //     nothing in the cluster shows any more does not end a row of failures.
 //   - liveness: if requests may always list only a few failed pods, one that waits long for the

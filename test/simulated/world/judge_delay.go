@@ -89,7 +89,7 @@ func (j *judge) delaying(r *jobRecord, by string) (ends []*podRecord) {
 	for _, p := range r.ends {
 		switch {
 		case p.maySucceed() && j.askedFor(r, p) && !(p.gone && p.goneAt.Before(j.writer(by).began)):
-		case !p.maySucceed() && j.always(r, func(job *batchv1.Job) bool { return inRange(job, p.pod) }) && (j.shown(p, by) || j.mustKnowEnd(r, p, by)) && !j.lost(r, p, by) && !(j.podjob && p.leavesNoTrace()):
+		case !p.maySucceed() && j.always(r, func(job *batchv1.Job) bool { return inRange(job, p.pod) }) && (j.shown(p, by) || j.mustKnowEnd(r, p, by)) && !j.lost(r, p, by) && !(j.podjob && (p.job != r || p.leavesNoTrace())):
 		default:
 			continue
 		}

@@ -185,7 +185,8 @@ func (j *judge) undecided(r *jobRecord) string {
 	}
 	succeeded, failures := r.succeeded(r.all()), r.failures(r.all(), r.fails)
 	for _, p := range r.ends {
-		if p.failed() && !p.flipped && p.excuse == "" && r.selects(p.pod) && policyAction(r.job, p.first) == batchv1.PodFailurePolicyActionFailJob {
+		unread := j.podjob && p.job != r && p.left.Sub(p.dueAt) <= j.lag
+		if p.failed() && !unread && !p.flipped && p.excuse == "" && r.selects(p.pod) && policyAction(r.job, p.first) == batchv1.PodFailurePolicyActionFailJob {
 			return sprint("pod %s failed in a way that fails the Job", p.key.Name)
 		}
 	}

@@ -59,7 +59,19 @@ func TestEnd(t *testing.T) {
 
 // At rest, a Job that must end has ended.
 func TestEndOfAJobThatMustEnd(t *testing.T) {
+	losesAFailure := func(after time.Duration) func(*tape) {
+		return rests(func(tp *tape) {
+			tp.judge.podjob = true
+			starts(tp, policyOn(42, batchv1.PodFailurePolicyActionFailJob))
+			tp.ends("a-0", 42)
+			tp.wait(after)
+			tp.edit("webhook", "a-0", func(pod *corev1.Pod) { pod.OwnerReferences[0].Kind, pod.OwnerReferences[0].UID = "Other", "other" })
+			tp.pod(executorA, "job-a", "a-2", noIndex)
+		})
+	}
 	runStreams(t, map[string]streamCase{
+		"podjob could see a failure that fails it, and it goes on": {want: []string{"liveness"}, play: losesAFailure(time.Hour)},
+		"a failure that fails it was given away before podjob saw": {play: losesAFailure(time.Second)},
 		"too many failed, and it goes on": {want: []string{"liveness", "liveness"}, play: rests(func(tp *tape) {
 			starts(tp, noRetries)
 			fails(tp, "a-0")

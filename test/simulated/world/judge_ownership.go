@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"jobpolicy.dev/executor/podjob"
 	"jobpolicy.dev/test/simulated/world/apiserver"
 )
 
@@ -42,6 +43,7 @@ func (j *judge) judgeOwned(w apiserver.Write, r *jobRecord, old, next *corev1.Po
 	switch {
 	case r != nil && j.managed(r.job):
 	case (r == nil || r.gone) && j.replacesBuiltin() && onlyReleases(w, old, next):
+	case r == nil && j.podjob && old.Annotations[podjob.GroupAnnotation] != "":
 	case r != nil && !r.gone:
 		j.breach("I9", w.Key, w.UID, "%s wrote a pod of Job %s, which somebody else manages, and must leave it alone", w.By, r.key.Name)
 	default:

@@ -7,6 +7,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/executor/podjob"
 )
 
 // foreign is a Job that another controller manages.
@@ -47,6 +49,16 @@ func TestOwnership(t *testing.T) {
 			tp.pod("other", "job-a", "a-0", noIndex)
 			tp.removes(user, "jobs", "job-a")
 			tp.deletes(executorA, "a-0")
+		}},
+		"a pod of a Job that never was, deleted": {want: []string{"I9"}, play: func(tp *tape) {
+			tp.judge.podjob = true
+			tp.pod("other", "job-b", "b-0", noIndex)
+			tp.deletes(executorA, "b-0")
+		}},
+		"the same, and it says that podjob has created it": {play: func(tp *tape) {
+			tp.judge.podjob = true
+			tp.pod("other", "job-b", "b-0", noIndex, func(pod *corev1.Pod) { pod.Annotations[podjob.GroupAnnotation] = "b" })
+			tp.deletes(executorA, "b-0")
 		}},
 		"a pod of a ReplicaSet": {want: []string{"I9"}, play: func(tp *tape) {
 			tp.pod("other", "rs", "a-0", noIndex, func(pod *corev1.Pod) { pod.OwnerReferences[0].Kind = "ReplicaSet" })

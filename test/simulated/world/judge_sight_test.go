@@ -43,6 +43,17 @@ func TestDelayExcuses(t *testing.T) {
 			tp.ends("b-0", 1)
 			again(tp, executorA, "a-1")
 		}},
+		"the Job has lost the pod since": {want: early, play: running(func(tp *tape) {
+			fails(tp, "a-0")
+			tp.edit("webhook", "a-0", loose)
+			again(tp, executorA, "a-2")
+		})},
+		"the Job has lost the pod since, and podjob does not know it any more": {play: running(func(tp *tape) {
+			tp.judge.podjob = true
+			fails(tp, "a-0")
+			tp.edit("webhook", "a-0", loose)
+			again(tp, executorA, "a-2")
+		})},
 		"another pod said two things of its end": {want: early, play: running(func(tp *tape) {
 			tp.ends("a-1", 1)
 			flip(tp, "a-1")

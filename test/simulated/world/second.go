@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	"jobpolicy.dev/test/simulated/conformance/virtual"
+	"jobpolicy.dev/test/simulated/parity/virtual"
 )
 
 // secondName is the field manager of the built-in Job controller that runs although the

@@ -103,13 +103,17 @@ func finite(limit float64) *int64 {
 // contractName is a field as the contract names it.
 var contractName = regexp.MustCompile(`\b[a-z]+(_[a-z0-9]+)+\b`)
 
+// forImplementers are remarks that mean nothing to a reader of kubectl explain.
+var forImplementers = regexp.MustCompile(` \(invariants? [^)]*\)`)
+
 // description is a comment without its line breaks, with the names of fields in JSON. Paragraphs stay.
 func description(comments protogen.CommentSet) string {
 	var paragraphs []string
 	for paragraph := range strings.SplitSeq(string(comments.Leading), "\n\n") {
 		paragraphs = append(paragraphs, strings.Join(strings.Fields(paragraph), " "))
 	}
-	return contractName.ReplaceAllStringFunc(strings.Join(paragraphs, "\n\n"), jsonName)
+	text := forImplementers.ReplaceAllString(strings.Join(paragraphs, "\n\n"), "")
+	return contractName.ReplaceAllStringFunc(text, jsonName)
 }
 
 func jsonName(name string) string {

@@ -55,7 +55,7 @@ var followed = []area{
 	},
 	{
 		title: "Job controller", module: kubernetes, files: []string{"pkg/controller/job/job_controller.go", "pkg/controller/job/tracking_utils.go", "pkg/controller/job/util/*.go"},
-		by: []string{"engine/decide.go", "engine/verdict.go", "executor", "test/simulated/conformance/virtual"},
+		by: []string{"engine/decide.go", "engine/verdict.go", "executor", "test/simulated/parity/virtual"},
 	},
 	{
 		title: "retry delays", module: kubernetes, files: []string{"pkg/controller/job/backoff_utils.go"},
@@ -105,7 +105,7 @@ var followed = []area{
 	},
 	{
 		title: "integration tests", module: kubernetes, files: []string{"test/integration/job/*.go", "test/integration/cronjob/*.go", "test/integration/ttlcontroller/*.go"}, tests: true,
-		by: []string{"test/simulated/conformance", "test/plane/e2e"},
+		by: []string{"test/simulated/parity", "test/plane/e2e"},
 	},
 	{
 		title: "end-to-end specs", module: kubernetes, files: []string{"test/e2e/apps/job.go", "test/e2e/apps/cronjob.go", "test/e2e/apps/ttl_after_finished.go", "test/e2e/framework/job/*.go"},

@@ -11,8 +11,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
 	_ "google.golang.org/grpc/health" // Makes the client use healthCheckConfig.
 )
@@ -35,19 +37,29 @@ const ServiceConfig = `{
   }]
 }`
 
+// reconnects lets calls succeed within two seconds after an engine is back. By gRPC's own
+// defaults the next try may come two minutes later.
+var reconnects = grpc.ConnectParams{
+	Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
+	MinConnectTimeout: 3 * time.Second,
+}
+
 // Dial returns a connection to the engines at a gRPC target, such as
 // dns:///localhost:8443, over mutual TLS. certificates is a folder with ca.crt,
 // tls.crt and tls.key, the names that Kubernetes gives them in a mounted Secret. They are
 // read anew for each connection, so that renewed ones are used. Errors name the file.
-func Dial(target, certificates string) (*grpc.ClientConn, error) {
+// options are added, for example those that trace or bound calls.
+func Dial(target, certificates string, options ...grpc.DialOption) (*grpc.ClientConn, error) {
 	if _, err := tlsConfig(certificates); err != nil {
 		return nil, err
 	}
-	return grpc.NewClient(target,
+	return grpc.NewClient(target, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(folder{credentials.NewTLS(nil), certificates}),
 		grpc.WithDefaultServiceConfig(ServiceConfig),
 		WithLookups(),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessageBytes), grpc.MaxCallSendMsgSize(MaxMessageBytes), grpc.WaitForReady(true)))
+		grpc.WithConnectParams(reconnects),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessageBytes), grpc.MaxCallSendMsgSize(MaxMessageBytes), grpc.WaitForReady(true)),
+	}, options...)...)
 }
 
 // folder is TLS that reads its certificates at each handshake from a folder.

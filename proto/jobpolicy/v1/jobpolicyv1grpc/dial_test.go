@@ -140,3 +140,38 @@ func TestDialFollowsTheCertificates(t *testing.T) {
 		t.Errorf("after all certificates were replaced: %v", err)
 	}
 }
+
+// A connection that cannot be made is tried again every two seconds at least. In the time of this test, gRPC's own defaults
+// make five tries at most.
+func TestDialReconnectsSoon(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeCertificates(t, dir)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	conn, err := Dial("passthrough:///"+listener.Addr().String(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	tries := make(chan struct{}, 100)
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_ = connection.Close()
+			tries <- struct{}{}
+		}
+	}()
+	for end := time.Now().Add(8 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		conn.Connect()
+	}
+	if len(tries) < 7 {
+		t.Errorf("%d tries in 8 s", len(tries))
+	}
+}

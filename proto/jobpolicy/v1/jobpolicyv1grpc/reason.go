@@ -2,8 +2,10 @@ package jobpolicyv1grpc
 
 import (
 	"strings"
+	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -24,6 +26,26 @@ func ReasonOf(err error) jobpolicyv1.ErrorReason {
 		}
 	}
 	return jobpolicyv1.ErrorReason_ERROR_REASON_UNSPECIFIED
+}
+
+// awayDelay is RetryDelay while an engine is away. Dial tries to reconnect as often.
+const awayDelay = 2 * time.Second
+
+// RetryDelay says how long to wait before a call that returned an error is repeated, in
+// addition to the caller's own growing delay, if it has one. again is false if waiting does
+// not help: then the request, the caller or the configuration has to change, or the caller
+// has ended the call. The table at PolicyService says the rest.
+func RetryDelay(err error) (delay time.Duration, again bool) {
+	s := status.Convert(err)
+	for _, detail := range s.Details() {
+		if retry, ok := detail.(*errdetails.RetryInfo); ok {
+			return retry.GetRetryDelay().AsDuration(), true
+		}
+	}
+	if s.Code() == codes.Unavailable || s.Code() == codes.DeadlineExceeded {
+		return awayDelay, true
+	}
+	return 0, false
 }
 
 // ReasonName is the reason as it stands in google.rpc.ErrorInfo. That of a reason which this

@@ -1,0 +1,90 @@
+package simulate_test
+
+import (
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"jobpolicy.dev/engine/simulate"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// Options that the Kubernetes API does not have are played as any other field.
+func TestStoryOfOptions(t *testing.T) {
+	with := func(o *jobpolicyv1.JobOptions) func(*jobpolicyv1.JobSpec) {
+		return func(s *jobpolicyv1.JobSpec) { s.Completions, s.Options = proto.Int32(1), o }
+	}
+	playEach(t, map[string]storyCase{
+		"a retry delay of its own": {
+			scenario: simulate.Scenario{
+				Spec:    spec(1, with(&jobpolicyv1.JobOptions{RetryDelay: &jobpolicyv1.RetryDelay{DelaysSeconds: []int32{2, 30}}})),
+				Scripts: script(t, "0-1:fail@1s"), Runtime: simulate.Runtime{Mean: 1},
+			},
+			want: `
+0s pod 0 created
+1s pod 0 running
+2s pod 0 failed: exit code 1
+2s waits until 4s: failures in a row: 1; next try 2s after the last one
+4s pod 1 created
+5s pod 1 running
+6s pod 1 failed: exit code 1
+6s waits until 36s: failures in a row: 2; next try 30s after the last one
+36s pod 2 created
+37s pod 2 running
+37s pod 2 succeeded
+37s condition SuccessCriteriaMet (CompletionsReached): Reached expected number of succeeded pods
+37s condition Complete (CompletionsReached): Reached expected number of succeeded pods
+Complete CompletionsReached after 37s; pods 3
+`,
+		},
+		"no pod runs before the deadline to start": {
+			scenario: simulate.Scenario{
+				Spec: spec(1, with(&jobpolicyv1.JobOptions{StartDeadlineSeconds: proto.Int64(300)})), Scripts: script(t, "*:stuck"),
+			},
+			want: `
+0s pod 0 created
+0s condition jobpolicy.dev/Started=False (NoPodRan): No pod of the Job has run since it started
+0s waits until 5m: a pod must run within 300s of the Job's start
+5m condition FailureTarget (StartDeadlineExceeded): No pod of the Job ran before its deadline to start
+5m pod 0 deleted: the Job is over
+5m waits for pods to end: 0 active, 1 terminating, 0 being created
+5m1s condition Failed (StartDeadlineExceeded): No pod of the Job ran before its deadline to start
+Failed StartDeadlineExceeded after 5m1s; pods 1
+`,
+		},
+		"a pod runs before the deadline to start": {
+			scenario: simulate.Scenario{
+				Spec: spec(1, with(&jobpolicyv1.JobOptions{StartDeadlineSeconds: proto.Int64(3)})), Scripts: script(t, "*:succeed@9s"),
+			},
+			want: `
+0s pod 0 created
+0s condition jobpolicy.dev/Started=False (NoPodRan): No pod of the Job has run since it started
+0s waits until 3s: a pod must run within 3s of the Job's start
+1s pod 0 running
+1s condition jobpolicy.dev/Started (PodRan): A pod of the Job has run
+10s pod 0 succeeded
+10s condition SuccessCriteriaMet (CompletionsReached): Reached expected number of succeeded pods
+10s condition Complete (CompletionsReached): Reached expected number of succeeded pods
+Complete CompletionsReached after 10s; pods 1
+`,
+		},
+		"a deadline of each try": {
+			scenario: simulate.Scenario{
+				Spec: spec(1, with(&jobpolicyv1.JobOptions{TryDeadlineSeconds: proto.Int64(60)})), Scripts: script(t, "0:hang"), Runtime: simulate.Runtime{Mean: 1},
+			},
+			want: `
+0s pod 0 created
+1s pod 0 running
+1m pod 0 past its deadline: activeDeadlineSeconds of the pod is 60
+1m1s pod 0 failed: DeadlineExceeded, exit code 143
+1m1s waits until 1m11s: failures in a row: 1; next try 10s after the last one
+1m11s pod 1 created
+1m12s pod 1 running
+1m12s pod 1 succeeded
+1m12s condition SuccessCriteriaMet (CompletionsReached): Reached expected number of succeeded pods
+1m12s condition Complete (CompletionsReached): Reached expected number of succeeded pods
+Complete CompletionsReached after 1m12s; pods 2
+`,
+		},
+	})
+}

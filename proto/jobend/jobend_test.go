@@ -1,0 +1,97 @@
+package jobend_test
+
+import (
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"jobpolicy.dev/proto/jobend"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+const (
+	outOfMemory    = jobpolicyv1.EndClass_END_CLASS_OUT_OF_MEMORY
+	policy         = jobpolicyv1.EndClass_END_CLASS_POLICY
+	infrastructure = jobpolicyv1.EndClass_END_CLASS_INFRASTRUCTURE
+)
+
+func TestMessages(t *testing.T) {
+	cases := map[string]struct {
+		end  *jobpolicyv1.JobEnd
+		want string
+	}{
+		"a container": {
+			&jobpolicyv1.JobEnd{
+				Class: outOfMemory, Rule: jobpolicyv1.Rule_RULE_BACKOFF_LIMIT_EXCEEDED, PodName: "train-0-x7k2p", Index: proto.Int32(0),
+				ContainerName: "main", ExitCode: 137, Reason: "OOMKilled", Tries: 3,
+			},
+			"Container main of pod train-0-x7k2p ran out of memory. " +
+				"[rule=backoffLimitExceeded pod=train-0-x7k2p index=0 container=main exitCode=137 reason=OOMKilled tries=3]",
+		},
+		"a named rule": {
+			&jobpolicyv1.JobEnd{
+				Class: policy, Rule: jobpolicyv1.Rule_RULE_POD_FAILURE_POLICY_MATCHED, PolicyRuleIndex: proto.Int32(1),
+				PolicyRuleName: "gpu fault", PodName: "p", ContainerName: "main", ExitCode: 42, Signal: 9,
+			},
+			"Container main of pod p failed with exit code 42, as rule gpu fault of the pod failure policy describes. " +
+				`[rule=podFailurePolicyMatched policyRule=1 policyRuleName="gpu fault" pod=p container=main exitCode=42 signal=9]`,
+		},
+		"a name like parts": {
+			&jobpolicyv1.JobEnd{Class: infrastructure, PodName: `a [rule="b"]`, Reason: "x=y"},
+			`Pod a _rule__b__ was ended from outside: x_y. [pod="a [rule=\"b\"]" reason="x=y"]`,
+		},
+		"nothing known": {&jobpolicyv1.JobEnd{Class: jobpolicyv1.EndClass_END_CLASS_UNKNOWN}, "It is not known why the Job failed. []"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := jobend.Message(tc.end); got != tc.want {
+				t.Errorf("message\n%s\nwant\n%s", got, tc.want)
+			}
+		})
+	}
+}
+
+// What is written is read again, whatever the names are.
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	name := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "main", "a b", " [", "]", `"`, "=", "rule=x"}))
+	rapid.Check(t, func(t *rapid.T) {
+		want := &jobpolicyv1.JobEnd{
+			Class: jobpolicyv1.EndClass(rapid.Int32Range(1, int32(len(jobpolicyv1.EndClass_name)-1)).Draw(t, "class")),
+			Rule:  jobpolicyv1.Rule(rapid.Int32Range(0, 9).Draw(t, "rule")), PolicyRuleName: name.Draw(t, "policyRuleName"),
+			PodName: name.Draw(t, "pod"), ContainerName: name.Draw(t, "container"), Reason: name.Draw(t, "reason"),
+			ExitCode: rapid.Int32().Draw(t, "exitCode"), Signal: rapid.Int32().Draw(t, "signal"), Tries: rapid.Int32().Draw(t, "tries"),
+		}
+		if rapid.Bool().Draw(t, "indexed") {
+			want.Index, want.PolicyRuleIndex = proto.Int32(rapid.Int32().Draw(t, "index")), proto.Int32(rapid.Int32().Draw(t, "policyRule"))
+		}
+		message := jobend.Message(want)
+		got, ok := jobend.Read(jobend.ClassName(want.GetClass()), message)
+		if !ok || !proto.Equal(got, want) {
+			t.Fatalf("%s\nread as %v, %v\nwant %v", message, got, ok, want)
+		}
+	})
+}
+
+func TestOtherTextsAreNotRead(t *testing.T) {
+	for _, text := range []struct{ reason, message string }{
+		{"BackoffLimitExceeded", "x [rule=backoffLimitExceeded]"},
+		{"Unspecified", "x []"},
+		{"Policy", "Job has reached the specified backoff limit"},
+		{"Policy", "x [pod=p"},
+		{"Policy", "x [pod]"},
+		{"Policy", "x [tries=many]"},
+		{"Policy", "x [index=2147483648]"},
+		{"Policy", `x [pod="p]`},
+		{"Policy", `x [pod="p"index=1]`},
+		{"Policy", "x [pod=a,b]"},
+	} {
+		if end, ok := jobend.Read(text.reason, text.message); ok {
+			t.Errorf("%s: %s is read as %v", text.reason, text.message, end)
+		}
+	}
+	want := &jobpolicyv1.JobEnd{Class: policy, PodName: "p"}
+	if got, ok := jobend.Read("Policy", `x [rule=ofTomorrow pod=p size="new part"]`); !ok || !proto.Equal(got, want) {
+		t.Errorf("a message of a newer version is read as %v, %v; want %v", got, ok, want)
+	}
+}
