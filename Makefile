@@ -116,7 +116,7 @@ CLIENTS ?= kubectl jobset helm kueue jobset-with-engine
 .PHONY: test-clients
 test-clients: build ## run clients of others under the built-in controllers and ours, and compare (CLIENTS="kubectl jobset" ONLY=regexp WRITE=folder; the first time compiles each: minutes)
 	@test/plane/clients/build.sh $(CLIENTS)
-	JOBPOLICY_TEST_CLIENTS=1 go -C test test -count=1 -timeout 60m -v ./plane/clients -args -clients.of='$(CLIENTS)' $(if $(ONLY),-clients.only='$(ONLY)') $(if $(WRITE),-clients.write=$(abspath $(WRITE))) $(if $(CLUSTER),-clients.cluster=$(abspath $(CLUSTER))) $(if $(AGAINST),-clients.against=$(abspath $(AGAINST)))
+	JOBPOLICY_TEST_CLIENTS=1 go -C test test -count=1 -timeout 90m -v ./plane/clients -args -clients.of='$(CLIENTS)' $(if $(ONLY),-clients.only='$(ONLY)') $(if $(WRITE),-clients.write=$(abspath $(WRITE))) $(if $(CLUSTER),-clients.cluster=$(abspath $(CLUSTER))) $(if $(AGAINST),-clients.against=$(abspath $(AGAINST)))
 
 # Real control planes of other minor versions of Kubernetes. MINORS chooses some; the newest is that of jobpolicy-local. On each:
 # the example Jobs, CronJobs, times to live, managedBy, a killed executor, and the rules of statuses; where the next minor is the

@@ -12,12 +12,10 @@ import (
 	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc/filters"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
@@ -26,18 +24,9 @@ import (
 	"jobpolicy.dev/services/internal/telemetry"
 )
 
-// Connection settings. After a connection is lost, the client reconnects within
-// maxReconnectDelay. As often, it looks up the engine's addresses again
-// (jobpolicyv1grpc.WithLookups), so that it finds new pods.
+// How many bytes the engine may send before they are read: of one call, and of all calls.
+// Fixed windows avoid gRPC's bandwidth probes, about one ping for each small message.
 const (
-	firstReconnectDelay = 100 * time.Millisecond
-	maxReconnectDelay   = 2 * time.Second
-	connectTimeout      = 3 * time.Second
-	pingAfter           = 20 * time.Second
-	pingTimeout         = 5 * time.Second
-	// How many bytes the engine may send before they are read: of one call, and of all
-	// calls. Fixed windows avoid gRPC's bandwidth probes, about one ping for each small
-	// message.
 	streamWindow     = 1 << 20
 	connectionWindow = 4 << 20
 )
@@ -81,17 +70,12 @@ func dialOptions(cfg RemoteConfig) []grpc.DialOption {
 		grpc.WithTransportCredentials(cfg.Credentials),
 		grpc.WithDefaultServiceConfig(jobpolicyv1grpc.ServiceConfig),
 		jobpolicyv1grpc.WithLookups(),
+		jobpolicyv1grpc.WithReconnects(),
+		jobpolicyv1grpc.WithPings(),
 		grpc.WithDefaultCallOptions(
 			grpc.MaxCallRecvMsgSize(jobpolicyv1grpc.MaxMessageBytes), grpc.MaxCallSendMsgSize(jobpolicyv1grpc.MaxMessageBytes)),
 		grpc.WithStaticStreamWindowSize(streamWindow),
 		grpc.WithStaticConnWindowSize(connectionWindow),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingTimeout, PermitWithoutStream: true}),
-		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff: backoff.Config{
-				BaseDelay: firstReconnectDelay, Multiplier: 1.6, Jitter: 0.2, MaxDelay: maxReconnectDelay,
-			},
-			MinConnectTimeout: connectTimeout,
-		}),
 		grpc.WithStatsHandler(otelgrpc.NewClientHandler(
 			otelgrpc.WithTracerProvider(cfg.TracerProvider),
 			otelgrpc.WithPropagators(telemetry.Propagator()),

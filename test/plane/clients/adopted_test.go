@@ -11,13 +11,7 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
-
 	"jobpolicy.dev/deploy/local/cluster"
-	"jobpolicy.dev/test/kit/controlplane"
 	"jobpolicy.dev/test/kit/executables"
 )
 
@@ -181,79 +175,4 @@ func failed(out string) []string {
 		names = append(names, m[1]+m[2])
 	}
 	return names
-}
-
-const (
-	// away is how long the engine is away.
-	away = time.Minute
-	// goesOn is how long it may take then until all is done: two seconds to connect, two until the questions are asked
-	// again, and time for the rest on a busy machine.
-	goesOn = 15 * time.Second
-)
-
-// While the engine is away, no JobSet is completed or deleted, and JobSets that ask nothing go on. When it is back, what waits
-// goes on by itself.
-func TestJobSetWaitsForTheEngine(t *testing.T) {
-	jobsetWithEngine.check(t, jobsetWithEngine.chosen("engine-away"))
-	plane := startPlane(t)
-	ours.takeOver(t, plane)
-	e := startEngine(t, engineProgram(t))
-	prepareJobSet(t, plane, "jobset").asking(e).startAndMeasure(t, plane)
-	makeNamespace(t, kubernetes.NewForConfigOrDie(plane.RESTConfig()), "away")
-	jobsets := dynamic.NewForConfigOrDie(plane.RESTConfig()).Resource(jobset.objects[0]).Namespace("away")
-	create := func(name, spec string) {
-		t.Helper()
-		if _, err := jobsets.Create(t.Context(), parseManifests(t, []byte(jobsetManifest(name, spec)))[0], metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	state := func(name string) string {
-		js, err := jobsets.Get(t.Context(), name, metav1.GetOptions{})
-		if err != nil {
-			return err.Error()
-		}
-		terminal, _, _ := unstructured.NestedString(js.Object, "status", "terminalState")
-		return terminal
-	}
-	becomes := func(name string, ok func(string) bool) {
-		t.Helper()
-		controlplane.Eventually(t, name, func() (bool, string) { s := state(name); return ok(s), s })
-	}
-	completed := func(s string) bool { return s == "Completed" }
-
-	create("kept", oneJob("true")+"  ttlSecondsAfterFinished: 20\n")
-	becomes("kept", completed)
-	e.kill()
-	lost := time.Now()
-	create("ended", oneJob("true"))
-	create("fails", oneJob("false"))
-	becomes("fails", func(s string) bool { return s == "Failed" })
-	t.Logf("a JobSet that asks nothing failed %.1f s after the engine was lost", time.Since(lost).Seconds())
-	for time.Since(lost) < away {
-		if kept, ended := state("kept"), state("ended"); kept != "Completed" || ended != "" {
-			t.Fatalf("without the engine: kept is %q, ended is %q; want Completed and nothing", kept, ended)
-		}
-		time.Sleep(200 * time.Millisecond)
-	}
-	e.start(t)
-	back := time.Now()
-	becomes("ended", completed)
-	becomes("kept", func(s string) bool { return strings.Contains(s, "not found") })
-	took := time.Since(back)
-	t.Logf("all was done %.1f s after the engine came back", took.Seconds())
-	if took > goesOn {
-		t.Errorf("that took longer than %s", goesOn)
-	}
-}
-
-func jobsetManifest(name, spec string) string {
-	return "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: " + name + "}\nspec:\n" + spec
-}
-
-// oneJob is the spec of a JobSet with one Job of one pod.
-func oneJob(command string) string {
-	return `  replicatedJobs:
-  - name: a
-    template: {spec: {backoffLimit: 0, template: {spec: {restartPolicy: Never, containers: [{name: main, image: none, command: ["` + command + `"]}]}}}}
-`
 }

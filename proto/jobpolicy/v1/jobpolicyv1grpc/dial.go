@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
 	_ "google.golang.org/grpc/health" // Makes the client use healthCheckConfig.
+	"google.golang.org/grpc/keepalive"
 )
 
 // MaxMessageBytes is the contract's limit on a message, either way.
@@ -37,11 +38,19 @@ const ServiceConfig = `{
   }]
 }`
 
-// reconnects lets calls succeed within two seconds after an engine is back. By gRPC's own
-// defaults the next try may come two minutes later.
-var reconnects = grpc.ConnectParams{
-	Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
-	MinConnectTimeout: 3 * time.Second,
+// WithReconnects tries to connect again every two seconds at least. Dial uses it. By gRPC's
+// own defaults the next try may come up to two minutes after an engine is back.
+func WithReconnects() grpc.DialOption {
+	return grpc.WithConnectParams(grpc.ConnectParams{
+		Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
+		MinConnectTimeout: 3 * time.Second,
+	})
+}
+
+// WithPings finds out within 25 seconds that an engine is gone whose machine has not ended the
+// connection, because it was lost or cut off. Dial uses it.
+func WithPings() grpc.DialOption {
+	return grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 5 * time.Second, PermitWithoutStream: true})
 }
 
 // Dial returns a connection to the engines at a gRPC target, such as
@@ -57,7 +66,8 @@ func Dial(target, certificates string, options ...grpc.DialOption) (*grpc.Client
 		grpc.WithTransportCredentials(folder{credentials.NewTLS(nil), certificates}),
 		grpc.WithDefaultServiceConfig(ServiceConfig),
 		WithLookups(),
-		grpc.WithConnectParams(reconnects),
+		WithReconnects(),
+		WithPings(),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessageBytes), grpc.MaxCallSendMsgSize(MaxMessageBytes), grpc.WaitForReady(true)),
 	}, options...)...)
 }
