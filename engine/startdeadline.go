@@ -47,7 +47,7 @@ func (s *snapshot) hasRun() bool {
 // startDeadlineRuns reports whether a pod must run before a deadline to start.
 func (s *snapshot) startDeadlineRuns() bool {
 	_, started := s.activeSince()
-	return s.hasStartDeadline() && !s.deleting() && !s.hasRun() && (!started || hasCondition(s.status, conditionStarted))
+	return s.hasStartDeadline() && !s.deleting() && !s.held() && !s.hasRun() && (!started || hasCondition(s.status, conditionStarted))
 }
 
 // hasStartDeadline reports whether the Job has a deadline to start and is not suspended.
@@ -67,7 +67,7 @@ func (l lifetime) startDeadline() (at time.Time, ok bool) {
 func (pub *publication) started(s *snapshot) {
 	_, before := s.activeSince()
 	has, ran := hasCondition(pub.status, conditionStarted), s.pods.GetHasRun()
-	if !s.hasStartDeadline() || s.deleting() || before && !(has && ran) {
+	if !s.hasStartDeadline() || s.deleting() || s.held() || before && !(has && ran) {
 		return
 	}
 	next := newCondition(conditionStarted, reasonNoPodRan, "No pod of the Job has run since it started", false, s.second())

@@ -61,7 +61,7 @@ func (a *applier) apply(ctx context.Context, s *tracker.Job, calls *api.Pods, sn
 		}
 		if _, err := a.group(ctx, s, snap, d); err != nil {
 			err = a.backOff(ctx, s, tracker.Create, snap.job, noGang, err)
-			return sooner(controller.Result{RequeueAfter: requeue}, untilCreate(s)), err
+			return soonest(controller.Result{RequeueAfter: requeue}, s.StepWaitsUntil(tracker.Create)), err
 		}
 		return sooner(controller.Result{RequeueAfter: requeue}, a.cfg.regrowth(s, snap)), nil
 	}
@@ -75,14 +75,9 @@ func (a *applier) apply(ctx context.Context, s *tracker.Job, calls *api.Pods, sn
 	case err == nil || failed.what == notReleased:
 		return a.cfg.followUp(s, d, requeue), err
 	case failed.what == noGang:
-		return sooner(a.cfg.followUp(s, d, requeue), untilCreate(s)), err
+		return soonest(a.cfg.followUp(s, d, requeue), s.StepWaitsUntil(tracker.Create)), err
 	}
 	return controller.Result{Requeue: true}, err
-}
-
-// untilCreate is how long the creation of pods backs off, at least 1 ns.
-func untilCreate(s *tracker.Job) time.Duration {
-	return max(1, time.Until(s.StepWaitsUntil(tracker.Create)))
 }
 
 // carryOut carries out a decision in the contract's order: gang, create or delete, status,

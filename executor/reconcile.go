@@ -77,7 +77,10 @@ func (r *reconciler) Reconcile(ctx context.Context, key tracker.Key) (controller
 	if calls.Changed() {
 		result = sooner(result, r.cfg.SyncBatchPeriod)
 	}
-	return sooner(result, s.UntilNextRelease()), nil
+	if at, again := s.NextRelease(); again {
+		result = soonest(result, at)
+	}
+	return result, nil
 }
 
 // reconcile reads what is not known for certain, asks the engine, and applies the decision.

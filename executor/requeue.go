@@ -24,6 +24,11 @@ func sooner(result controller.Result, delay time.Duration) controller.Result {
 	return result
 }
 
+// soonest returns the result with a requeue at this time at the latest, or at once if it is over.
+func soonest(result controller.Result, at time.Time) controller.Result {
+	return sooner(result, max(time.Until(at), 1))
+}
+
 // requeueAfter is how long until the decision's requeue time; 0 if it has none. It is measured
 // from the request's now, and in elapsed time, so that setting the clock does not change it. It
 // is at least Config.SyncBatchPeriod (invariant I11).

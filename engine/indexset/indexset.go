@@ -3,6 +3,9 @@
 // The API allows a Job billions of indexes; in practice it has up to 100,000. The
 // operations are union, difference and "the first n that are missing". Their time and
 // memory grow with the number of ranges, not of indexes.
+//
+// Weighed against RoaringBitmap v2: the contract and the API have ranges, so each set
+// would be converted twice.
 package indexset
 
 import (

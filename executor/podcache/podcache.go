@@ -6,6 +6,9 @@
 // them. So Serializer cuts the other fields out of the bytes before they are decoded.
 // From converts the result, which would take some kilobytes as an API object, to a Pod of
 // less than one kilobyte.
+//
+// Weighed against a transform of the informer, which gets a pod that was decoded whole,
+// and metadata informers, which have no status.
 package podcache
 
 import (

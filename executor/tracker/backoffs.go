@@ -30,7 +30,7 @@ type backoffs struct {
 // A release is the backoff of the release of one pod.
 type release struct {
 	clock.Backoff
-	// skipped: since the last call of UntilNextRelease, MayRelease has skipped the pod, because
+	// skipped: since the last call of NextRelease, MayRelease has skipped the pod, because
 	// its delay had not ended.
 	skipped bool
 }
@@ -83,25 +83,20 @@ func (j *Job) MayRelease(pod types.UID) bool {
 	return false
 }
 
-// UntilNextRelease is how long until the first delay of a release ends; 0 if no delay runs. If
-// MayRelease has skipped a pod since the last call, and the pod's delay has ended, it returns
-// 1 ns: try again at once. It forgets the delays of pods that do not have the tracking finalizer
-// any more.
-func (j *Job) UntilNextRelease() (next time.Duration) {
+// NextRelease returns when the first delay of a release ends, and whether there is a reason to try
+// again then: the delay runs, or it has ended since MayRelease skipped the pod. It forgets the delays
+// of pods that do not have the tracking finalizer any more.
+func (j *Job) NextRelease() (at time.Time, again bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	maps.DeleteFunc(j.backoffs.releases, func(uid types.UID, _ *release) bool {
 		return !j.pods.hasFinalizer(uid)
 	})
 	for _, r := range j.backoffs.releases {
-		wait := time.Until(r.Until())
-		if r.skipped {
-			wait = max(wait, 1)
+		if (r.skipped || r.Active()) && (!again || r.Until().Before(at)) {
+			at, again = r.Until(), true
 		}
 		r.skipped = false
-		if wait > 0 && (next == 0 || wait < next) {
-			next = wait
-		}
 	}
-	return next
+	return at, again
 }

@@ -21,25 +21,26 @@ func TestADelayThatEndsDuringAReconcileIsNotMissed(t *testing.T) {
 		b.ObservePod(podcache.From(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 			Name: "a", Namespace: "default", UID: "a", ResourceVersion: "1", Finalizers: []string{batchv1.JobTrackingFinalizer},
 		}}), Watch)
-		next := func(what string, want time.Duration) {
+		next := func(what string, want time.Duration, wantAgain bool) {
 			t.Helper()
-			if got := b.UntilNextRelease(); got != want {
-				t.Errorf("%s: next after %s, want %s", what, got, want)
+			at, again := b.NextRelease()
+			if again != wantAgain || again && time.Until(at) != want {
+				t.Errorf("%s: try again %t, after %s; want %t, %s", what, again, time.Until(at), wantAgain, want)
 			}
 		}
-		next("nothing has failed", 0)
+		next("nothing has failed", 0, false)
 		b.ReleaseFailed("a", clock.Limits{First: time.Second, Max: time.Minute})
-		next("the delay begins", time.Second)
+		next("the delay begins", time.Second, true)
 		time.Sleep(time.Second - 1)
 		if b.MayRelease("a") {
 			t.Error("the pod may be released although its delay has not ended")
 		}
 		time.Sleep(2 * time.Nanosecond)
-		next("the delay has ended since the pod was left out", 1)
-		next("nothing was left out since", 0)
+		next("the delay has ended since the pod was left out", -1, true)
+		next("nothing was left out since", 0, false)
 		if !b.MayRelease("a") {
 			t.Error("the pod may not be released although its delay has ended")
 		}
-		next("the pod was not left out", 0)
+		next("the pod was not left out", 0, false)
 	})
 }

@@ -110,7 +110,7 @@ func usesOfJob(jobs *Jobs, j *Job) []func(n int) {
 		func(int) { j.StepMayGoOn(Create) },
 		func(int) { j.ReleaseFailed(uidOf(1), clock.Limits{First: 1, Max: 1}) },
 		func(int) { j.MayRelease(uidOf(1)) },
-		func(int) { j.UntilNextRelease() },
+		func(int) { j.NextRelease() },
 		func(int) { j.RowsRefused(9, 1) },
 		func(int) { j.MaxRows(9) },
 		func(int) { j.RowsAccepted(1, 9) },

@@ -43,7 +43,7 @@ func TestAPolicyThatCannotBeReadSaysWhy(t *testing.T) {
 		"nothing":       {"", []string{`annotation jobpolicy.dev/policy names the JobPolicy "", and this executor reads none`}},
 		"no YAML":       {"{job: [}", []string{"annotation jobpolicy.dev/policy: expected JSON, or YAML in braces, found yaml: did not find expected node content"}},
 		"a field twice": {"{job: {}, job: {}}", []string{`annotation jobpolicy.dev/policy: expected JSON, or YAML in braces, found yaml: unmarshal errors:` + "\n  line 1: key \"job\" already set in map"}},
-		"two mistakes": {`{"job": {"ttlSecondsAfterFailed": "1h"}, "jobs": 3}`, []string{
+		"two mistakes": {`{"job": {"ttlSecondsAfterFailed": "1h"}, "jobs": {}}`, []string{
 			`annotation jobpolicy.dev/policy: job.ttlSecondsAfterFailed: expected a whole number, found "1h"`,
 			"annotation jobpolicy.dev/policy: jobs: there is no such field, expected one of job, cronJob",
 		}},

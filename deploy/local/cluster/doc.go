@@ -14,6 +14,10 @@
 // were free at the start. Several control planes run side by side, each with
 // its own state directory.
 //
+// Weighed against envtest, which has neither a scheduler nor a controller manager,
+// kwokctl, whose components are daemons and whose pods run nothing, and kind, which needs
+// a container engine.
+//
 // # Processes
 //
 // Each component is a child process with a log file of its own. None survives

@@ -2,6 +2,10 @@
 // informers, which objects are managed, work queues, workers, calls of the policy engine,
 // events, spans, and how a controller starts and ends.
 //
+// Weighed against controller-runtime v0.25 (its controller, priority queue and cache): that
+// has no slots by namespace, no least time between two reconciles of a key, and no cause of
+// a reconcile.
+//
 // # From an event to a reconcile
 //
 //	informer handler ─▶ Queue.Enqueue ─▶ worker ─▶ Reconcile(ctx, key) ─▶ Result, error

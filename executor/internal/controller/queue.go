@@ -41,14 +41,14 @@ type Result struct {
 	// this delay and the backoff. So a write that keeps failing does not delay what is due at a
 	// certain time.
 	RequeueAfter time.Duration
-	// Progressed: a write took effect. If the reconcile fails nevertheless, the backoff is that
-	// of a first failure. So this field has an effect also with an error.
+	// Progressed: a write took effect. It matters only with an error: the backoff is then that of a
+	// first failure.
 	Progressed bool
 }
 
-// At is the Result for the time of a decision, on a clock that shows now. Nil is the empty
-// Result. A time that is over becomes one millisecond from now, so the Result is always in the
-// future (invariant I11).
+// At is the Result of a decision that asks to be reconciled again at requeue. now is the time by the
+// same clock. Without a requeue time the Result is empty. A time that is over becomes one millisecond
+// from now, because a requeue is always in the future (invariant I11).
 func At(requeue *timestamppb.Timestamp, now time.Time) Result {
 	if requeue == nil {
 		return Result{}

@@ -17,4 +17,7 @@
 // Every Job has its own Limiters, because admission webhooks make writes slower in
 // some namespaces than in others. A Pool bounds the writes of all Jobs together, by a
 // Semaphore. Package controller bounds reconciles by another one.
+//
+// Weighed against failsafe-go v0.9 (adaptivelimiter): that takes its baseline from a long
+// average, refuses what is above the limit by default, and has no slow start of a batch.
 package limit

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// share bounds what one key may hold: a key that holds slots gets another one only while it
-// holds less than share times the slots that would then stay free. So some slots are always
-// left for the next key: of 64, the first key gets at most 48, the second 12, the third 3.
+// share bounds what one key may hold: at most share times the slots that it leaves free, but always one.
+// So some slots are left for the next key: of 64, the first key gets at most 48, the second 12, the
+// third 3.
 const share = 3
 
 // Semaphore has a fixed number of slots, and shares them between keys. Waiters of one key get slots in

@@ -90,7 +90,7 @@ type JobLifetime struct {
 	Status *JobStatus `protobuf:"bytes,2,opt,name=status,proto3" json:"status,omitempty"`
 	// Set by the caller; true if a pod of the Job has run since it started or last resumed, so
 	// that options.start_deadline_seconds does not matter any more. Needs CAPABILITY_OPTIONS.
-	HasRun        bool `protobuf:"varint,3,opt,name=has_run,json=hasRun,proto3" json:"has_run,omitempty"`
+	HasRun        bool `protobuf:"varint,4,opt,name=has_run,json=hasRun,proto3" json:"has_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -217,10 +217,10 @@ type JobDeadlines struct {
 	// When options.start_deadline_seconds is over and the Job fails, unless a pod runs before;
 	// in the past if that time has come. Absent: no such deadline runs, because the Job has none, or one
 	// of more than 100 years, or for a reason of active_deadline, or because a pod has run.
-	StartDeadline *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start_deadline,json=startDeadline,proto3" json:"start_deadline,omitempty"`
+	StartDeadline *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=start_deadline,json=startDeadline,proto3" json:"start_deadline,omitempty"`
 	// True: no pod ran within options.start_deadline_seconds, and the Job fails. Also set for
 	// a deadline of more than 100 years.
-	StartDeadlinePassed bool `protobuf:"varint,7,opt,name=start_deadline_passed,json=startDeadlinePassed,proto3" json:"start_deadline_passed,omitempty"`
+	StartDeadlinePassed bool `protobuf:"varint,8,opt,name=start_deadline_passed,json=startDeadlinePassed,proto3" json:"start_deadline_passed,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -315,7 +315,7 @@ const file_jobpolicy_v1_compute_deadlines_proto_rawDesc = "" +
 	"\vJobLifetime\x12)\n" +
 	"\x04spec\x18\x01 \x01(\v2\x15.jobpolicy.v1.JobSpecR\x04spec\x12/\n" +
 	"\x06status\x18\x02 \x01(\v2\x17.jobpolicy.v1.JobStatusR\x06status\x12\x17\n" +
-	"\ahas_run\x18\x03 \x01(\bR\x06hasRun\"T\n" +
+	"\ahas_run\x18\x04 \x01(\bR\x06hasRun\"T\n" +
 	"\x18ComputeDeadlinesResponse\x128\n" +
 	"\tdeadlines\x18\x01 \x03(\v2\x1a.jobpolicy.v1.JobDeadlinesR\tdeadlines\"\xfe\x02\n" +
 	"\fJobDeadlines\x12C\n" +
@@ -325,8 +325,8 @@ const file_jobpolicy_v1_compute_deadlines_proto_rawDesc = "" +
 	"\aexpired\x18\x04 \x01(\bR\aexpired\x12\x1d\n" +
 	"\n" +
 	"ttl_source\x18\x05 \x01(\tR\tttlSource\x12A\n" +
-	"\x0estart_deadline\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\rstartDeadline\x122\n" +
-	"\x15start_deadline_passed\x18\a \x01(\bR\x13startDeadlinePassedB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
+	"\x0estart_deadline\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\rstartDeadline\x122\n" +
+	"\x15start_deadline_passed\x18\b \x01(\bR\x13startDeadlinePassedB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (
 	file_jobpolicy_v1_compute_deadlines_proto_rawDescOnce sync.Once

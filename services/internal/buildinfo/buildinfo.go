@@ -1,4 +1,7 @@
 // Package buildinfo says which build of the program is running.
+//
+// Weighed against component-base/version and prometheus/common/version, which are less
+// exact for a program that go install has built.
 package buildinfo
 
 import (

@@ -1,5 +1,8 @@
 // Package cli has what the programs for people share: exit codes, errors on the command
 // line, flags that a function parses, and output as text, JSON or YAML.
+//
+// Weighed against cli-runtime's printers: their EscapeTerminal escapes no control
+// characters but ESC and CR.
 package cli
 
 import (

@@ -2,6 +2,10 @@
 // each other: an authority and the certificates that it signs, each in a Secret
 // that exists already. It makes missing certificates, and renews the others in time.
 //
+// Weighed against open-policy-agent/cert-controller v0.16: that makes certificates of
+// webhooks alone, in a manager of controller-runtime, and announces no authority before
+// it signs. The chart can use cert-manager instead of this package.
+//
 // # Changing the authority
 //
 // A reader of a Secret may see an old version of it: the files of a mounted Secret change

@@ -1,5 +1,8 @@
 // Package manifest reads Jobs and CronJobs from YAML or JSON, as strictly as
 // kubectl does, and knows on which line each field stands.
+//
+// Weighed against kyaml, which knows lines and no types, and strict decoding by
+// sigs.k8s.io/yaml, which knows types and not the line of an unknown field.
 package manifest
 
 import (

@@ -1,5 +1,8 @@
 // Package probes serves a service's HTTP endpoints: liveness, readiness with a list of what
 // is missing, metrics, and profiles if they are switched on. A Watch says whether the process lives.
+//
+// Weighed against x/net's netutil.LimitListener, which bounds all connections together, so that one
+// client may take all of them.
 package probes
 
 import (

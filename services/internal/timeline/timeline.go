@@ -2,6 +2,8 @@
 // thing that happened to the Job. The command timeline, the live page and the playground show the
 // same chart of what a cluster (Of), or a play (Played), says: as text, as a page without scripts, or
 // by its positions (Picture), from which a page draws it.
+//
+// Weighed against go-echarts v2, which draws no text, and needs scripts in the page.
 package timeline
 
 import (

@@ -101,6 +101,16 @@ func (b *Book) Job(job *batchv1.Job) []Problem {
 	return found
 }
 
+// JobAfterGap enters a version of a Job after versions that nobody saw. Only later versions are held
+// against it.
+func (b *Book) JobAfterGap(job *batchv1.Job) {
+	if a := b.jobs[job.UID]; a != nil {
+		a.job = job
+		return
+	}
+	b.jobs[job.UID] = &account{job: job, counted: map[types.UID]bool{}}
+}
+
 // JobGone strikes a Job out.
 func (b *Book) JobGone(uid types.UID) { delete(b.jobs, uid) }
 

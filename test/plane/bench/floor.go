@@ -97,10 +97,10 @@ func RunFloor(args []string) error {
 func (f *floor) run(ctx context.Context) {
 	var both sync.WaitGroup
 	both.Go(func() {
-		follow(ctx, f.client, f.client.BatchV1().Jobs(metav1.NamespaceAll), &batchv1.Job{}, func(job *batchv1.Job, gone bool) { f.seeJob(ctx, job, gone) })
+		follow(ctx, f.client, f.client.BatchV1().Jobs(metav1.NamespaceAll), &batchv1.Job{}, seer[*batchv1.Job](func(job *batchv1.Job, gone bool) { f.seeJob(ctx, job, gone) }))
 	})
 	both.Go(func() {
-		follow(ctx, f.client, f.client.CoreV1().Pods(metav1.NamespaceAll), &corev1.Pod{}, func(p *corev1.Pod, gone bool) { f.seePod(ctx, p, gone) })
+		follow(ctx, f.client, f.client.CoreV1().Pods(metav1.NamespaceAll), &corev1.Pod{}, seer[*corev1.Pod](func(p *corev1.Pod, gone bool) { f.seePod(ctx, p, gone) }))
 	})
 	both.Wait()
 	f.large.close()

@@ -89,7 +89,7 @@ func newKubelet(client kubernetes.Interface) *kubelet {
 // run simulates until ctx ends.
 func (k *kubelet) run(ctx context.Context) {
 	defer k.todo.close()
-	follow(ctx, k.client, k.client.CoreV1().Pods(metav1.NamespaceAll), &corev1.Pod{}, func(p *corev1.Pod, gone bool) { k.see(ctx, p, gone) })
+	follow(ctx, k.client, k.client.CoreV1().Pods(metav1.NamespaceAll), &corev1.Pod{}, seer[*corev1.Pod](func(p *corev1.Pod, gone bool) { k.see(ctx, p, gone) }))
 }
 
 // play sets the script of a namespace, before its first pod.

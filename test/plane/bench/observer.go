@@ -40,7 +40,27 @@ func newObserver(client kubernetes.Interface) *observer {
 }
 
 func (o *observer) run(ctx context.Context) {
-	follow(ctx, o.client, o.client.BatchV1().Jobs(metav1.NamespaceAll), &batchv1.Job{}, o.see)
+	follow(ctx, o.client, o.client.BatchV1().Jobs(metav1.NamespaceAll), &batchv1.Job{}, o.store())
+}
+
+func (o *observer) store() observedJobs { return observedJobs{o.see, o} }
+
+// observedJobs is the observer as what a watch fills.
+type observedJobs struct {
+	seer[*batchv1.Job]
+	o *observer
+}
+
+// Replace takes a new list. Versions that came before it were perhaps not seen.
+func (s observedJobs) Replace(list []any, version string) error {
+	s.o.mu.Lock()
+	for _, obj := range list {
+		if job, ok := obj.(*batchv1.Job); ok && s.o.jobs[job.Namespace][job.Name] != nil {
+			s.o.book.JobAfterGap(job)
+		}
+	}
+	s.o.mu.Unlock()
+	return s.seer.Replace(list, version)
 }
 
 // announce says that a Job is about to be created. The observer ignores all other Jobs.

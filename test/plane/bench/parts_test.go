@@ -394,13 +394,32 @@ func TestAStatusOnTheWayIsHeldToTheInvariants(t *testing.T) {
 	o.announce("ns", "a")
 	job := &batchv1.Job{}
 	job.Namespace, job.Name, job.UID = "ns", "a", "job-a"
-	for _, failed := range []int32{0, 1, 0} {
+	watched := o.store()
+	version := func(failed int32) *batchv1.Job {
 		job = job.DeepCopy()
 		job.Status.Failed = failed
-		o.see(job, false)
+		return job
+	}
+	for _, failed := range []int32{0, 1, 0} {
+		if err := watched.Update(version(failed)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if found := o.problems("ns"); len(found) != 2 {
 		t.Errorf("found %q, want two problems", found)
+	}
+	// The watch breaks off, and a list shows what has become of the Job meanwhile.
+	if err := watched.Replace([]any{version(7)}, "8"); err != nil {
+		t.Fatal(err)
+	}
+	if found := o.problems("ns"); len(found) != 2 {
+		t.Errorf("found %q after a list, want no further problem", found)
+	}
+	if err := watched.Update(version(9)); err != nil {
+		t.Fatal(err)
+	}
+	if found := o.problems("ns"); len(found) != 3 {
+		t.Errorf("found %q after the list and a version, want a third problem", found)
 	}
 	if found := o.problems("other"); len(found) > 0 {
 		t.Errorf("found %q in another namespace, want nothing", found)

@@ -43,14 +43,14 @@ type resource[L runtime.Object] interface {
 	Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error)
 }
 
-// follow calls see for every change of an object of a kind, from one goroutine, until
+// follow tells store of every change of an object of a kind, from one goroutine, until
 // ctx ends. example is an empty object of the kind.
-func follow[T, L runtime.Object](ctx context.Context, client kubernetes.Interface, r resource[L], example T, see seer[T]) {
+func follow[L runtime.Object](ctx context.Context, client kubernetes.Interface, r resource[L], example runtime.Object, store cache.ReflectorStore) {
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 			return r.List(ctx, opts)
 		},
 		WatchFuncWithContext: r.Watch,
 	}, client)
-	cache.NewReflectorWithOptions(source, example, see, cache.ReflectorOptions{}).RunWithContext(ctx)
+	cache.NewReflectorWithOptions(source, example, store, cache.ReflectorOptions{}).RunWithContext(ctx)
 }

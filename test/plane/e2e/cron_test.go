@@ -10,15 +10,17 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/executor/wire"
 )
 
 // In replace mode CronJobs run at the full minute: a plain one, one with an invalid
-// annotation, and one that may not run yet.
+// policy, and one that may not run yet.
 func TestCronJobsRunOnTheMinute(t *testing.T) {
 	t.Parallel()
 	w := newCronWorld(t, client)
 	jittery := cron("jittery", everyMinute, "true")
-	jittery.Annotations["jobpolicy.dev/start-jitter-seconds"] = "soon"
+	jittery.Annotations[wire.Policy] = "{cronJob: {startJitterSeconds: soon}}"
 	forbidding := cron("forbidding", everyMinute, "sleep 300")
 	forbidding.Spec.ConcurrencyPolicy = batchv1.ForbidConcurrent
 	forbidding.Annotations[runNow] = "a long one"
@@ -46,9 +48,9 @@ func TestCronJobsRunOnTheMinute(t *testing.T) {
 	jitteryRun := w.waitMade(t, "jittery", 1)[0]
 	const scheduled = batchv1.CronJobScheduledTimestampAnnotation
 	if due, want := jitteryRun.Annotations[scheduled], plain.Annotations[scheduled]; due != want {
-		t.Errorf("the first run of a CronJob with an annotation that makes no sense was due at %s, that of its neighbour at %s", due, want)
+		t.Errorf("the first run of a CronJob with a policy that makes no sense was due at %s, that of its neighbour at %s", due, want)
 	}
-	w.waitEvent(t, "jittery", "InvalidAnnotation", "jobpolicy.dev/start-jitter-seconds", `"soon"`)
+	w.waitEvent(t, "jittery", "InvalidPolicy", "cronJob.startJitterSeconds", `"soon"`)
 	w.waitEvent(t, "forbidding", "JobAlreadyActive")
 	if jobs := w.madeFor("forbidding"); len(jobs) != 1 {
 		t.Errorf("the runs of a CronJob that forbids two at once: %v", names(jobs))

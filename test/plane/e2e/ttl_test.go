@@ -10,25 +10,21 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/executor/wire"
 )
 
-const (
-	ttlAfterComplete = "jobpolicy.dev/ttl-seconds-after-complete"
-	ttlAfterFailed   = "jobpolicy.dev/ttl-seconds-after-failed"
-	ttlDefault       = "jobpolicy.dev/default-ttl-seconds-after-finished"
-)
+// policy is the annotation that holds the options of a Job.
+func policy(spec string) map[string]string { return map[string]string{wire.Policy: spec} }
 
 func TestFinishedJobsExpire(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
-		ttl         *int32
-		annotations map[string]string
-		namespace   map[string]string
-		script      string
+		ttl    *int32
+		policy map[string]string
+		script string
 		// then changes the Job after it has finished.
 		then string
 		want time.Duration
@@ -38,19 +34,16 @@ func TestFinishedJobsExpire(t *testing.T) {
 		"a failed one too":                {ttl: new(int32(1)), script: "false", want: time.Second},
 		"sooner than was said first":      {ttl: new(int32(3600)), script: "true", then: `{"spec":{"ttlSecondsAfterFinished":1}}`, want: time.Second},
 		"when it is said later":           {script: "true", then: `{"spec":{"ttlSecondsAfterFinished":3}}`, want: 3 * time.Second},
-		"by the annotation for success":   {ttl: new(int32(3600)), annotations: map[string]string{ttlAfterComplete: "2", ttlAfterFailed: "3600"}, script: "true", want: 2 * time.Second},
-		"by the annotation for failure":   {annotations: map[string]string{ttlAfterComplete: "3600", ttlAfterFailed: "2"}, script: "false", want: 2 * time.Second},
-		"by the default of a namespace":   {namespace: map[string]string{ttlDefault: "2"}, script: "true", want: 2 * time.Second},
-		"the Job goes before the default": {ttl: new(int32(1)), namespace: map[string]string{ttlDefault: "3600"}, script: "true", want: time.Second},
+		"by the option for success":       {ttl: new(int32(3600)), policy: policy("{job: {ttlSecondsAfterComplete: 2, ttlSecondsAfterFailed: 3600}}"), script: "true", want: 2 * time.Second},
+		"by the option for failure":       {policy: policy("{job: {ttlSecondsAfterComplete: 3600, ttlSecondsAfterFailed: 2}}"), script: "false", want: 2 * time.Second},
+		"by the default":                  {policy: policy("{job: {defaultTtlSecondsAfterFinished: 2}}"), script: "true", want: 2 * time.Second},
+		"the Job goes before the default": {ttl: new(int32(1)), policy: policy("{job: {defaultTtlSecondsAfterFinished: 3600}}"), script: "true", want: time.Second},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			namespace := newNamespace(t)
-			if tc.namespace != nil {
-				annotateNamespace(t, namespace, tc.namespace)
-			}
-			job := createFinishing(t, namespace, batchv1.JobSpec{TTLSecondsAfterFinished: tc.ttl, Template: shell(tc.script, corev1.RestartPolicyNever)}, tc.annotations)
+			job := createFinishing(t, namespace, batchv1.JobSpec{TTLSecondsAfterFinished: tc.ttl, Template: shell(tc.script, corev1.RestartPolicyNever)}, tc.policy)
 			life := watchJob(t, job)
 			if tc.then != "" {
 				waitFinished(t, namespace, job.Name)
@@ -69,12 +62,13 @@ func TestFinishedJobsAreKept(t *testing.T) {
 	removed := createFinishing(t, namespace, batchv1.JobSpec{TTLSecondsAfterFinished: new(int32(15)), Template: template}, nil)
 	patchJob(t, namespace, removed.Name, `{"spec":{"ttlSecondsAfterFinished":null}}`)
 	lengthened := createFinishing(t, namespace, batchv1.JobSpec{TTLSecondsAfterFinished: new(int32(15)), Template: template}, nil)
-	garbled := createFinishing(t, namespace, batchv1.JobSpec{Template: template}, map[string]string{ttlAfterComplete: "two"})
+	garbled := createFinishing(t, namespace, batchv1.JobSpec{Template: template}, policy("{job: {defaultTtlSecondsAfterFinished: 15}}"))
 	waitFinished(t, namespace, lengthened.Name)
 	patchJob(t, namespace, lengthened.Name, `{"spec":{"ttlSecondsAfterFinished":3600}}`)
 	waitFinished(t, namespace, removed.Name)
 	waitFinished(t, namespace, garbled.Name)
-	waitEvents(t, garbled, "InvalidAnnotation")
+	patchJob(t, namespace, garbled.Name, fmt.Sprintf(`{"metadata":{"annotations":{%q:"{job: {ttlSecondsAfterComplete: two}}"}}}`, wire.Policy))
+	waitEvents(t, garbled, "InvalidPolicy")
 	// A Job that finishes after them, with the same time to live, goes; they stay.
 	last := createFinishing(t, namespace, batchv1.JobSpec{TTLSecondsAfterFinished: new(int32(15)), Template: template}, nil)
 	checkExpired(t, watchJob(t, last), 15*time.Second)
@@ -83,6 +77,19 @@ func TestFinishedJobsAreKept(t *testing.T) {
 			t.Errorf("%s is being deleted", job.Name)
 		}
 	}
+}
+
+// A Job whose policy cannot be read does not start. When it can be read, it does.
+func TestAJobWithAnInvalidPolicyWaits(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	job := createFinishing(t, namespace, batchv1.JobSpec{Template: shell("true", corev1.RestartPolicyNever)}, policy("{job: {ttl: 1}}"))
+	waitEvents(t, job, "InvalidPolicy")
+	if job = getJob(t, namespace, job.Name); job.Status.StartTime != nil || len(jobPods(t, job)) > 0 {
+		t.Errorf("the Job has started: %s", describe(job))
+	}
+	patchJob(t, namespace, job.Name, fmt.Sprintf(`{"metadata":{"annotations":{%q:"{job: {ttlSecondsAfterComplete: 3600}}"}}}`, wire.Policy))
+	waitFinished(t, namespace, job.Name)
 }
 
 // A Job that finishes while nobody looks after its time to live goes when
@@ -118,16 +125,6 @@ func createFinishing(t *testing.T, namespace string, spec batchv1.JobSpec, annot
 		t.Fatalf("create Job: %v", err)
 	}
 	return job
-}
-
-func annotateNamespace(t *testing.T, namespace string, annotations map[string]string) {
-	t.Helper()
-	for name, value := range annotations {
-		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, name, value)
-		if _, err := client.CoreV1().Namespaces().Patch(t.Context(), namespace, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // watchJob watches a Job from its creation on.

@@ -105,7 +105,7 @@ func (d *drawer) foreign(on string, created time.Duration) {
 	d.add(s)
 }
 
-// others draws actions that do not concern a Job of the plan.
+// others draws actions that concern no Job of the plan, or any one.
 func (d *drawer) others() {
 	if d.chance(10) {
 		d.add(step{at: d.moment(), who: "other", verb: "create a loose pod", n: d.IntN(4)})
@@ -115,7 +115,8 @@ func (d *drawer) others() {
 		d.add(step{at: at, who: "user", verb: "limit pods", n: d.among(0, 3)})
 		d.add(step{at: min(d.p.calm, at+d.within(time.Second, 3*time.Minute)), who: "user", verb: "limit no pods"})
 	}
-	if d.chance(6) {
-		d.add(step{at: d.moment(), who: "user", verb: "annotate the namespace", text: fmt.Sprintf("jobpolicy.dev/default-ttl-seconds-after-finished=%d", d.among(0, 60))})
+	if d.chance(6) && len(d.p.jobs) > 0 {
+		policy := fmt.Sprintf("{job: {defaultTtlSecondsAfterFinished: %d}}", d.among(0, 60))
+		d.add(step{at: d.moment(), who: "user", verb: "set the policy", on: pick(d, d.p.jobs...).on(), text: policy})
 	}
 }

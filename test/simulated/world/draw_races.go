@@ -5,8 +5,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
-	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/test/simulated/jobspec"
 )
 
@@ -27,8 +27,7 @@ func (d *drawer) lastMoment() {
 			continue
 		}
 		j.spec.TTLSecondsAfterFinished = new(int32(d.among(1, 5)))
-		delete(j.annotations, annotation.TTLAfterComplete)
-		delete(j.annotations, annotation.TTLAfterFailed)
+		delete(j.annotations, wire.Policy)
 		s := step{expires: true, at: d.within(time.Microsecond, 3*p.network.request.most), who: "user", on: j.on()}
 		if d.chance(60) {
 			s.verb, s.n = "set time to live", 600

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/test/simulated/jobspec"
 )
 
@@ -74,7 +75,7 @@ func (d *drawer) job(name string) *jobPlan {
 		j.finalizers = []string{"example.com/mine"}
 	}
 	if d.chance(5) {
-		j.annotations = map[string]string{"jobpolicy.dev/ttl-seconds-after-failed": "20"}
+		j.annotations = map[string]string{wire.Policy: "{job: {ttlSecondsAfterFailed: 20}}"}
 	}
 	trouble := pick(d, 0, 20, 50, 80)
 	for range d.among(1, 24) {

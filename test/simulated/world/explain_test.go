@@ -157,10 +157,9 @@ type reader struct {
 	plan  *plan
 	quiet time.Duration
 
-	jobs       map[types.UID]*restingJob
-	pods       map[types.UID]*corev1.Pod
-	namespaces map[string]*corev1.Namespace
-	events     map[types.UID]map[types.NamespacedName]corev1.Event
+	jobs   map[types.UID]*restingJob
+	pods   map[types.UID]*corev1.Pod
+	events map[types.UID]map[types.NamespacedName]corev1.Event
 
 	wrong []string
 	tally map[string]int
@@ -196,7 +195,7 @@ func newReader(p *plan) *reader {
 	}
 	return &reader{
 		behind: behind,
-		plan:   p, quiet: p.calmLag(), jobs: map[types.UID]*restingJob{}, pods: map[types.UID]*corev1.Pod{}, namespaces: map[string]*corev1.Namespace{},
+		plan:   p, quiet: p.calmLag(), jobs: map[types.UID]*restingJob{}, pods: map[types.UID]*corev1.Pod{},
 		events: map[types.UID]map[types.NamespacedName]corev1.Event{}, tally: map[string]int{}, seen: map[string]int{}, refused: map[writes.Kind]int{},
 	}
 }
@@ -236,9 +235,6 @@ func (r *reader) explain(j *restingJob, now time.Time) {
 	}
 	for _, e := range r.events[j.job.UID] {
 		f.Events = append(f.Events, e)
-	}
-	if ns := r.namespaces[j.job.Namespace]; ns != nil {
-		f.NamespaceAnnotations = ns.Annotations
 	}
 	report, err := explain.Explain(f, engine.DecideJob)
 	if err != nil {
@@ -407,13 +403,6 @@ func (r *reader) note(w *apiserver.Write) {
 		}
 	case "pods":
 		keep(r.pods, w.UID, *w)
-	case "namespaces": // Its annotations matter to its Jobs.
-		keep(r.namespaces, w.Key.Name, *w)
-		for _, j := range r.jobs {
-			if j.job.Namespace == w.Key.Name {
-				j.touched, j.said = w.Time, nil
-			}
-		}
 	case "events":
 		if e, ok := w.New.(*corev1.Event); ok {
 			on := e.InvolvedObject.UID

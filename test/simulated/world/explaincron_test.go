@@ -7,7 +7,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/engine/cronjob"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/explain"
@@ -131,7 +130,7 @@ func (r *cronReader) passed(c *restingCron, now time.Time) {
 		return
 	}
 	at := nextRun(c.said)
-	jitter := c.cron.Annotations[annotation.StartJitter] != ""
+	jitter := hasJitter(c.cron)
 	if !at.IsZero() && at.Add(r.quiet).Before(now) && !jitter && (len(c.said.Active) == 0 || c.cron.Spec.ConcurrencyPolicy == batchv1.AllowConcurrent) {
 		r.wrongly(c, now, "the run of %s was told, and did not start", at)
 		return

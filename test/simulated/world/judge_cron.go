@@ -12,9 +12,6 @@ import (
 	"jobpolicy.dev/test/simulated/world/apiserver"
 )
 
-// annotationRunNow asks for a run outside of the schedule.
-const annotationRunNow = "jobpolicy.dev/run-now"
-
 // managedByUs is the value that hands a CronJob or Job to the executors.
 const managedByUs = "jobpolicy.dev/executor"
 
@@ -165,7 +162,7 @@ func (j *judge) cronJobStarted(w apiserver.Write, ours bool, r *jobRecord) {
 // judgeRun checks a run against its CronJob: it is due, starts once, and may run beside
 // the others.
 func (j *judge) judgeRun(w apiserver.Write, c *cronRecord, r *jobRecord, at time.Time) {
-	runNow := j.cronLately(c, func(cron *batchv1.CronJob) bool { return cron.Annotations[annotationRunNow] != "" })
+	runNow := j.cronLately(c, func(cron *batchv1.CronJob) bool { return cron.Annotations[wire.RunNow] != "" })
 	switch {
 	case !j.cronOurs(c):
 		j.breach("I9", r.key, r.uid, "%s started a run of a CronJob that somebody else runs", w.By)
@@ -201,11 +198,16 @@ const longestLook = 48 * time.Hour
 func (j *judge) tooLate(c *cronRecord, at time.Time) bool {
 	return !j.cronLately(c, func(cron *batchv1.CronJob) bool {
 		seconds := cron.Spec.StartingDeadlineSeconds
-		if seconds == nil || cron.Annotations["jobpolicy.dev/start-jitter-seconds"] != "" || *seconds > int64(longestLook/time.Second) {
+		if seconds == nil || hasJitter(cron) || *seconds > int64(longestLook/time.Second) {
 			return true
 		}
 		return j.now.Sub(at) <= time.Duration(*seconds)*time.Second+underWay+j.askew()
 	})
+}
+
+func hasJitter(cron *batchv1.CronJob) bool {
+	policy, _ := wire.PolicySpec(cron.Annotations)
+	return policy.GetCronJob().GetStartJitterSeconds() > 0
 }
 
 // remembered reports whether an executor must know that a run was started: it started
@@ -241,7 +243,7 @@ func (j *judge) judgeConcurrency(w apiserver.Write, c *cronRecord, r *jobRecord)
 // isRun distinguishes a CronJob's runs from Jobs that somebody created from its
 // template.
 func isRun(r *jobRecord) bool {
-	return !scheduled(r.job).IsZero() || r.job.Annotations[annotationRunNow] != ""
+	return !scheduled(r.job).IsZero() || r.job.Annotations[wire.RunNow] != ""
 }
 
 // cronDeletes reports whether a CronJob may have its Job deleted: by its history

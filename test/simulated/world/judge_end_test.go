@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor/wire"
 )
 
 // looks ends a tape with a look after some time of calm.
@@ -238,14 +240,15 @@ func TestTimeToLive(t *testing.T) {
 		"over":          {play: deleteAfter(time.Minute, ttl)},
 		"not over":      {want: []string{"ttl"}, play: deleteAfter(59*time.Second, ttl)},
 		"without limit": {want: []string{"ttl"}, play: deleteAfter(time.Hour)},
-		"over, by its annotation": {play: deleteAfter(time.Second, ttl, func(job *batchv1.Job) {
-			job.Annotations = map[string]string{"jobpolicy.dev/ttl-seconds-after-complete": "1"}
+		"over, by its policy": {play: deleteAfter(time.Second, ttl, func(job *batchv1.Job) {
+			job.Annotations = map[string]string{wire.Policy: "{job: {ttlSecondsAfterComplete: 1}}"}
 		})},
-		"over, by its namespace": {play: func(tp *tape) {
-			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", UID: "ns", Annotations: map[string]string{"jobpolicy.dev/default-ttl-seconds-after-finished": "1"}}}
-			tp.commit(user, "create", "namespaces", "", namespace, namespace)
-			deleteAfter(time.Second)(tp)
-		}},
+		"over, by the default of its policy": {play: deleteAfter(time.Second, func(job *batchv1.Job) {
+			job.Annotations = map[string]string{wire.Policy: "{job: {defaultTtlSecondsAfterFinished: 1}}"}
+		})},
+		"not over, by the policy for another outcome": {want: []string{"ttl"}, play: deleteAfter(time.Second, func(job *batchv1.Job) {
+			job.Annotations = map[string]string{wire.Policy: "{job: {ttlSecondsAfterFailed: 1}}"}
+		})},
 	})
 }
 

@@ -1,49 +1,42 @@
 package world
 
 import (
-	"strconv"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 
-	"jobpolicy.dev/engine/annotation"
+	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/test/simulated/world/apiserver"
 )
 
-// expires is when a finished Job's time to live is over: by the annotation for its
-// outcome, else its spec, else its namespace. ok is false if the Job has none.
-func (j *judge) expires(job *batchv1.Job) (at time.Time, ok bool) {
+// expiry is when a finished Job's time to live is over: by the option for its
+// outcome, else its spec, else the default of its options. ok is false if the Job has none.
+func expiry(job *batchv1.Job) (at time.Time, ok bool) {
 	terminal := condition(job, finished(job))
 	if terminal == nil || terminal.LastTransitionTime.IsZero() {
 		return time.Time{}, false
 	}
-	ttl, ok := j.timeToLive(job)
+	ttl, ok := ttlOf(job)
 	return terminal.LastTransitionTime.Add(ttl), ok
 }
 
-func (j *judge) timeToLive(job *batchv1.Job) (time.Duration, bool) {
-	name := annotation.TTLAfterComplete
+func ttlOf(job *batchv1.Job) (time.Duration, bool) {
+	policy, _ := wire.PolicySpec(job.Annotations)
+	options := policy.GetJob()
+	if options == nil {
+		options = &jobpolicyv1.JobOptions{}
+	}
+	ofOutcome := options.TtlSecondsAfterComplete
 	if finished(job) == batchv1.JobFailed {
-		name = annotation.TTLAfterFailed
+		ofOutcome = options.TtlSecondsAfterFailed
 	}
-	if ttl, ok := readSeconds(job.Annotations, name); ok {
-		return ttl, true
-	}
-	if s := job.Spec.TTLSecondsAfterFinished; s != nil {
-		return time.Duration(*s) * time.Second, true
-	}
-	if namespace := j.namespaces[job.Namespace]; namespace != nil {
-		return readSeconds(namespace.Annotations, annotation.DefaultTTL)
+	for _, seconds := range []*int32{ofOutcome, job.Spec.TTLSecondsAfterFinished, options.DefaultTtlSecondsAfterFinished} {
+		if seconds != nil {
+			return time.Duration(*seconds) * time.Second, true
+		}
 	}
 	return 0, false
-}
-
-func readSeconds(annotations map[string]string, name string) (time.Duration, bool) {
-	n, err := strconv.ParseInt(annotations[name], 10, 64)
-	if err != nil || n < 0 || n > 1<<31-1 {
-		return 0, false
-	}
-	return time.Duration(n) * time.Second, true
 }
 
 // expiryMissing says why the Job must not be deleted now by its time to live; empty if
@@ -56,7 +49,7 @@ func (j *judge) expiryMissing(_ apiserver.Write, r *jobRecord) string {
 	if !j.managed(r.job) && !j.replacesBuiltin() {
 		return "somebody else manages it"
 	}
-	at, ok := j.expires(r.job)
+	at, ok := expiry(r.job)
 	if !ok {
 		return "nothing limits its time to live"
 	}
@@ -75,7 +68,7 @@ func (j *judge) judgeExpired(r *jobRecord) {
 	if r.gone || r.job.DeletionTimestamp != nil || (!j.managed(r.job) && !j.replacesBuiltin()) {
 		return
 	}
-	at, ok := j.expires(r.job)
+	at, ok := expiry(r.job)
 	most := settles
 	if j.slowest < 0 {
 		most += expiryLook

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -148,18 +147,6 @@ func (w *world) limitPods(s *step) error {
 		ObjectMeta: metav1.ObjectMeta{Name: "pods"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(int64(s.n), resource.DecimalSI)}},
 	}, metav1.CreateOptions{})
-	return err
-}
-
-func (w *world) annotateNamespace(s *step) error {
-	c := w.actor(s.who).CoreV1().Namespaces()
-	ns, err := c.Get(background, namespace, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	key, value, _ := strings.Cut(s.text, "=")
-	metav1.SetMetaDataAnnotation(&ns.ObjectMeta, key, value)
-	_, err = c.Update(background, ns, metav1.UpdateOptions{})
 	return err
 }
 

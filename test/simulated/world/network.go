@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/tracker"
+	"jobpolicy.dev/executor/wire"
 )
 
 var (
@@ -168,7 +169,7 @@ func (f *fault) concerns(r *request) bool {
 	if (f.kind == putBack || f.kind == guarded && r.Method == http.MethodPatch) && !bytes.Contains(r.body, []byte(releasing)) {
 		return false
 	}
-	if f.kind == guarded && r.Method == http.MethodPost && !bytes.Contains(r.body, []byte(annotationRunNow)) {
+	if f.kind == guarded && r.Method == http.MethodPost && !bytes.Contains(r.body, []byte(wire.RunNow)) {
 		return false
 	}
 	base, _, _ := strings.Cut(r.resource, "/")

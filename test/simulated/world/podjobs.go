@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"jobpolicy.dev/engine/annotation"
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/podjob"
 	"jobpolicy.dev/executor/wire"
@@ -141,7 +140,7 @@ func (p *podjobs) ask(ctx context.Context, req *jobpolicyv1.DecideJobRequest) (*
 // no lease, no CronJobs and no times to live.
 var foreignToPodjob = []string{
 	"relabel a pod", "relabel and label back", "disown a pod", "create a loose pod", "delete the lease", "hang for it",
-	"annotate the namespace", "set time to live", "take finalizers off",
+	"set the policy", "set time to live", "take finalizers off",
 	"switch the built-in controller on", "switch the built-in controller off",
 }
 
@@ -162,8 +161,7 @@ func (d *drawer) forPodjob() {
 	p.steps = slices.DeleteFunc(p.steps, func(s *step) bool { return s.expires || slices.Contains(foreignToPodjob, s.verb) })
 	for _, j := range p.jobs {
 		j.finalizers, j.spec.TTLSecondsAfterFinished = nil, nil
-		delete(j.annotations, annotation.TTLAfterComplete)
-		delete(j.annotations, annotation.TTLAfterFailed)
+		delete(j.annotations, wire.Policy)
 		if !j.foreign() {
 			j.spec.ManagedBy = new(executor.ManagedBy)
 		}

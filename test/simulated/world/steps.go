@@ -22,7 +22,7 @@ func (w *world) do(s *step) error {
 		"relabel and label back": w.onPod, "disown a pod": w.onPod, "give a pod away": w.onPod, "put a finalizer on a pod": w.onPod,
 		"put the tracking finalizer back": w.onPod, "take the tracking finalizer off": w.onPod,
 		"forge a pod": w.forgePod, "forge a run": w.forgeRun, "create a pod of it": w.createPod, "create a loose pod": w.createPod, "take the name of a pod": w.takeName, "finish it": w.finish, "add a condition": w.addCondition,
-		"limit pods": w.limitPods, "limit no pods": w.limitPods, "annotate the namespace": w.annotateNamespace,
+		"limit pods": w.limitPods, "limit no pods": w.limitPods,
 		"delete a run": w.deleteRun, "delete the last run": w.deleteLastRun, "create a run of a time to come": w.createRun, "create a run by hand": w.createRun, "break watches": w.breakWatches, "compact": w.compact, "kill": w.kill, "freeze": w.freeze, "hang for it": w.freeze, "delete the lease": w.deleteLease,
 		"set the clock": w.setClock, "switch the built-in controller on": w.second.switchOn, "switch the built-in controller off": w.second.switchOff,
 	}
@@ -49,6 +49,7 @@ func jobEdit(s *step) func(*batchv1.Job) {
 		"set deadline":      func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = new(int64(s.n)) },
 		"set backoff limit": func(j *batchv1.Job) { j.Spec.BackoffLimit = &n },
 		"set time to live":  func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = &n },
+		"set the policy":    func(j *batchv1.Job) { metav1.SetMetaDataAnnotation(&j.ObjectMeta, wire.Policy, s.text) },
 		"label":             func(j *batchv1.Job) { label(&j.ObjectMeta, s.text) },
 	}
 	return edits[s.verb]
@@ -77,7 +78,7 @@ func cronEdit(s *step, replace bool) func(*batchv1.CronJob) {
 		"set concurrency":       func(c *batchv1.CronJob) { c.Spec.ConcurrencyPolicy = batchv1.ConcurrencyPolicy(s.text) },
 		"set starting deadline": func(c *batchv1.CronJob) { c.Spec.StartingDeadlineSeconds = new(int64(s.n)) },
 		"ask for a run": func(c *batchv1.CronJob) {
-			metav1.SetMetaDataAnnotation(&c.ObjectMeta, annotationRunNow, s.text)
+			metav1.SetMetaDataAnnotation(&c.ObjectMeta, wire.RunNow, s.text)
 		},
 		"set history": func(c *batchv1.CronJob) {
 			c.Spec.SuccessfulJobsHistoryLimit, c.Spec.FailedJobsHistoryLimit = new(int32(s.n)), new(int32(s.n))

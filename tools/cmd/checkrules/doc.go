@@ -16,4 +16,7 @@
 // Without a name all are checked. A violation is one line, "file:line: rule: what to do instead", with the path
 // relative to the workspace. Exit status: 0 when every rule holds, 1 when one is broken, 2 when the check itself
 // could not be made, for example because the engine does not compile.
+//
+// Weighed against ruleguard, which does not see that a call stands in another one (purity), and Temporal's
+// workflowcheck, which does not see writes to package variables.
 package main

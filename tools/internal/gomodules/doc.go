@@ -7,6 +7,8 @@
 // module that has any. So a release is a commit of its own, one step beside the main
 // branch, in which the published modules require each other at the version that is
 // released and replace nothing; the tags name that commit.
+//
+// Weighed against OpenTelemetry's multimod, which leaves the replace lines.
 package gomodules
 
 // Published are the folders of the modules that others may require, each after those

@@ -11,6 +11,10 @@
 // part of the programs. Beside the images, their index holds
 // a bill of materials for each, which refers to its image by digest: registries that
 // know referrers show it as such.
+//
+// Weighed against ko v0.19 as a library: it brings 165 modules, takes the base image from
+// a registry by default, and attaches a bill of materials as cosign does, not as an OCI
+// referrer.
 package ociimage
 
 import (

@@ -12,4 +12,7 @@
 //
 // What the kernel does not remove are control groups and files. The first are
 // the business of package cgroups; the second lie in the state directory.
+//
+// Weighed against vishvananda/netlink, which would replace the program ip and nothing
+// else.
 package namespaces

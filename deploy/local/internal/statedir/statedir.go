@@ -2,6 +2,9 @@
 // everything that it writes. A directory belongs to at most one running control
 // plane, and is deleted only when it carries this package's marker: a mistyped
 // path never costs anybody their files.
+//
+// Weighed against gofrs/flock v0.13, which would save five lines: it locks files, and
+// neither marks nor deletes a directory.
 package statedir
 
 import (

@@ -9,4 +9,7 @@
 // UIDs, generated names and resource versions follow from the sequence of requests: they
 // come from counters. The server never sleeps, and has no goroutine of its own except one
 // for each open watch, so a world may run inside a testing/synctest bubble.
+//
+// Weighed against client-go's fake clientset, which validates nothing, and envtest, which
+// runs in real time.
 package apiserver
