@@ -114,7 +114,7 @@ const (
 	WaitReason_WAIT_REASON_DEFERRED WaitReason = 14
 	// The next run of a CronJob is not due yet.
 	WaitReason_WAIT_REASON_SCHEDULE WaitReason = 15
-	// A run of a CronJob is due and starts when its start jitter has passed.
+	// A run of a CronJob is due and starts when its stagger and its start jitter have passed.
 	WaitReason_WAIT_REASON_START_JITTER WaitReason = 16
 	// A finished Job is kept until its time to live is over.
 	WaitReason_WAIT_REASON_TTL WaitReason = 17

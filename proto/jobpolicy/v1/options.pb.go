@@ -631,8 +631,17 @@ type CronJobOptions struct {
 	MissedBeforeEdit MissedBeforeEdit `protobuf:"varint,4,opt,name=missed_before_edit,json=missedBeforeEdit,proto3,enum=jobpolicy.v1.MissedBeforeEdit" json:"missed_before_edit,omitempty"`
 	// After so many failed runs in a row the CronJob is suspended.
 	SuspendAfterFailures *int32 `protobuf:"varint,5,opt,name=suspend_after_failures,json=suspendAfterFailures,proto3,oneof" json:"suspend_after_failures,omitempty"`
-	unknownFields        protoimpl.UnknownFields
-	sizeCache            protoimpl.SizeCache
+	// Spreads CronJobs that have the same schedule: each starts its runs at an offset of its own,
+	// up to this many seconds after the scheduled time. The offset follows from the namespace and
+	// the name of the CronJob: it is the same for each run, and for a CronJob that is deleted
+	// and created again. It leaves at least 10 seconds until the next run is due, or half
+	// of a shorter interval; where that leaves less room than this field asks for, all offsets
+	// shrink in proportion. start_jitter_seconds comes on top. The name and the scheduled time
+	// of a run do not change, and startingDeadlineSeconds counts from the later start.
+	// A run that was asked for by hand starts at once. Absent: runs start when they are due.
+	StaggerSeconds *int32 `protobuf:"varint,10,opt,name=stagger_seconds,json=staggerSeconds,proto3,oneof" json:"stagger_seconds,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *CronJobOptions) Reset() {
@@ -696,6 +705,13 @@ func (x *CronJobOptions) GetMissedBeforeEdit() MissedBeforeEdit {
 func (x *CronJobOptions) GetSuspendAfterFailures() int32 {
 	if x != nil && x.SuspendAfterFailures != nil {
 		return *x.SuspendAfterFailures
+	}
+	return 0
+}
+
+func (x *CronJobOptions) GetStaggerSeconds() int32 {
+	if x != nil && x.StaggerSeconds != nil {
+		return *x.StaggerSeconds
 	}
 	return 0
 }
@@ -791,15 +807,19 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\x10_initial_secondsB\x0e\n" +
 	"\f_max_secondsB\t\n" +
 	"\a_factorB\x11\n" +
-	"\x0f_jitter_percent\"\x98\x03\n" +
+	"\x0f_jitter_percent\"\xe6\x03\n" +
 	"\x0eCronJobOptions\x12@\n" +
 	"\x14start_jitter_seconds\x18\x01 \x01(\x05B\t\x8a\xce\x18\x05\b\x00\x10\x90\x1cH\x00R\x12startJitterSeconds\x88\x01\x01\x12?\n" +
 	"\rrepeated_hour\x18\x02 \x01(\x0e2\x1a.jobpolicy.v1.RepeatedHourR\frepeatedHour\x12<\n" +
 	"\fskipped_hour\x18\x03 \x01(\x0e2\x19.jobpolicy.v1.SkippedHourR\vskippedHour\x12L\n" +
 	"\x12missed_before_edit\x18\x04 \x01(\x0e2\x1e.jobpolicy.v1.MissedBeforeEditR\x10missedBeforeEdit\x12C\n" +
-	"\x16suspend_after_failures\x18\x05 \x01(\x05B\b\x8a\xce\x18\x04\b\x01\x10dH\x01R\x14suspendAfterFailures\x88\x01\x01B\x17\n" +
+	"\x16suspend_after_failures\x18\x05 \x01(\x05B\b\x8a\xce\x18\x04\b\x01\x10dH\x01R\x14suspendAfterFailures\x88\x01\x01\x128\n" +
+	"\x0fstagger_seconds\x18\n" +
+	" \x01(\x05B\n" +
+	"\x8a\xce\x18\x06\b\x01\x10\x80\xa3\x05H\x02R\x0estaggerSeconds\x88\x01\x01B\x17\n" +
 	"\x15_start_jitter_secondsB\x19\n" +
-	"\x17_suspend_after_failures*v\n" +
+	"\x17_suspend_after_failuresB\x12\n" +
+	"\x10_stagger_seconds*v\n" +
 	"\fRepeatedHour\x12\x1d\n" +
 	"\x19REPEATED_HOUR_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12REPEATED_HOUR_BOTH\x10\x01\x12\x17\n" +
