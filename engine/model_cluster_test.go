@@ -142,7 +142,7 @@ func (c *cluster) addPod(index *int32) *modelPod {
 
 func (p *modelPod) end(now time.Time, phase jobpolicyv1.PodPhase) {
 	p.phase, p.ready, p.finished = phase, false, now
-	if p.ran.IsZero() {
+	if p.ran.IsZero() && p.tracked { // A pod that was released before it ran is accounted for, and nobody looks at it again.
 		p.ran = now
 	}
 	if phase == jobpolicyv1.PodPhase_POD_PHASE_FAILED && p.exitCode == 0 {
