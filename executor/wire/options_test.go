@@ -40,8 +40,8 @@ func TestAPolicyThatCannotBeReadSaysWhy(t *testing.T) {
 		text string
 		want []string
 	}{
-		"a name":        {"nightly", []string{`annotation jobpolicy.dev/policy names the JobPolicy "nightly", and this executor reads none`}},
-		"nothing":       {"", []string{`annotation jobpolicy.dev/policy names the JobPolicy "", and this executor reads none`}},
+		"a name":        {"nightly", []string{`annotation jobpolicy.dev/policy names the JobPolicy "nightly", which is not known here`}},
+		"nothing":       {"", []string{`annotation jobpolicy.dev/policy names the JobPolicy "", which is not known here`}},
 		"no YAML":       {"{job: [}", []string{"annotation jobpolicy.dev/policy: expected JSON, or YAML in braces, found yaml: did not find expected node content"}},
 		"a field twice": {"{job: {}, job: {}}", []string{`annotation jobpolicy.dev/policy: expected JSON, or YAML in braces, found yaml: unmarshal errors:` + "\n  line 1: key \"job\" already set in map"}},
 		"two mistakes": {`{"job": {"ttlSecondsAfterFailed": "1h"}, "jobs": {}}`, []string{

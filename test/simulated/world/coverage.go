@@ -9,7 +9,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/test/simulated/jobspec"
 )
 
@@ -40,7 +39,7 @@ func (p *plan) features() []string {
 	set := map[string]bool{}
 	for _, j := range p.jobs {
 		specFeatures(&j.spec, func(name string, has bool) { set[name] = set[name] || has })
-		set["option endCondition"] = set["option endCondition"] || strings.Contains(j.annotations[wire.Policy], "endCondition")
+		j.optionFeatures(set)
 		set["own finalizer"] = set["own finalizer"] || len(j.finalizers) > 0
 		for _, f := range j.fates {
 			set["pod "+string(f.end)] = true
