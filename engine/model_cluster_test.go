@@ -60,7 +60,8 @@ type modelPod struct {
 	failures, ignored int32
 	exitCode          int32
 	disrupted         bool
-	// ran is when the pod began to run, or ended without that; zero before.
+	// ran is when the pod began to run, or ended without that, while it had the finalizer; zero
+	// before. Nobody watches a pod after its release.
 	ran time.Time
 	// seen is false while the creation is in flight for the executor.
 	seen bool
@@ -142,7 +143,7 @@ func (c *cluster) addPod(index *int32) *modelPod {
 
 func (p *modelPod) end(now time.Time, phase jobpolicyv1.PodPhase) {
 	p.phase, p.ready, p.finished = phase, false, now
-	if p.ran.IsZero() {
+	if p.ran.IsZero() && p.tracked {
 		p.ran = now
 	}
 	if phase == jobpolicyv1.PodPhase_POD_PHASE_FAILED && p.exitCode == 0 {
