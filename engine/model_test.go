@@ -179,7 +179,7 @@ func (c *cluster) each(which func(*modelPod) bool, what string, do func(*modelPo
 
 func (c *cluster) start(p *modelPod) {
 	p.scheduled, p.ready, p.phase = true, true, jobpolicyv1.PodPhase_POD_PHASE_RUNNING
-	if p.ran.IsZero() && p.tracked {
+	if p.ran.IsZero() {
 		p.ran = c.now
 	}
 }

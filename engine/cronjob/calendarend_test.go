@@ -16,6 +16,9 @@ func TestNoTimeIsBehindTheEndOfTheCalendar(t *testing.T) {
 		"a run with jitter, found by drawing": {
 			"schedule * * * * *", "option start_jitter_seconds 3600", "now 9999-12-31T23:59:59.000000001Z",
 		},
+		"a run with stagger": {
+			"schedule * * * * *", "option stagger_seconds 86400", "now 9999-12-31T23:59:59.000000001Z",
+		},
 		"an interval": {
 			"schedule @every 90s", "option start_jitter_seconds 3600", "now 9999-12-31T23:59:59.000000001Z",
 		},

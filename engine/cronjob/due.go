@@ -20,8 +20,9 @@ type due struct {
 	after time.Time
 	// at is the latest due time since then; zero if there is none.
 	at time.Time
-	// start is at with its jitter.
+	// start is at with its delay.
 	start time.Time
+	delay StartDelay
 	// times is how many due times there are since then, including at.
 	times int64
 	// next is the schedule's first time that is later than at. If at is zero, it is the
@@ -44,7 +45,8 @@ func takeDue(s *snapshot, r runs) due {
 	d := s.dueAfter(after, s.now)
 	d.observed = observed
 	if !d.at.IsZero() {
-		d.start = d.at.Add(jitter(s, d))
+		d.delay = StartDelayOf(s.req.GetCronJob(), s.options, d.at, d.next)
+		d.start = d.at.Add(d.delay.Total())
 	}
 	return d
 }
@@ -70,23 +72,6 @@ func skipBeforeEdit(s *snapshot, r runs, after time.Time) (from time.Time, obser
 		after = edited
 	}
 	return after, observed
-}
-
-// jitter is how much later than scheduled a run starts: at most what the CronJob asks
-// for, always the same for the same run, and never so much that the next run is due
-// or the calendar ends before the start.
-func jitter(s *snapshot, d due) time.Duration {
-	most := min(int64(s.options.GetStartJitterSeconds()), timestamp.Last.Unix()-d.at.Unix())
-	if !d.next.IsZero() {
-		most = min(most, d.next.Unix()-d.at.Unix()-1)
-	}
-	if most <= 0 {
-		return 0
-	}
-	h := fnv.New64a()
-	_, _ = h.Write(s.req.GetCronJob().GetUid()) // never fails
-	_, _ = fmt.Fprintf(h, " %d", d.at.Unix())
-	return time.Duration(h.Sum64()%uint64(most+1)) * time.Second
 }
 
 // deadline is spec.startingDeadlineSeconds. Whole seconds count: a run with a

@@ -40,7 +40,7 @@ func waitsOf(f facts, answers []asked) waits.List {
 	if next, ok := f.nextRun(); ok {
 		list = append(list, &jobpolicyv1.Wait{
 			Reason: jobpolicyv1.WaitReason_WAIT_REASON_SCHEDULE,
-			Detail: "the next run is due at " + clockText(next),
+			Detail: "the next run is due at " + clockText(next) + f.staggered(next),
 			Until:  timestamppb.New(next),
 		})
 	}
@@ -53,6 +53,15 @@ func waitsOf(f facts, answers []asked) waits.List {
 // nextRun is when the next run is due, unless the CronJob is suspended or is being deleted.
 func (f facts) nextRun() (time.Time, bool) {
 	return f.due.next, !f.due.next.IsZero() && !f.spec.GetSuspend() && !f.spec.GetDeleting()
+}
+
+// staggered says when the next run starts, if its CronJob has a stagger.
+func (f facts) staggered(next time.Time) string {
+	if f.options.GetStaggerSeconds() == 0 {
+		return ""
+	}
+	after, _ := f.schedule.Next(next)
+	return ", and starts at " + clockText(next.Add(StartDelayOf(f.req.GetCronJob(), f.options, next, after).Total()))
 }
 
 // earlyRun waits for the earliest scheduled time of a Job that is in the future. From

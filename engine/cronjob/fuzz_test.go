@@ -85,6 +85,9 @@ func drawOptions(t *rapid.T) *jobpolicyv1.CronJobOptions {
 	if rapid.Bool().Draw(t, "jitter") {
 		o.StartJitterSeconds = proto.Int32(rapid.Int32Range(0, 3600).Draw(t, "seconds"))
 	}
+	if rapid.Bool().Draw(t, "stagger") {
+		o.StaggerSeconds = proto.Int32(rapid.Int32Range(1, 86400).Draw(t, "window"))
+	}
 	if rapid.Bool().Draw(t, "suspends") {
 		o.SuspendAfterFailures = proto.Int32(rapid.Int32Range(1, 7).Draw(t, "failures"))
 	}

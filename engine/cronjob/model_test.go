@@ -99,6 +99,7 @@ func (l *life) edit(t *rapid.T) {
 	if l.loc, err = zone.Load(name); err != nil {
 		t.Fatal(err)
 	}
+	l.req.Spec.Options.StaggerSeconds = rapid.SampledFrom([]*int32{nil, proto.Int32(45), proto.Int32(3600), proto.Int32(86_400)}).Draw(t, "stagger")
 }
 
 func (l *life) advance(d time.Duration) { l.req.Now = timestamppb.New(l.now().Add(d)) }
@@ -258,6 +259,24 @@ func (l *life) due() (time.Time, bool) {
 	return time.Time{}, false
 }
 
+// start is when a run starts: at its time if no stagger is asked for. Every CronJob here has
+// the same name, whose share of a window is known.
+func (l *life) start(due time.Time) time.Time {
+	window := l.req.GetSpec().GetOptions().GetStaggerSeconds()
+	if window == 0 {
+		return due
+	}
+	room := time.Minute
+	for room < 25*time.Hour && !l.plan.is(due.Add(room).In(l.loc)) {
+		room += time.Minute
+	}
+	most := min(int64(window), int64(room/time.Second)-11)
+	return due.Add(time.Duration(shareOfReport*float64(most+1)) * time.Second)
+}
+
+// shareOfReport is SHA-256 of "ns/report" as a fraction of 1.
+const shareOfReport = 0.4110327755436233
+
 func (l *life) deferred(step jobpolicyv1.Step) bool {
 	return slices.ContainsFunc(l.req.GetDeferrals(), func(d *jobpolicyv1.Deferral) bool {
 		return d.GetStep() == step && d.GetUntil().AsTime().After(l.now())
@@ -292,11 +311,12 @@ func (l *life) checkStart(t *rapid.T, resp *jobpolicyv1.DecideCronJobResponse) {
 		return
 	}
 	due, is := l.due()
-	late := spec.StartingDeadlineSeconds != nil && l.now().Truncate(time.Second).Sub(due) > time.Duration(spec.GetStartingDeadlineSeconds())*time.Second
-	want := is && !late && !forbidden && !held && !spec.GetSuspend()
+	start := l.start(due)
+	late := spec.StartingDeadlineSeconds != nil && l.now().Truncate(time.Second).Sub(start) > time.Duration(spec.GetStartingDeadlineSeconds())*time.Second
+	want := is && !l.now().Before(start) && !late && !forbidden && !held && !spec.GetSuspend()
 	if want != (create != nil) {
-		t.Fatalf("due %s (%v), late %v, forbidden %v, held %v, suspended %v; created %v\n%s",
-			due, is, late, forbidden, held, spec.GetSuspend(), create, render(resp, true))
+		t.Fatalf("due %s (%v), starts %s, late %v, forbidden %v, held %v, suspended %v; created %v\n%s",
+			due, is, start, late, forbidden, held, spec.GetSuspend(), create, render(resp, true))
 	}
 	if create == nil {
 		return

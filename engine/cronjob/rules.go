@@ -272,7 +272,7 @@ func startJitter(f facts) answer {
 	if !f.due.start.After(f.now) {
 		return no("started %ds after it is due", f.due.start.Unix()-f.due.at.Unix())
 	}
-	a := decided("the run that is due at %s starts at %s", clockText(f.due.at), clockText(f.due.start))
+	a := decided("the run that is due at %s starts at %s%s", clockText(f.due.at), clockText(f.due.start), f.due.delay.text())
 	return a.waiting(jobpolicyv1.WaitReason_WAIT_REASON_START_JITTER, f.due.start)
 }
 

@@ -57,9 +57,13 @@ var invalidRequests = map[string]struct {
 	},
 	"options beyond their limits": {
 		change: func(r *request) {
-			r.Spec.Options = &jobpolicyv1.CronJobOptions{StartJitterSeconds: proto.Int32(3601), SuspendAfterFailures: proto.Int32(0)}
+			r.Spec.Options = &jobpolicyv1.CronJobOptions{StartJitterSeconds: proto.Int32(3601), SuspendAfterFailures: proto.Int32(0), StaggerSeconds: proto.Int32(86_401)}
 		},
-		fields: []string{"spec.options.start_jitter_seconds", "spec.options.suspend_after_failures"},
+		fields: []string{"spec.options.start_jitter_seconds", "spec.options.suspend_after_failures", "spec.options.stagger_seconds"},
+	},
+	"a stagger of nothing": {
+		change: func(r *request) { r.Spec.Options = &jobpolicyv1.CronJobOptions{StaggerSeconds: proto.Int32(0)} },
+		fields: []string{"spec.options.stagger_seconds"},
 	},
 	"problems of options without end": {
 		change: func(r *request) { r.Spec.OptionProblems = []string{"", strings.Repeat("x", 1025)} },

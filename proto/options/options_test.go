@@ -59,7 +59,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 			"job.retryDelay.delaysSeconds[1]: expected a whole number from 1 to 86400, found 0",
 		}},
 		"more than one": {`{"cronJob": {"suspendAfterFailures": 0, "startJitterSeconds": 3601, "x": 1}}`, []string{
-			"cronJob.x: there is no such field, expected one of startJitterSeconds, repeatedHour, skippedHour, missedBeforeEdit, suspendAfterFailures",
+			"cronJob.x: there is no such field, expected one of startJitterSeconds, repeatedHour, skippedHour, missedBeforeEdit, suspendAfterFailures, staggerSeconds",
 			"cronJob.startJitterSeconds: expected a whole number from 0 to 3600, found 3601",
 			"cronJob.suspendAfterFailures: expected a whole number from 1 to 100, found 0",
 		}},

@@ -114,13 +114,14 @@ const (
 	WaitReason_WAIT_REASON_DEFERRED WaitReason = 14
 	// The next run of a CronJob is not due yet.
 	WaitReason_WAIT_REASON_SCHEDULE WaitReason = 15
-	// A run of a CronJob is due and starts when its start jitter has passed.
+	// A run of a CronJob is due and starts when its stagger and its start jitter have passed.
 	WaitReason_WAIT_REASON_START_JITTER WaitReason = 16
 	// A finished Job is kept until its time to live is over.
 	WaitReason_WAIT_REASON_TTL WaitReason = 17
 	// Runs that are still active must end before another one starts.
 	WaitReason_WAIT_REASON_CONCURRENCY_POLICY WaitReason = 19
-	// The Job asks for options that cannot be read (JobSpec.option_problems). It does not start.
+	// The Job asks for options that cannot be read (JobSpec.option_problems). It does not
+	// start, or creates no more pods.
 	WaitReason_WAIT_REASON_INVALID_POLICY WaitReason = 20
 	// A pod must run before the deadline to start (options.start_deadline_seconds). When it
 	// passes, the Job fails.

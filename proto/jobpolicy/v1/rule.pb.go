@@ -72,7 +72,7 @@ const (
 	Rule_RULE_ALREADY_STARTED Rule = 110
 	// A Job that the CronJob does not control has the run's name.
 	Rule_RULE_NAME_TAKEN Rule = 111
-	// The run is due, and starts when its start jitter has passed.
+	// The run is due, and starts when its stagger and its start jitter have passed.
 	Rule_RULE_START_JITTER Rule = 112
 	// An earlier run has not ended, and the concurrency policy is FORBID.
 	Rule_RULE_CONCURRENCY_FORBIDDEN Rule = 113

@@ -86,7 +86,7 @@ func (j *judge) wanted(r *jobRecord, succeeded int64) (most int64) {
 	for _, job := range j.recent(r) {
 		want := int64(valueOr(job.Spec.Parallelism, 1))
 		switch {
-		case suspended(job):
+		case suspended(job), held(job):
 			want = 0
 		case job.Spec.Completions != nil:
 			want = min(want, int64(*job.Spec.Completions)-succeeded)

@@ -167,6 +167,9 @@ func (j *judge) judgeUndecided(r *jobRecord) {
 	if cause := j.undecided(r); cause != "" {
 		j.breach("liveness", r.key, r.uid, "the Job goes on, and it should have ended: %s", cause)
 	}
+	if held(r.job) {
+		return
+	}
 	if is := ledger.IsTrue(r.job, batchv1.JobSuspended); is != suspended(r.job) {
 		j.breach("status", r.key, r.uid, "the condition Suspended is %t and spec.suspend is %t", is, suspended(r.job))
 	}

@@ -154,7 +154,12 @@ func (k *kubelets) end(pod *corev1.Pod, f fate) {
 		k.status(pod, func(p *corev1.Pod) { setEnded(p, corev1.PodSucceeded, fate{}) })
 		k.delete("somebody", pod, nil)
 	case endsBadly:
-		k.status(pod, func(p *corev1.Pod) { setEnded(p, corev1.PodFailed, f) })
+		k.status(pod, func(p *corev1.Pod) {
+			setEnded(p, corev1.PodFailed, f)
+			if f.exit == 137 && f.container%2 == 0 {
+				outOfMemory(p)
+			}
+		})
 	case evicted:
 		k.status(pod, func(p *corev1.Pod) {
 			setEnded(p, corev1.PodFailed, fate{exit: 137})
