@@ -257,9 +257,10 @@ $(BIN)/.built: tools/go.mod tools/go.sum tools/lint/go.mod tools/lint/go.sum $(w
 	@touch $@
 
 .PHONY: generate
-generate: tools ## format the contract and generate the Go code
+generate: tools ## format the contract, and generate the Go code and the CustomResourceDefinition; then make manifests
 	$(BIN)/buf format -w
 	$(BIN)/buf generate
+	$(BIN)/buf generate --template buf.gen.crd.yaml
 
 .PHONY: manifests
 manifests: ## write the manifests of deploy/kubernetes from the Helm chart

@@ -38,7 +38,7 @@ func (c *cluster) checkStartDeadline() {
 		c.t.Fatalf("fails %s before the deadline to start", due.Sub(c.now))
 	}
 	for _, p := range c.pods {
-		if p.seen && !p.ran.IsZero() && !p.ran.Before(start) && !p.releasedFirst {
+		if p.seen && !p.ran.IsZero() && !p.ran.Before(c.began) && !p.releasedFirst {
 			c.t.Fatalf("fails because no pod has run, but pod %s has", uidName(p.uid))
 		}
 	}

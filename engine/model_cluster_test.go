@@ -23,6 +23,8 @@ type cluster struct {
 	status   *jobpolicyv1.JobStatus
 	settings *jobpolicyv1.Settings
 	pods     []*modelPod
+	// began is when the Job last started or resumed. Its start time has whole seconds only.
+	began time.Time
 	// ghosts are the indexes of creations that failed without the executor's knowledge;
 	// nil for a pod without an index.
 	ghosts []*int32
@@ -142,7 +144,9 @@ func (c *cluster) addPod(index *int32) *modelPod {
 
 func (p *modelPod) end(now time.Time, phase jobpolicyv1.PodPhase) {
 	p.phase, p.ready, p.finished = phase, false, now
-	if p.ran.IsZero() {
+	// A pod that is being deleted does not begin to run. Once it is released, nobody looks
+	// at how it ends.
+	if p.ran.IsZero() && (p.tracked || !p.deleting) {
 		p.ran = now
 	}
 	if phase == jobpolicyv1.PodPhase_POD_PHASE_FAILED && p.exitCode == 0 {

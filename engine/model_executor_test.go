@@ -210,6 +210,9 @@ func (c *cluster) write(next *jobpolicyv1.JobStatus) bool {
 		c.t.Fatalf("I4: %v", err)
 	}
 	c.checkLedger(next)
+	if !proto.Equal(c.status.GetStartTime(), next.GetStartTime()) {
+		c.began = c.now
+	}
 	c.status = proto.CloneOf(next)
 	if rapid.Bool().Draw(c.t, "pause") {
 		c.recordsUntil, c.quietUntil = c.now.Add(time.Second), c.now.Add(1500*time.Millisecond)

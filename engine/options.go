@@ -3,9 +3,22 @@ package engine
 import jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 
 // held reports whether the Job does not start because the options that it asks for cannot
-// be read. A Job that has started goes on, and one that is suspended does not start anyway.
+// be read. A Job that has started goes on with the last ones (optionsLost), and one that is
+// suspended does not start anyway.
 func (s *snapshot) held() bool {
 	return len(s.spec.GetOptionProblems()) > 0 && s.status.GetStartTime() == nil && !s.spec.GetSuspend() && !s.declared() && hasNoPods(s)
+}
+
+// optionsLost reports whether the options that the Job asks for cannot be read, and the caller
+// does not know the last ones that could be. Then a Job that has started gets no more pods:
+// they might be pods that its options forbid, such as retries without a delay.
+func (s *snapshot) optionsLost() bool {
+	return len(s.spec.GetOptionProblems()) > 0 && s.spec.GetOptions() == nil
+}
+
+// policyWait is the wait for options that can be read. There must be problems.
+func (s *snapshot) policyWait() *jobpolicyv1.Wait {
+	return wait(jobpolicyv1.WaitReason_WAIT_REASON_INVALID_POLICY, "a valid policy (%s)", s.spec.GetOptionProblems()[0])
 }
 
 // policyEvents say what is wrong with the options that the Job asks for.

@@ -42,8 +42,7 @@ func planDeletions(s *snapshot, t tally, v verdict) plan {
 	case s.spec.GetSuspend():
 		return p.remove(s, int(s.pods.GetActive()), jobpolicyv1.DeleteReason_DELETE_REASON_SUSPENDED)
 	case s.held():
-		p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_INVALID_POLICY,
-			"a valid policy (%s)", s.spec.GetOptionProblems()[0]))
+		p.waits = append(p.waits, s.policyWait())
 		return p
 	}
 	wanted := wantedActive(s, t)
@@ -198,6 +197,9 @@ func (p plan) explainNoRoom(s *snapshot) plan {
 
 // creationWait says why no pod may be created now; nil if pods may be.
 func creationWait(s *snapshot, t tally) *jobpolicyv1.Wait {
+	if s.optionsLost() {
+		return s.policyWait()
+	}
 	if later := s.deferred(jobpolicyv1.Step_STEP_CREATE_PODS, "pods could not be created; the caller tries again later"); later != nil {
 		return later
 	}

@@ -27,7 +27,9 @@ func publish(s *snapshot, t tally, v verdict, p plan, l ledger, end *jobpolicyv1
 		if !held && !aboutToComplete(s, t, p) {
 			pub.suspension(s)
 		}
-		pub.started(s)
+		if !held {
+			pub.started(s)
+		}
 		return pub
 	}
 	if !interimWritten(s, v) {

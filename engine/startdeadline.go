@@ -19,6 +19,8 @@ func startDeadlinePassed(f facts) answer {
 	switch {
 	case f.spec.GetOptions() == nil || f.spec.GetOptions().StartDeadlineSeconds == nil:
 		return no("the Job has no deadline to start")
+	case f.held():
+		return no("the Job does not start")
 	case f.spec.GetSuspend():
 		return no("a suspended Job's deadline to start does not run")
 	case f.deleting():

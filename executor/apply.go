@@ -59,6 +59,9 @@ func (a *applier) apply(ctx context.Context, s *tracker.Job, calls *api.Pods, sn
 		if !snap.deferred() {
 			s.Refusals.Over(writes.CreatePod, writes.DeletePod, writes.UpdateStatus)
 		}
+		if s.NewProblems(snap.req.GetSpec().GetOptionProblems()) {
+			a.base.RecordEvents(snap.job, d.GetEvents()) // No status tells of them.
+		}
 		if _, err := a.group(ctx, s, snap, d); err != nil {
 			err = a.backOff(ctx, s, tracker.Create, snap.job, noGang, err)
 			return soonest(controller.Result{RequeueAfter: requeue}, s.StepWaitsUntil(tracker.Create)), err
@@ -115,6 +118,7 @@ func (a *applier) carryOut(ctx context.Context, s *tracker.Job, calls *api.Pods,
 	// The events go out even after an error: the status is written, so no later decision has
 	// them again.
 	a.base.RecordEvents(snap.job, write.Events)
+	s.NewProblems(snap.req.GetSpec().GetOptionProblems()) // The events tell of them.
 	if err != nil {
 		return fmt.Errorf("releasing finalizers: %w", err)
 	}

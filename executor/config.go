@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"k8s.io/client-go/dynamic"
 
 	"jobpolicy.dev/executor/shadow"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/options"
 )
 
 // ManagedBy is the default of Config.ManagedBy: the spec.managedBy of Jobs for this
@@ -40,6 +42,11 @@ type Config struct {
 	// APIServer tells whether the API server serves gangs. While it does not, no pod of a gang is
 	// created, and everything else goes on. nil: it does, and the caches wait until it does.
 	APIServer *APIServer
+	// JobPolicies reads JobPolicies, and writes their status; they need not be served. nil: who names one is
+	// told that nobody reads it.
+	JobPolicies dynamic.Interface
+	// PolicyBounds are the operator's limits of the options of Jobs and CronJobs. They need JobPolicies.
+	PolicyBounds options.Bounds
 	// Rows says how many finished pods a request lists.
 	Rows RowLimits
 	// MaxUnseenPods is how many pods of one Job may be created in an hour without any of them being

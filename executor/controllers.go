@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -14,6 +15,7 @@ import (
 	"jobpolicy.dev/executor/internal/api"
 	"jobpolicy.dev/executor/internal/controller"
 	"jobpolicy.dev/executor/internal/cronjob"
+	"jobpolicy.dev/executor/internal/policy"
 	"jobpolicy.dev/executor/internal/ttl"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/writes"
@@ -45,8 +47,20 @@ type part interface {
 
 // group are controllers that run together.
 type group struct {
-	parts []part
-	crons *cronjob.Controller // nil without Config.CronJobs.
+	parts    []part
+	crons    *cronjob.Controller // nil without Config.CronJobs.
+	policies *policy.Policies    // nil without Config.JobPolicies.
+}
+
+// addPolicies makes the Policies. They run with the controller whose base this is, or as the caller says.
+func (g *group) addPolicies(cfg *Config) (err error) {
+	if cfg.JobPolicies == nil {
+		return nil
+	}
+	g.policies, err = policy.New(policy.Config{
+		Client: cfg.JobPolicies, Kubernetes: cfg.Client, Namespaces: cfg.Namespaces, Bounds: cfg.PolicyBounds, Scope: cfg.Scope(), Logger: cmp.Or(cfg.Logger, slog.Default()),
+	})
+	return err
 }
 
 // addBesideJobs makes the controllers of CronJobs and of finished Jobs, if they are wanted. They use
@@ -55,7 +69,7 @@ type group struct {
 func (g *group) addBesideJobs(cfg *Config, shared Common, jobs *controller.Informers, refusals func(*batchv1.Job) *writes.Refusals) (err error) {
 	if c := cfg.CronJobs; c != nil {
 		shared.Workers = c.Workers
-		g.crons, err = cronjob.New(cronjob.Config{Config: shared, Jobs: jobs, TimeZone: c.TimeZone, Shadow: cfg.Shadow})
+		g.crons, err = cronjob.New(cronjob.Config{Config: shared, Jobs: jobs, Policies: g.policies, TimeZone: c.TimeZone, Shadow: cfg.Shadow})
 		if err != nil {
 			return err
 		}
@@ -63,7 +77,7 @@ func (g *group) addBesideJobs(cfg *Config, shared Common, jobs *controller.Infor
 	}
 	if c := cfg.FinishedJobs; c != nil {
 		shared.Workers = c.Workers
-		finished, err := ttl.New(ttl.Config{Config: shared, Jobs: jobs, ServerNow: c.ServerNow, Refusals: refusals, Shadow: cfg.Shadow})
+		finished, err := ttl.New(ttl.Config{Config: shared, Jobs: jobs, Policies: g.policies, ServerNow: c.ServerNow, Refusals: refusals, Shadow: cfg.Shadow})
 		if err != nil {
 			return err
 		}
@@ -146,6 +160,9 @@ func NewBesideJobs(cfg Config) (*BesideJobs, error) {
 		return nil, err
 	}
 	b := &BesideJobs{jobs: jobs}
+	if err := b.addPolicies(&cfg); err != nil {
+		return nil, err
+	}
 	if err := b.addBesideJobs(&cfg, cfg.Common, jobs, nil); err != nil {
 		return nil, err
 	}
@@ -160,6 +177,9 @@ func (b *BesideJobs) Run(ctx context.Context) error {
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	go b.jobs.Run(watching) // Until the last reconcile has ended.
+	if b.policies != nil {
+		go b.policies.Run(watching)
+	}
 	return b.group.Run(ctx)
 }
 

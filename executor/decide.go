@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/executor/internal/controller"
+	"jobpolicy.dev/executor/internal/policy"
 	"jobpolicy.dev/executor/internal/telemetry"
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
@@ -27,7 +28,9 @@ type decider struct {
 	cfg     *Config
 	metrics *decisionMetrics
 	report  *reporter
-	slots   chan struct{} // Bounds the Jobs that are read and decided on at once.
+	// policies know the options of Jobs; nil: only those that Jobs hold themselves.
+	policies *policy.Policies
+	slots    chan struct{} // Bounds the Jobs that are read and decided on at once.
 }
 
 // slot takes one of the slots. If ctx ends first, it returns the error of ctx. Otherwise the

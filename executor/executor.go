@@ -87,7 +87,13 @@ func New(cfg Config) (*Executor, error) {
 	if e.informer, err = newJobInformer(&cfg, e.trim); err != nil {
 		return nil, err
 	}
+	if err := e.addPolicies(&cfg); err != nil {
+		return nil, err
+	}
 	e.build(&cfg, own, client, pods, comparer)
+	if err := e.policies.Follow(e.informer, func(obj any) { e.watcher.policyChanged(obj.(*batchv1.Job)) }); err != nil {
+		return nil, err
+	}
 	if err := e.watchWorkloads(); err != nil {
 		return nil, err
 	}
@@ -105,7 +111,7 @@ func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods 
 	e.jobs = tracker.NewJobs(writes)
 	e.podWatch = newPodWatch(pods, e.informer, cfg.Logger)
 	e.decider = &decider{
-		base: e.base, cfg: cfg, metrics: own.decisions, report: report, slots: make(chan struct{}, cfg.Workers),
+		base: e.base, cfg: cfg, metrics: own.decisions, report: report, policies: e.policies, slots: make(chan struct{}, cfg.Workers),
 	}
 	var reconcile reconcileFunc
 	var orphans *orphanReleaser // nil in shadow mode.
@@ -130,6 +136,9 @@ func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods 
 	}
 	if comparer == nil {
 		e.base.AddTask(newMissedReconciles(scope, e.jobs, e.queue, e.decider, e.second, e.podWatch).run)
+		if e.policies != nil {
+			e.base.AddTask(e.policies.WriteStatuses)
+		}
 	}
 }
 
@@ -145,6 +154,9 @@ func (e *Executor) addCaches() error {
 	e.base.AddCache(func(ctx context.Context) { e.podWatch.run(ctx, e.watcher.podHandler()) }, e.podWatch.synced)
 	if e.gangs != nil {
 		e.base.AddCache(e.gangs.Run, e.gangs.Settled)
+	}
+	if e.policies != nil {
+		e.base.AddCache(e.policies.Run, e.policies.Settled)
 	}
 	return nil
 }

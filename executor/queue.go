@@ -86,6 +86,8 @@ const (
 	causeJob controller.Cause = "job.event"
 	// causeWorkload: a Workload has changed that the Job waits for or follows.
 	causeWorkload controller.Cause = "workload.event"
+	// causePolicy: the Job's options may have changed.
+	causePolicy controller.Cause = "policy.event"
 	// causeMissed: an idle Job had something to do, and no event had made it due.
 	causeMissed controller.Cause = "missed.reconcile"
 )

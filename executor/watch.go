@@ -103,6 +103,13 @@ func (w *watcher) workloadSeen(job *batchv1.Job) {
 	}
 }
 
+// policyChanged enqueues a Job whose options may have changed.
+func (w *watcher) policyChanged(job *batchv1.Job) {
+	if s, ok := w.jobs.Find(tracker.KeyOf(job)); ok {
+		w.queue.enqueue(s, causePolicy, controller.PriorityNormal)
+	}
+}
+
 // tellSecond tells w.second about a version of a Job. At the first
 // version, it also tells it about the Job's pods that the watch has shown before.
 func (w *watcher) tellSecond(s *tracker.Job, old, job *batchv1.Job, initial bool) {

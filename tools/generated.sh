@@ -1,20 +1,22 @@
 #!/usr/bin/env bash
-# Generates the Go code of the contract into a temporary directory and fails if it differs from the code in proto/,
-# in either direction: a file that is out of date, one that is missing, one that nothing generates any more.
+# Generates what is made of the contract (Go code, CustomResourceDefinition) into a temporary directory and fails if it
+# differs from what is committed, in either direction: a file that is out of date, one that is missing, one that nothing
+# generates any more.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-.bin/buf generate --output "$scratch"
-mv "$scratch/proto" "$scratch/generated"
+.bin/buf generate --output "$scratch/generated"
+.bin/buf generate --template buf.gen.crd.yaml --output "$scratch/generated"
 
 mkdir "$scratch/committed"
-find proto -name '*.pb.go' -print0 | tar -c --null -T - | tar -x -C "$scratch/committed" --strip-components 1
+find proto deploy/chart/jobpolicy/files/jobpolicies.yaml -name '*.pb.go' -print0 -o -name jobpolicies.yaml -print0 |
+	tar -c --null -T - | tar -x -C "$scratch/committed"
 
 cd "$scratch"
 if ! diff -ru committed generated; then
-	echo 'the generated code in proto/ is out of date: run make generate'
+	echo 'what is generated from proto/ is out of date: run make generate'
 	exit 1
 fi

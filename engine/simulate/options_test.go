@@ -9,11 +9,12 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-// Options that the Kubernetes API does not have are played as any other field.
-func TestStoryOfOptions(t *testing.T) {
-	with := func(o *jobpolicyv1.JobOptions) func(*jobpolicyv1.JobSpec) {
-		return func(s *jobpolicyv1.JobSpec) { s.Completions, s.Options = proto.Int32(1), o }
-	}
+// with is a Job of one pod with options that the Kubernetes API does not have.
+func with(o *jobpolicyv1.JobOptions) func(*jobpolicyv1.JobSpec) {
+	return func(s *jobpolicyv1.JobSpec) { s.Completions, s.Options = proto.Int32(1), o }
+}
+
+func TestStoryOfOptionsOfTries(t *testing.T) {
 	playEach(t, map[string]storyCase{
 		"a retry delay of its own": {
 			scenario: simulate.Scenario{
@@ -37,6 +38,29 @@ func TestStoryOfOptions(t *testing.T) {
 Complete CompletionsReached after 37s; pods 3
 `,
 		},
+		"a deadline of each try": {
+			scenario: simulate.Scenario{
+				Spec: spec(1, with(&jobpolicyv1.JobOptions{TryDeadlineSeconds: proto.Int64(60)})), Scripts: script(t, "0:hang"), Runtime: simulate.Runtime{Mean: 1},
+			},
+			want: `
+0s pod 0 created
+1s pod 0 running
+1m pod 0 past its deadline: activeDeadlineSeconds of the pod is 60
+1m1s pod 0 failed: DeadlineExceeded, exit code 143
+1m1s waits until 1m11s: failures in a row: 1; next try 10s after the last one
+1m11s pod 1 created
+1m12s pod 1 running
+1m12s pod 1 succeeded
+1m12s condition SuccessCriteriaMet (CompletionsReached): Reached expected number of succeeded pods
+1m12s condition Complete (CompletionsReached): Reached expected number of succeeded pods
+Complete CompletionsReached after 1m12s; pods 2
+`,
+		},
+	})
+}
+
+func TestStoryOfADeadlineToStart(t *testing.T) {
+	playEach(t, map[string]storyCase{
 		"no pod runs before the deadline to start": {
 			scenario: simulate.Scenario{
 				Spec: spec(1, with(&jobpolicyv1.JobOptions{StartDeadlineSeconds: proto.Int64(300)})), Scripts: script(t, "*:stuck"),
@@ -66,24 +90,6 @@ Failed StartDeadlineExceeded after 5m1s; pods 1
 10s condition SuccessCriteriaMet (CompletionsReached): Reached expected number of succeeded pods
 10s condition Complete (CompletionsReached): Reached expected number of succeeded pods
 Complete CompletionsReached after 10s; pods 1
-`,
-		},
-		"a deadline of each try": {
-			scenario: simulate.Scenario{
-				Spec: spec(1, with(&jobpolicyv1.JobOptions{TryDeadlineSeconds: proto.Int64(60)})), Scripts: script(t, "0:hang"), Runtime: simulate.Runtime{Mean: 1},
-			},
-			want: `
-0s pod 0 created
-1s pod 0 running
-1m pod 0 past its deadline: activeDeadlineSeconds of the pod is 60
-1m1s pod 0 failed: DeadlineExceeded, exit code 143
-1m1s waits until 1m11s: failures in a row: 1; next try 10s after the last one
-1m11s pod 1 created
-1m12s pod 1 running
-1m12s pod 1 succeeded
-1m12s condition SuccessCriteriaMet (CompletionsReached): Reached expected number of succeeded pods
-1m12s condition Complete (CompletionsReached): Reached expected number of succeeded pods
-Complete CompletionsReached after 1m12s; pods 2
 `,
 		},
 	})

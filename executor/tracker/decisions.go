@@ -1,6 +1,8 @@
 package tracker
 
 import (
+	"cmp"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -57,6 +59,32 @@ func (d *Decision) after(at time.Time, verdict *jobpolicyv1.Verdict, explanation
 	return r
 }
 
+// Options returns the options to ask with: those that were read, or the last ones that could be if problems say
+// that these cannot. If the last ones were none, they are empty; nil with problems: they are not known.
+func (j *Job) Options(read *jobpolicyv1.JobOptions, problems []string) *jobpolicyv1.JobOptions {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(problems) > 0 {
+		return j.decisions.options
+	}
+	j.decisions.options = cmp.Or(read, noOptions)
+	return read
+}
+
+// NewProblems records what is told to be wrong with the Job's options, and reports whether something else, or nothing,
+// was told before.
+func (j *Job) NewProblems(problems []string) bool {
+	text := strings.Join(problems, "\n")
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	before := j.decisions.problems
+	j.decisions.problems = text
+	return before != text && text != ""
+}
+
+// noOptions are those of a Job that has none. They are never changed.
+var noOptions = &jobpolicyv1.JobOptions{}
+
 // decisions are what is known of the engine's decisions on a Job.
 type decisions struct {
 	last *Decision
@@ -66,6 +94,10 @@ type decisions struct {
 	// engine has decided on the Job since.
 	rejected int64
 	why      string
+	// problems are those of the options that were told last, each on a line.
+	problems string
+	// options are the last ones that could be read; nil: that was never so.
+	options *jobpolicyv1.JobOptions
 }
 
 // NextRequest returns the number of the next request.

@@ -64,20 +64,6 @@ func TestNewPodsAreMadeOfTheTemplate(t *testing.T) {
 			want: withIndex(map[string]string{"job-index-failure-count": "2", "job-index-ignored-failure-count": "1"}),
 		},
 	}
-	limited := func(have, want int64) (*batchv1.Job, *corev1.Pod) {
-		j, pod := job.DeepCopy(), plain.DeepCopy()
-		j.Spec.Template.Spec.ActiveDeadlineSeconds, pod.Spec.ActiveDeadlineSeconds = &have, &want
-		return j, pod
-	}
-	for _, have := range []int64{30, 60, 90} {
-		j, want := limited(have, min(have, 60))
-		if diff := cmp.Diff(want, NewPod{Index: podcache.NoIndex, deadline: new(int64(60))}.From(j)); diff != "" {
-			t.Errorf("with a deadline of %ds in the template (-want +got):\n%s", have, diff)
-		}
-		if *j.Spec.Template.Spec.ActiveDeadlineSeconds != have {
-			t.Error("the Job was changed")
-		}
-	}
 	before := job.DeepCopy()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -88,6 +74,25 @@ func TestNewPodsAreMadeOfTheTemplate(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, job); diff != "" {
 		t.Errorf("the Job was changed (-before +after):\n%s", diff)
+	}
+}
+
+// A pod may be active as long as the decision says, or the template if that is shorter.
+func TestADeadlineIsLowered(t *testing.T) {
+	for template, want := range map[int64]int64{30: 30, 60: 60, 90: 60, 0: 60} {
+		job := &batchv1.Job{}
+		if template > 0 {
+			job.Spec.Template.Spec.ActiveDeadlineSeconds = new(template)
+		}
+		before := job.DeepCopy()
+		for _, p := range NewPods(job, &jobpolicyv1.CreatePods{Count: 1, ActiveDeadlineSeconds: new(int64(60))}) {
+			if got := p.From(job).Spec.ActiveDeadlineSeconds; got == nil || *got != want {
+				t.Errorf("with %ds in the template (0: none) a pod may be active for %v, want %d", template, got, want)
+			}
+		}
+		if diff := cmp.Diff(before, job); diff != "" {
+			t.Errorf("the Job was changed (-before +after):\n%s", diff)
+		}
 	}
 }
 

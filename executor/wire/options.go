@@ -15,8 +15,10 @@ import (
 
 // Annotations that a user writes.
 const (
-	// Policy holds the spec of a JobPolicy, as JSON or as YAML in braces.
+	// Policy names a JobPolicy, or holds the spec of one, as JSON or as YAML in braces.
 	Policy = "jobpolicy.dev/policy"
+	// DefaultPolicy of a namespace names the JobPolicy of those in it that have no annotation Policy.
+	DefaultPolicy = "jobpolicy.dev/default-policy"
 	// RunNow asks for a run of a CronJob. A Job that was created for that has it too.
 	RunNow = "jobpolicy.dev/run-now"
 )
@@ -47,16 +49,26 @@ func HasPolicy(annotations map[string]string) bool {
 	return has
 }
 
-// PolicySpec reads the options that an object asks for in its annotations; nil if it asks
-// for none. problems say why they cannot be read, as the contract has them
+// PolicyName is the name of the JobPolicy that an object asks for by its annotation; false if it asks for none by
+// name: it has no such annotation, or one that holds options itself.
+func PolicyName(annotations map[string]string) (name string, named bool) {
+	name, has := annotations[Policy]
+	if !has || strings.HasPrefix(strings.TrimSpace(name), "{") {
+		return "", false
+	}
+	return name, true
+}
+
+// PolicySpec reads the options that an object holds in its annotations; nil if it asks
+// for none. A JobPolicy that it names is read elsewhere (package policy of the executor). problems say why they cannot be read, as the contract has them
 // (JobSpec.option_problems); then there is no spec.
 func PolicySpec(annotations map[string]string) (spec *jobpolicyv1.PolicySpec, problems []string) {
 	text, has := annotations[Policy]
 	if !has {
 		return nil, nil
 	}
-	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
-		return nil, []string{Text(fmt.Sprintf("annotation %s names the JobPolicy %q, and this executor reads none", Policy, text), maxProblemBytes)}
+	if name, named := PolicyName(annotations); named {
+		return nil, []string{Text(fmt.Sprintf("annotation %s names the JobPolicy %q, which is not known here", Policy, name), maxProblemBytes)}
 	}
 	document, err := yaml.YAMLToJSONStrict([]byte(text))
 	if err != nil {
@@ -70,6 +82,22 @@ func PolicySpec(annotations map[string]string) (spec *jobpolicyv1.PolicySpec, pr
 		problems = append(problems, problemText(p))
 	}
 	return nil, problems
+}
+
+// jobOptions are the options of a Job, which must fit its spec.
+func jobOptions(job *batchv1.Job) (*jobpolicyv1.JobOptions, []string) {
+	policy, problems := PolicySpec(job.Annotations)
+	rules := 0
+	if job.Spec.PodFailurePolicy != nil {
+		rules = len(job.Spec.PodFailurePolicy.Rules)
+	}
+	if names := len(policy.GetJob().GetFailureRuleNames()); names != 0 && names != rules {
+		return nil, append(problems, problemText(options.Problem{
+			Field:       "job.failureRuleNames",
+			Description: fmt.Sprintf("expected as many names as spec.podFailurePolicy has rules (%d), or none, found %d", rules, names),
+		}))
+	}
+	return policy.GetJob(), problems
 }
 
 func problemText(p options.Problem) string {

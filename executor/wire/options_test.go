@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
+	batchv1 "k8s.io/api/batch/v1"
 
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -39,8 +40,8 @@ func TestAPolicyThatCannotBeReadSaysWhy(t *testing.T) {
 		text string
 		want []string
 	}{
-		"a name":        {"nightly", []string{`annotation jobpolicy.dev/policy names the JobPolicy "nightly", and this executor reads none`}},
-		"nothing":       {"", []string{`annotation jobpolicy.dev/policy names the JobPolicy "", and this executor reads none`}},
+		"a name":        {"nightly", []string{`annotation jobpolicy.dev/policy names the JobPolicy "nightly", which is not known here`}},
+		"nothing":       {"", []string{`annotation jobpolicy.dev/policy names the JobPolicy "", which is not known here`}},
 		"no YAML":       {"{job: [}", []string{"annotation jobpolicy.dev/policy: expected JSON, or YAML in braces, found yaml: did not find expected node content"}},
 		"a field twice": {"{job: {}, job: {}}", []string{`annotation jobpolicy.dev/policy: expected JSON, or YAML in braces, found yaml: unmarshal errors:` + "\n  line 1: key \"job\" already set in map"}},
 		"two mistakes": {`{"job": {"ttlSecondsAfterFailed": "1h"}, "jobs": {}}`, []string{
@@ -94,6 +95,44 @@ func TestTheJobOfARunIsKnownAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, wire.RunAnnotations(tc.create)); diff != "" {
 				t.Errorf("annotations (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Names of rules belong to a policy of the Job, so that a policy for many Jobs may not fit one of them.
+func TestNamesMustFitTheRulesOfTheJob(t *testing.T) {
+	cases := map[string]struct {
+		names string
+		rules int
+		want  string
+	}{
+		"no names":         {names: "[]", rules: 2},
+		"a name each":      {names: "[a, b]", rules: 2},
+		"too few":          {names: "[a]", rules: 2, want: "expected as many names as spec.podFailurePolicy has rules (2), or none, found 1"},
+		"too many":         {names: "[a, b]", rules: 1, want: "expected as many names as spec.podFailurePolicy has rules (1), or none, found 2"},
+		"names of nothing": {names: "[a]", want: "expected as many names as spec.podFailurePolicy has rules (0), or none, found 1"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			job := &batchv1.Job{}
+			job.Annotations = map[string]string{wire.Policy: "{job: {endCondition: true, failureRuleNames: " + tc.names + "}}"}
+			if tc.rules > 0 {
+				job.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: make([]batchv1.PodFailurePolicyRule, tc.rules)}
+			}
+			spec, err := wire.JobSpec(job)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tc.want == "" {
+				if len(spec.GetOptionProblems()) > 0 || !spec.GetOptions().GetEndCondition() {
+					t.Errorf("problems %q, options %v", spec.GetOptionProblems(), spec.GetOptions())
+				}
+				return
+			}
+			want := []string{"annotation jobpolicy.dev/policy: job.failureRuleNames: " + tc.want}
+			if got := spec.GetOptionProblems(); !slices.Equal(got, want) || spec.GetOptions() != nil {
+				t.Errorf("problems %q, options %v; want %q and none", got, spec.GetOptions(), want)
 			}
 		})
 	}

@@ -56,7 +56,7 @@ func PodReplacementPolicy(job *batchv1.Job) batchv1.PodReplacementPolicy {
 // set is malformed.
 func JobSpec(job *batchv1.Job) (*jobpolicyv1.JobSpec, error) {
 	in := &job.Spec
-	policy, problems := PolicySpec(job.Annotations)
+	policy, problems := jobOptions(job)
 	out := &jobpolicyv1.JobSpec{
 		CompletionMode:          jobpolicyv1.CompletionMode_COMPLETION_MODE_NON_INDEXED,
 		Parallelism:             ptr.Deref(in.Parallelism, 1),
@@ -72,7 +72,7 @@ func JobSpec(job *batchv1.Job) (*jobpolicyv1.JobSpec, error) {
 		TtlSecondsAfterFinished: in.TTLSecondsAfterFinished,
 		Deleting:                job.DeletionTimestamp != nil,
 		HasSchedulingGroup:      in.Template.Spec.SchedulingGroup != nil,
-		Options:                 policy.GetJob(),
+		Options:                 policy,
 		OptionProblems:          problems,
 		Controlled:              metav1.GetControllerOfNoCopy(job) != nil,
 		GroupTemplateName:       GroupTemplateName(job),

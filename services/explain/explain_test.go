@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/engine"
+	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/explain"
 )
 
@@ -485,6 +486,30 @@ func TestAJobThatRuns(t *testing.T) {
 			},
 			state: explain.Running,
 			says:  []string{"note: two pods at once: A pod that is being deleted is replaced at once"},
+		},
+	})
+}
+
+// mustStart is a Job that must start within 15 minutes of its start.
+func mustStart(j *batchv1.Job) {
+	j.Annotations = map[string]string{wire.Policy: "{job: {startDeadlineSeconds: 900}}"}
+	j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: wire.Started, Status: corev1.ConditionFalse, Reason: "NoPodRan"})
+}
+
+func TestADeadlineToStart(t *testing.T) {
+	explainEach(t, map[string]reportCase{
+		"no pod has run yet": {
+			facts: explain.Facts{Job: job(mustStart), Pods: []corev1.Pod{pod(1, corev1.PodPending)}},
+			state: explain.Stuck,
+			says:  []string{"wait: the deadline to start: a pod must run within 900s", "end: Failed (StartDeadlineExceeded) at ", "unless a pod has run by then"},
+		},
+		"a pod runs": {
+			facts: explain.Facts{Job: job(mustStart), Pods: []corev1.Pod{pod(1, corev1.PodRunning)}},
+			state: explain.Running, silent: []string{"StartDeadlineExceeded", "deadline to start"},
+		},
+		"none has run in time": {
+			facts: explain.Facts{Job: job(mustStart, condition(batchv1.JobFailed, "StartDeadlineExceeded", "No pod of the Job ran before its deadline to start"))},
+			state: explain.Failed, says: []string{"change: startDeadlineSeconds of its options"},
 		},
 	})
 }

@@ -27,6 +27,8 @@ func (w *work) waits() {
 			out.For = "the retry delay: " + out.For
 		case jobpolicyv1.WaitReason_WAIT_REASON_DEADLINE:
 			out.For = "the deadline: " + out.For
+		case jobpolicyv1.WaitReason_WAIT_REASON_START_DEADLINE:
+			out.For = "the deadline to start: " + out.For
 		case jobpolicyv1.WaitReason_WAIT_REASON_TTL:
 			out.For = "its deletion: " + out.For
 		case jobpolicyv1.WaitReason_WAIT_REASON_PODS_REMAINING:
@@ -89,6 +91,7 @@ func (w *work) endings() {
 	all = append(all, w.successEnding()...)
 	all = append(all, w.backoffEnding()...)
 	all = append(all, w.deadlineEnding()...)
+	all = append(all, w.startDeadlineEnding()...)
 	all = append(all, w.policyEndings()...)
 	slices.SortStableFunc(all, func(a, b ending) int { return cmp.Compare(a.near, b.near) })
 	for _, e := range all {
@@ -166,6 +169,17 @@ func (w *work) deadlineEnding() []ending {
 	at := start.Add(time.Duration(*seconds) * time.Second)
 	near := at.Sub(w.Now).Seconds() / float64(max(*seconds, 1))
 	return []ending{{near, "Failed (DeadlineExceeded) at " + w.when(at)}}
+}
+
+// startDeadlineEnding is the end of a Job of which a pod must run before a deadline.
+func (w *work) startDeadlineEnding() []ending {
+	for _, wait := range w.resp.GetExplanation().GetWaits() {
+		if wait.GetReason() == jobpolicyv1.WaitReason_WAIT_REASON_START_DEADLINE && wait.GetUntil() != nil {
+			at := wait.GetUntil().AsTime()
+			return []ending{{0, "Failed (StartDeadlineExceeded) at " + w.when(at) + ", unless a pod has run by then"}}
+		}
+	}
+	return nil
 }
 
 func (w *work) policyEndings() []ending {

@@ -68,6 +68,8 @@ func (w *work) adviseOnReason(reason string) {
 		w.adviseOnBackoffLimit()
 	case batchv1.JobReasonDeadlineExceeded:
 		w.advise("spec.activeDeadlineSeconds (%d) is how long it may be active.", ptr.Deref(w.Job.Spec.ActiveDeadlineSeconds, 0))
+	case "StartDeadlineExceeded":
+		w.advise("startDeadlineSeconds of its options is within what time one of its pods must run.")
 	case batchv1.JobReasonPodFailurePolicy:
 		w.advise("A rule of spec.podFailurePolicy with the action FailJob matched; no retry follows one, whatever backoffLimit says.")
 	}
@@ -142,11 +144,14 @@ func (w *work) suspended() bool {
 	return w.say(Suspended, "The Job %s: it gets no pods until spec.suspend is false.", suspended)
 }
 
-// invalidPolicy: the Job does not start, because its options cannot be read.
+// invalidPolicy: the Job does not start, or gets no more pods, because its options cannot be read.
 func (w *work) invalidPolicy() bool {
 	for _, wait := range w.resp.GetExplanation().GetWaits() {
 		if wait.GetReason() == jobpolicyv1.WaitReason_WAIT_REASON_INVALID_POLICY {
-			w.advise("Correct the annotation %s, or remove it; the Job starts then.", wire.Policy)
+			w.advise("Correct the policy, or the annotation %s; the Job goes on then.", wire.Policy)
+			if w.Job.Status.StartTime != nil {
+				return w.say(Invalid, "The Job gets no more pods: it waits for %s.", wait.GetDetail())
+			}
 			return w.say(Invalid, "The Job does not start: it waits for %s.", wait.GetDetail())
 		}
 	}

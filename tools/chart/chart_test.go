@@ -50,7 +50,7 @@ func TestManifestsAreCurrent(t *testing.T) {
 // Kustomize builds the same objects, and the namespace.
 func TestHelmAndKustomizeAgree(t *testing.T) {
 	for _, v := range Variants() {
-		if v.IsComponent() {
+		if v.Without != nil {
 			continue
 		}
 		t.Run(v.Dir, func(t *testing.T) {
@@ -151,6 +151,21 @@ func byKey(t *testing.T) func([]Object, error) map[string]Object {
 	}
 }
 
+const crdKey = "CustomResourceDefinition /jobpolicies.jobpolicy.dev"
+
+// Helm keeps the CustomResourceDefinition, because all JobPolicies would go with it. A shadow beside another release has none.
+func TestCustomResourceDefinition(t *testing.T) {
+	for mode, want := range map[string]bool{"coexist": true, "embedded-replace": true, "shadow": false} {
+		crd := byKey(t)(Helm(chartDir, Release{Name: "a", Namespace: "b", Values: map[string]any{"mode": mode}}))[crdKey]
+		if (crd != nil) != want || (want && !strings.Contains(fmt.Sprint(crd["metadata"]), "helm.sh/resource-policy:keep")) {
+			t.Errorf("mode %s: the chart has %v, want one that is kept: %t", mode, crd["metadata"], want)
+		}
+	}
+	if crd := byKey(t)(Helm(chartDir, Release{Name: "a", Namespace: "b", Values: map[string]any{"crd": false}}))[crdKey]; crd != nil {
+		t.Errorf("with crd=false the chart has one: %v", crd["metadata"])
+	}
+}
+
 // Every name and every selector follows the release, and nothing of another
 // release's is named.
 func TestAnyNameAndNamespace(t *testing.T) {
@@ -161,6 +176,9 @@ func TestAnyNameAndNamespace(t *testing.T) {
 			"monitoring":    map[string]any{"podMonitor": true, "alerts": true, "dashboard": true},
 		}}
 		for key, object := range byKey(t)(Helm(chartDir, release)) {
+			if key == crdKey {
+				continue // Its name follows from what it defines.
+			}
 			meta := object["metadata"].(map[string]any)
 			if objectName := meta["name"].(string); !strings.HasPrefix(objectName, prefix) || len(objectName) > 63 {
 				t.Errorf("release %s: %s has a name that is not of the release", name, key)
@@ -341,7 +359,7 @@ func TestClientsOfOneNameInTwoNamespaces(t *testing.T) {
 // Without an engine of its own there is nothing of it, and nothing to prove.
 func TestEmbeddedIsTheSmallestInstall(t *testing.T) {
 	want := []string{
-		"ClusterRole /jobpolicy-executor", "ClusterRoleBinding /jobpolicy-executor", "Deployment jobpolicy-system/jobpolicy-executor",
+		"ClusterRole /jobpolicy-executor", "ClusterRoleBinding /jobpolicy-executor", crdKey, "Deployment jobpolicy-system/jobpolicy-executor",
 		"Lease jobpolicy-system/jobpolicy-executor", "PodDisruptionBudget jobpolicy-system/jobpolicy-executor", "Role jobpolicy-system/jobpolicy-executor",
 		"RoleBinding jobpolicy-system/jobpolicy-executor", "ServiceAccount jobpolicy-system/jobpolicy-executor",
 	}

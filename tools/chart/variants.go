@@ -39,6 +39,7 @@ func Variants() []Variant {
 	on := func(section string, values map[string]any) map[string]any { return map[string]any{section: values} }
 	base := map[string]any{}
 	return []Variant{
+		{Dir: "crd", Values: base, Without: map[string]any{"crd": false}},
 		{Dir: "coexist", Values: mode("coexist", "selfManaged")},
 		{Dir: "replace", Values: mode("replace", "selfManaged")},
 		{Dir: "embedded", Values: mode("embedded", "selfManaged")},
@@ -53,7 +54,10 @@ func Variants() []Variant {
 
 // IsComponent reports whether the folder adds to others and cannot be applied by
 // itself.
-func (v Variant) IsComponent() bool { return v.Without != nil }
+func (v Variant) IsComponent() bool { return strings.HasPrefix(v.Dir, "components/") }
+
+// crdFile is the template of the CustomResourceDefinition. One folder has it, for all the others.
+const crdFile = "crd.yaml"
 
 // Release is how the chart is installed that has the same objects.
 func (v Variant) Release() Release {
@@ -74,6 +78,9 @@ func (v Variant) Manifests(chartDir string) (string, error) {
 	}
 	var documents []string
 	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if name == crdFile && v.Without == nil {
+			continue
+		}
 		for _, document := range files[name] {
 			if !slices.Contains(others[name], document) {
 				documents = append(documents, document)

@@ -28,8 +28,8 @@ const kubeletBinding = "jobpolicy-local-kubelet-api"
 // executorRules are what the executor may do. They start from the roles of
 // upstream's job, cronjob and ttl-after-finished controllers; beyond those, it
 // reads single pods before it adopts them, patches CronJobs that ask for it,
-// reads the annotations of namespaces, and holds a lease when asked to elect a
-// leader.
+// reads JobPolicies and the annotations of namespaces, writes the status of JobPolicies,
+// and holds a lease when asked to elect a leader.
 func executorRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		rule("batch", "jobs", "get", "list", "watch", "create", "delete"),
@@ -38,6 +38,8 @@ func executorRules() []rbacv1.PolicyRule {
 		rule("batch", "cronjobs", "get", "list", "watch", "patch"),
 		rule("batch", "cronjobs/status", "update"),
 		rule("batch", "cronjobs/finalizers", "update"),
+		rule("jobpolicy.dev", "jobpolicies", "get", "list", "watch"),
+		rule("jobpolicy.dev", "jobpolicies/status", "patch"),
 		rule("", "namespaces", "get", "list", "watch"),
 		rule("", "pods", "get", "list", "watch", "create", "delete", "patch"),
 		rule("", "events", "create", "patch"),

@@ -72,6 +72,22 @@ func (s *Informers) Get(namespace, name string) (obj any, exists bool, err error
 	return s.In(namespace).GetStore().GetByKey(namespace + "/" + name)
 }
 
+// List returns all objects that the informers show, in no order.
+func (s *Informers) List() (all []any) {
+	for _, i := range s.by {
+		all = append(all, i.GetStore().List()...)
+	}
+	return all
+}
+
+// IndexValues returns the keys of an index of all informers, in no order.
+func (s *Informers) IndexValues(index string) (all []string) {
+	for _, i := range s.by {
+		all = append(all, i.GetIndexer().ListIndexFuncValues(index)...)
+	}
+	return all
+}
+
 // SetTransform sets the transform of all informers. Call it before Run.
 func (s *Informers) SetTransform(transform cache.TransformFunc) error {
 	return s.each(func(i cache.SharedIndexInformer) error { return i.SetTransform(transform) })

@@ -30,6 +30,7 @@ const (
 const (
 	causeCronJob controller.Cause = "cronjob.event"
 	causeJob     controller.Cause = "job.event"
+	causePolicy  controller.Cause = "policy.event"
 )
 
 // Controller runs CronJobs. It is made by New and runs once.
@@ -120,7 +121,8 @@ func (c *Controller) addCaches() error {
 		return fmt.Errorf("job handler: %w", err)
 	}
 	c.base.AddCache(c.informer.Run, crons, jobs)
-	return nil
+	c.base.AddCache(nil, c.cfg.Policies.Settled)
+	return c.cfg.Policies.Follow(c.informer, func(obj any) { c.policyChanged(obj.(*batchv1.CronJob)) })
 }
 
 // controllingUID is the UID of the CronJob that controls the Job, or empty.

@@ -66,6 +66,13 @@ func (c *Controller) cronSeen(old, cron *batchv1.CronJob) {
 	}
 }
 
+// policyChanged enqueues a CronJob whose options may have changed.
+func (c *Controller) policyChanged(cron *batchv1.CronJob) {
+	if s, ok := c.known(cron.UID); ok {
+		c.queue.Enqueue(s.cronKey, causePolicy, controller.PriorityNormal)
+	}
+}
+
 func (c *Controller) cronGone(cron *batchv1.CronJob) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

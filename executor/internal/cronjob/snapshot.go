@@ -49,6 +49,8 @@ func (c *Controller) snapshot(s *cronState) (snapshot, error) {
 		Status:     wire.CronJobStatus(&cron.Status),
 		NamesTaken: taken,
 	}
+	spec, problems := c.cfg.Policies.Of(cron.Namespace, cron.Annotations)
+	req.Spec.Options, req.Spec.OptionProblems = s.lastOptions(spec.GetCronJob(), problems), problems
 	postpone := func(step jobpolicyv1.Step, until time.Time) {
 		if !until.IsZero() {
 			req.Deferrals = append(req.Deferrals, &jobpolicyv1.Deferral{Step: step, Until: timestamppb.New(clock.WallOf(until, now))})

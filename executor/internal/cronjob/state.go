@@ -37,6 +37,18 @@ type cronState struct {
 	// warned has the generation and the text of the last warning about the CronJob.
 	warned string
 	last   *jobpolicyv1.CronJobExplanation // Of the last decision.
+	// options are the last ones that could be read; nil: none.
+	options *jobpolicyv1.CronJobOptions
+}
+
+// lastOptions returns the options that were read, or the last ones that could be if problems say that these cannot.
+func (s *cronState) lastOptions(read *jobpolicyv1.CronJobOptions, problems []string) *jobpolicyv1.CronJobOptions {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(problems) == 0 {
+		s.options = read
+	}
+	return s.options
 }
 
 func newCronState(cron *batchv1.CronJob) *cronState {

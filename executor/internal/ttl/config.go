@@ -6,6 +6,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"jobpolicy.dev/executor/internal/controller"
+	"jobpolicy.dev/executor/internal/policy"
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/writes"
 )
@@ -18,6 +19,8 @@ type Config struct {
 	// Jobs is an informer of the Jobs, in all namespaces or in Namespaces. The caller runs
 	// it, after New.
 	Jobs *controller.Informers
+	// Policies know the options of Jobs. The caller runs them, after New. nil: no JobPolicies are read.
+	Policies *policy.Policies
 	// ServerNow returns the API server's time as of its last answer, or the zero time
 	// before the first answer. nil: only Now counts.
 	ServerNow func() time.Time

@@ -13,14 +13,14 @@ import (
 	"jobpolicy.dev/executor/internal/controller"
 	"jobpolicy.dev/executor/internal/telemetry"
 	"jobpolicy.dev/executor/shadow"
-	"jobpolicy.dev/executor/wire"
 )
 
 const (
 	// eventComponent is the built-in controller's source of events.
 	eventComponent = "ttl-after-finished-controller"
 
-	causeJob controller.Cause = "job.event"
+	causeJob    controller.Cause = "job.event"
+	causePolicy controller.Cause = "policy.event"
 )
 
 // Controller deletes finished Jobs. It is made by New and runs once.
@@ -89,14 +89,14 @@ func (c *Controller) addHandler() error {
 	if err != nil {
 		return fmt.Errorf("job handler: %w", err)
 	}
-	c.base.AddCache(nil, jobs)
-	return nil
+	c.base.AddCache(nil, jobs, c.cfg.Policies.Settled)
+	return c.cfg.Policies.Follow(c.cfg.Jobs, func(obj any) { c.enqueue(obj.(*batchv1.Job), causePolicy) })
 }
 
 // mayExpire reports whether anything may set a time to live for the Job: its spec, or its
 // policy. Most finished Jobs have neither, so the engine is not asked about them.
-func mayExpire(job *batchv1.Job) bool {
-	return job.Spec.TTLSecondsAfterFinished != nil || wire.HasPolicy(job.Annotations)
+func (c *Controller) mayExpire(job *batchv1.Job) bool {
+	return job.Spec.TTLSecondsAfterFinished != nil || c.cfg.Policies.Asked(job.Namespace, job.Annotations)
 }
 
 func (c *Controller) enqueue(job *batchv1.Job, cause controller.Cause) {

@@ -44,7 +44,7 @@ func (c *Controller) finished(key jobKey) (*batchv1.Job, error) {
 		return nil, err
 	}
 	job := obj.(*batchv1.Job)
-	if job.UID != key.uid || !c.scope.Expires(job) || !mayExpire(job) {
+	if job.UID != key.uid || !c.scope.Expires(job) || !c.mayExpire(job) {
 		return nil, nil
 	}
 	return job, nil

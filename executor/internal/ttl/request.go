@@ -37,5 +37,7 @@ func (c *Controller) request(job *batchv1.Job) (*jobpolicyv1.DecideJobRequest, e
 	}
 	req.RequestId = string(job.UID) + "-ttl-" + job.ResourceVersion
 	req.Now = timestamppb.New(c.now())
+	spec, problems := c.cfg.Policies.Of(job.Namespace, job.Annotations)
+	req.Spec.Options, req.Spec.OptionProblems = spec.GetJob(), problems
 	return req, nil
 }

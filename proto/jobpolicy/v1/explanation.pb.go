@@ -120,7 +120,8 @@ const (
 	WaitReason_WAIT_REASON_TTL WaitReason = 17
 	// Runs that are still active must end before another one starts.
 	WaitReason_WAIT_REASON_CONCURRENCY_POLICY WaitReason = 19
-	// The Job asks for options that cannot be read (JobSpec.option_problems). It does not start.
+	// The Job asks for options that cannot be read (JobSpec.option_problems). It does not
+	// start, or creates no more pods.
 	WaitReason_WAIT_REASON_INVALID_POLICY WaitReason = 20
 	// A pod must run before the deadline to start (options.start_deadline_seconds). When it
 	// passes, the Job fails.

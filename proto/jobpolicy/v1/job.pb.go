@@ -539,8 +539,9 @@ type JobSpec struct {
 	// that name field and expectation, at most 10, each of 1 to 1024 bytes. Then options
 	// holds the last ones that could be read, if the caller knows them. While there are
 	// problems, a Job that has not started (no start time, no condition that declares how
-	// it ends, no pods) creates none and does not start (WAIT_REASON_INVALID_POLICY), and
-	// each decision but an incomplete one has a Warning event InvalidPolicy for each
+	// it ends, no pods) creates none and does not start (WAIT_REASON_INVALID_POLICY). One
+	// that has started goes on with options; while options is absent, it creates no more
+	// pods. Each decision but an incomplete one has a Warning event InvalidPolicy for each
 	// problem. Needs CAPABILITY_OPTIONS.
 	OptionProblems []string `protobuf:"bytes,18,rep,name=option_problems,json=optionProblems,proto3" json:"option_problems,omitempty"`
 	// Set by the caller; true if another object controls the Job (metadata.ownerReferences).

@@ -262,15 +262,81 @@ func (x *Limits) GetItems() *Limits {
 	return nil
 }
 
+// FieldRule says which fields of a message make sense together. The schema of the
+// CustomResourceDefinition has it. The engine does not evaluate CEL: package options checks
+// the same in Go.
+type FieldRule struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A CEL expression that is true if they do; self is the message in JSON.
+	Rule string `protobuf:"bytes,1,opt,name=rule,proto3" json:"rule,omitempty"`
+	// What is expected, as a sentence that names the fields in JSON.
+	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	// The field in JSON that an error is about.
+	Field         string `protobuf:"bytes,3,opt,name=field,proto3" json:"field,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FieldRule) Reset() {
+	*x = FieldRule{}
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FieldRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FieldRule) ProtoMessage() {}
+
+func (x *FieldRule) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FieldRule.ProtoReflect.Descriptor instead.
+func (*FieldRule) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *FieldRule) GetRule() string {
+	if x != nil {
+		return x.Rule
+	}
+	return ""
+}
+
+func (x *FieldRule) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *FieldRule) GetField() string {
+	if x != nil {
+		return x.Field
+	}
+	return ""
+}
+
 // PolicySpec is what a JobPolicy says: spec of the custom resource
 // jobpolicy.dev/v1alpha1, kind JobPolicy. Its JSON has the names of these fields in lower
 // camel case, and enum values in camel case without their prefix: the image class of
 // PodStartProblem is "Image".
 type PolicySpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// For Jobs that name the policy. Absent: no options.
+	// Options of Jobs that use the policy.
 	Job *JobOptions `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
-	// For CronJobs that name the policy. Absent: no options.
+	// Options of CronJobs that use the policy.
 	CronJob       *CronJobOptions `protobuf:"bytes,2,opt,name=cron_job,json=cronJob,proto3" json:"cron_job,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -278,7 +344,7 @@ type PolicySpec struct {
 
 func (x *PolicySpec) Reset() {
 	*x = PolicySpec{}
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[1]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -290,7 +356,7 @@ func (x *PolicySpec) String() string {
 func (*PolicySpec) ProtoMessage() {}
 
 func (x *PolicySpec) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[1]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -303,7 +369,7 @@ func (x *PolicySpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicySpec.ProtoReflect.Descriptor instead.
 func (*PolicySpec) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{1}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *PolicySpec) GetJob() *JobOptions {
@@ -331,10 +397,11 @@ type JobOptions struct {
 	// ttlSecondsAfterFinished of the Job.
 	TtlSecondsAfterFailed *int32 `protobuf:"varint,2,opt,name=ttl_seconds_after_failed,json=ttlSecondsAfterFailed,proto3,oneof" json:"ttl_seconds_after_failed,omitempty"`
 	// How long the Job is kept after it finished, in seconds, if nothing else says so:
-	// neither the Job's ttlSecondsAfterFinished nor the two fields above.
+	// neither ttlSecondsAfterFinished of the Job nor the policy's option for how it ended.
 	DefaultTtlSecondsAfterFinished *int32 `protobuf:"varint,3,opt,name=default_ttl_seconds_after_finished,json=defaultTtlSecondsAfterFinished,proto3,oneof" json:"default_ttl_seconds_after_finished,omitempty"`
 	// How long the next pod waits after others have failed. It acts on the Job's next pods
-	// also if it changes while the Job runs. Absent: as Settings say.
+	// also if it changes while the Job runs. Absent: as Settings say; by default 10 s, doubled
+	// with each failure in a row, and at most 10 min.
 	RetryDelay *RetryDelay `protobuf:"bytes,10,opt,name=retry_delay,json=retryDelay,proto3" json:"retry_delay,omitempty"`
 	// The Job fails if none of its pods has run within this many seconds since it started, or
 	// last resumed. A pod has run when one of its containers has, init containers aside. It
@@ -372,7 +439,7 @@ type JobOptions struct {
 
 func (x *JobOptions) Reset() {
 	*x = JobOptions{}
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[2]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -384,7 +451,7 @@ func (x *JobOptions) String() string {
 func (*JobOptions) ProtoMessage() {}
 
 func (x *JobOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[2]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -397,7 +464,7 @@ func (x *JobOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobOptions.ProtoReflect.Descriptor instead.
 func (*JobOptions) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{2}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *JobOptions) GetTtlSecondsAfterComplete() int32 {
@@ -472,7 +539,8 @@ type RetryDelay struct {
 	// By how much each further failure multiplies the delay. Absent: 2.
 	Factor *float64 `protobuf:"fixed64,3,opt,name=factor,proto3,oneof" json:"factor,omitempty"`
 	// The delays after the first, the second and each further failure, in seconds; the last
-	// one repeats. Not together with the three fields above. Empty: the fields above count.
+	// one repeats. Not together with initial_seconds, max_seconds and factor, which count if it is
+	// empty.
 	DelaysSeconds []int32 `protobuf:"varint,4,rep,packed,name=delays_seconds,json=delaysSeconds,proto3" json:"delays_seconds,omitempty"`
 	// Each delay is up to this many percent longer. How much longer follows from the Job's
 	// UID, the index if failures are limited by index, and the number of failures, so neither
@@ -484,7 +552,7 @@ type RetryDelay struct {
 
 func (x *RetryDelay) Reset() {
 	*x = RetryDelay{}
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[3]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -496,7 +564,7 @@ func (x *RetryDelay) String() string {
 func (*RetryDelay) ProtoMessage() {}
 
 func (x *RetryDelay) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[3]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -509,7 +577,7 @@ func (x *RetryDelay) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryDelay.ProtoReflect.Descriptor instead.
 func (*RetryDelay) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{3}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *RetryDelay) GetInitialSeconds() int32 {
@@ -578,7 +646,7 @@ type CronJobOptions struct {
 
 func (x *CronJobOptions) Reset() {
 	*x = CronJobOptions{}
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[4]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -590,7 +658,7 @@ func (x *CronJobOptions) String() string {
 func (*CronJobOptions) ProtoMessage() {}
 
 func (x *CronJobOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[4]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -603,7 +671,7 @@ func (x *CronJobOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CronJobOptions.ProtoReflect.Descriptor instead.
 func (*CronJobOptions) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{4}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CronJobOptions) GetStartJitterSeconds() int32 {
@@ -657,6 +725,14 @@ var file_jobpolicy_v1_options_proto_extTypes = []protoimpl.ExtensionInfo{
 		Tag:           "bytes,50401,opt,name=limits",
 		Filename:      "jobpolicy/v1/options.proto",
 	},
+	{
+		ExtendedType:  (*descriptorpb.MessageOptions)(nil),
+		ExtensionType: ([]*FieldRule)(nil),
+		Field:         50402,
+		Name:          "jobpolicy.v1.rules",
+		Tag:           "bytes,50402,rep,name=rules",
+		Filename:      "jobpolicy/v1/options.proto",
+	},
 }
 
 // Extension fields to descriptorpb.FieldOptions.
@@ -665,6 +741,14 @@ var (
 	//
 	// optional jobpolicy.v1.Limits limits = 50401;
 	E_Limits = &file_jobpolicy_v1_options_proto_extTypes[0]
+)
+
+// Extension fields to descriptorpb.MessageOptions.
+var (
+	// Which fields of a message of JobOptions or CronJobOptions make sense together.
+	//
+	// repeated jobpolicy.v1.FieldRule rules = 50402;
+	E_Rules = &file_jobpolicy_v1_options_proto_extTypes[1]
 )
 
 var File_jobpolicy_v1_options_proto protoreflect.FileDescriptor
@@ -678,7 +762,11 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\brequired\x18\x03 \x01(\bR\brequired\x12*\n" +
 	"\x05items\x18\x04 \x01(\v2\x14.jobpolicy.v1.LimitsR\x05itemsB\x06\n" +
 	"\x04_minB\x06\n" +
-	"\x04_max\"q\n" +
+	"\x04_max\"O\n" +
+	"\tFieldRule\x12\x12\n" +
+	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\x12\x14\n" +
+	"\x05field\x18\x03 \x01(\tR\x05field\"q\n" +
 	"\n" +
 	"PolicySpec\x12*\n" +
 	"\x03job\x18\x01 \x01(\v2\x18.jobpolicy.v1.JobOptionsR\x03job\x127\n" +
@@ -700,7 +788,7 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\x19_ttl_seconds_after_failedB%\n" +
 	"#_default_ttl_seconds_after_finishedB\x19\n" +
 	"\x17_start_deadline_secondsB\x17\n" +
-	"\x15_try_deadline_seconds\"\xce\x02\n" +
+	"\x15_try_deadline_seconds\"\xc4\x05\n" +
 	"\n" +
 	"RetryDelay\x128\n" +
 	"\x0finitial_seconds\x18\x01 \x01(\x05B\n" +
@@ -712,7 +800,10 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"H\x02R\x06factor\x88\x01\x01\x125\n" +
 	"\x0edelays_seconds\x18\x04 \x03(\x05B\x0e\x8a\xce\x18\n" +
 	"\x10@\"\x06\b\x01\x10\x80\xa3\x05R\rdelaysSeconds\x124\n" +
-	"\x0ejitter_percent\x18\x05 \x01(\x05B\b\x8a\xce\x18\x04\b\x00\x10dH\x03R\rjitterPercent\x88\x01\x01B\x12\n" +
+	"\x0ejitter_percent\x18\x05 \x01(\x05B\b\x8a\xce\x18\x04\b\x00\x10dH\x03R\rjitterPercent\x88\x01\x01:\xf3\x02\x92\xce\x18\xdd\x01\n" +
+	"\x84\x01!has(self.delaysSeconds) || size(self.delaysSeconds) == 0 || !(has(self.initialSeconds) || has(self.maxSeconds) || has(self.factor))\x12Ecannot be set together with any of initialSeconds, maxSeconds, factor\x1a\rdelaysSeconds\x92\xce\x18\x8c\x01\n" +
+	"\\!has(self.initialSeconds) || !has(self.maxSeconds) || self.maxSeconds >= self.initialSeconds\x12 expected at least initialSeconds\x1a\n" +
+	"maxSecondsB\x12\n" +
 	"\x10_initial_secondsB\x0e\n" +
 	"\f_max_secondsB\t\n" +
 	"\a_factorB\x11\n" +
@@ -742,7 +833,8 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\x1eMISSED_BEFORE_EDIT_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16MISSED_BEFORE_EDIT_RUN\x10\x01\x12\x1b\n" +
 	"\x17MISSED_BEFORE_EDIT_SKIP\x10\x02:M\n" +
-	"\x06limits\x12\x1d.google.protobuf.FieldOptions\x18\xe1\x89\x03 \x01(\v2\x14.jobpolicy.v1.LimitsR\x06limitsB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
+	"\x06limits\x12\x1d.google.protobuf.FieldOptions\x18\xe1\x89\x03 \x01(\v2\x14.jobpolicy.v1.LimitsR\x06limits:P\n" +
+	"\x05rules\x12\x1f.google.protobuf.MessageOptions\x18\xe2\x89\x03 \x03(\v2\x17.jobpolicy.v1.FieldRuleR\x05rulesB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (
 	file_jobpolicy_v1_options_proto_rawDescOnce sync.Once
@@ -757,33 +849,37 @@ func file_jobpolicy_v1_options_proto_rawDescGZIP() []byte {
 }
 
 var file_jobpolicy_v1_options_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_jobpolicy_v1_options_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_jobpolicy_v1_options_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_jobpolicy_v1_options_proto_goTypes = []any{
-	(RepeatedHour)(0),                 // 0: jobpolicy.v1.RepeatedHour
-	(SkippedHour)(0),                  // 1: jobpolicy.v1.SkippedHour
-	(MissedBeforeEdit)(0),             // 2: jobpolicy.v1.MissedBeforeEdit
-	(*Limits)(nil),                    // 3: jobpolicy.v1.Limits
-	(*PolicySpec)(nil),                // 4: jobpolicy.v1.PolicySpec
-	(*JobOptions)(nil),                // 5: jobpolicy.v1.JobOptions
-	(*RetryDelay)(nil),                // 6: jobpolicy.v1.RetryDelay
-	(*CronJobOptions)(nil),            // 7: jobpolicy.v1.CronJobOptions
-	(*descriptorpb.FieldOptions)(nil), // 8: google.protobuf.FieldOptions
+	(RepeatedHour)(0),                   // 0: jobpolicy.v1.RepeatedHour
+	(SkippedHour)(0),                    // 1: jobpolicy.v1.SkippedHour
+	(MissedBeforeEdit)(0),               // 2: jobpolicy.v1.MissedBeforeEdit
+	(*Limits)(nil),                      // 3: jobpolicy.v1.Limits
+	(*FieldRule)(nil),                   // 4: jobpolicy.v1.FieldRule
+	(*PolicySpec)(nil),                  // 5: jobpolicy.v1.PolicySpec
+	(*JobOptions)(nil),                  // 6: jobpolicy.v1.JobOptions
+	(*RetryDelay)(nil),                  // 7: jobpolicy.v1.RetryDelay
+	(*CronJobOptions)(nil),              // 8: jobpolicy.v1.CronJobOptions
+	(*descriptorpb.FieldOptions)(nil),   // 9: google.protobuf.FieldOptions
+	(*descriptorpb.MessageOptions)(nil), // 10: google.protobuf.MessageOptions
 }
 var file_jobpolicy_v1_options_proto_depIdxs = []int32{
-	3, // 0: jobpolicy.v1.Limits.items:type_name -> jobpolicy.v1.Limits
-	5, // 1: jobpolicy.v1.PolicySpec.job:type_name -> jobpolicy.v1.JobOptions
-	7, // 2: jobpolicy.v1.PolicySpec.cron_job:type_name -> jobpolicy.v1.CronJobOptions
-	6, // 3: jobpolicy.v1.JobOptions.retry_delay:type_name -> jobpolicy.v1.RetryDelay
-	0, // 4: jobpolicy.v1.CronJobOptions.repeated_hour:type_name -> jobpolicy.v1.RepeatedHour
-	1, // 5: jobpolicy.v1.CronJobOptions.skipped_hour:type_name -> jobpolicy.v1.SkippedHour
-	2, // 6: jobpolicy.v1.CronJobOptions.missed_before_edit:type_name -> jobpolicy.v1.MissedBeforeEdit
-	8, // 7: jobpolicy.v1.limits:extendee -> google.protobuf.FieldOptions
-	3, // 8: jobpolicy.v1.limits:type_name -> jobpolicy.v1.Limits
-	9, // [9:9] is the sub-list for method output_type
-	9, // [9:9] is the sub-list for method input_type
-	8, // [8:9] is the sub-list for extension type_name
-	7, // [7:8] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	3,  // 0: jobpolicy.v1.Limits.items:type_name -> jobpolicy.v1.Limits
+	6,  // 1: jobpolicy.v1.PolicySpec.job:type_name -> jobpolicy.v1.JobOptions
+	8,  // 2: jobpolicy.v1.PolicySpec.cron_job:type_name -> jobpolicy.v1.CronJobOptions
+	7,  // 3: jobpolicy.v1.JobOptions.retry_delay:type_name -> jobpolicy.v1.RetryDelay
+	0,  // 4: jobpolicy.v1.CronJobOptions.repeated_hour:type_name -> jobpolicy.v1.RepeatedHour
+	1,  // 5: jobpolicy.v1.CronJobOptions.skipped_hour:type_name -> jobpolicy.v1.SkippedHour
+	2,  // 6: jobpolicy.v1.CronJobOptions.missed_before_edit:type_name -> jobpolicy.v1.MissedBeforeEdit
+	9,  // 7: jobpolicy.v1.limits:extendee -> google.protobuf.FieldOptions
+	10, // 8: jobpolicy.v1.rules:extendee -> google.protobuf.MessageOptions
+	3,  // 9: jobpolicy.v1.limits:type_name -> jobpolicy.v1.Limits
+	4,  // 10: jobpolicy.v1.rules:type_name -> jobpolicy.v1.FieldRule
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	9,  // [9:11] is the sub-list for extension type_name
+	7,  // [7:9] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_options_proto_init() }
@@ -792,17 +888,17 @@ func file_jobpolicy_v1_options_proto_init() {
 		return
 	}
 	file_jobpolicy_v1_options_proto_msgTypes[0].OneofWrappers = []any{}
-	file_jobpolicy_v1_options_proto_msgTypes[2].OneofWrappers = []any{}
 	file_jobpolicy_v1_options_proto_msgTypes[3].OneofWrappers = []any{}
 	file_jobpolicy_v1_options_proto_msgTypes[4].OneofWrappers = []any{}
+	file_jobpolicy_v1_options_proto_msgTypes[5].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_options_proto_rawDesc), len(file_jobpolicy_v1_options_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   5,
-			NumExtensions: 1,
+			NumMessages:   6,
+			NumExtensions: 2,
 			NumServices:   0,
 		},
 		GoTypes:           file_jobpolicy_v1_options_proto_goTypes,

@@ -8,6 +8,7 @@ import (
 
 	"jobpolicy.dev/executor"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	policyoptions "jobpolicy.dev/proto/options"
 	"jobpolicy.dev/services/internal/decisionlog"
 	"jobpolicy.dev/services/internal/kubeclient"
 	"jobpolicy.dev/services/internal/servicemain"
@@ -79,6 +80,7 @@ type jobOptions struct {
 	maxUnseenPods        int
 	undeclaredGroups     bool
 	onSecondController   string
+	policyLimits         []string
 	gates                featureGates
 }
 
@@ -119,6 +121,7 @@ func (o *jobOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.undeclaredGroups, "pod-groups-for-all-jobs", true, "With the feature gate WorkloadWithJob: also a Job without spec.scheduling gets a Workload and a PodGroup, as from the built-in controller. With false, such Jobs cost no more than without the gate, and their pods have no group.")
 	fs.IntVar(&o.maxUnseenPods, "max-unseen-pods-per-hour", executor.DefaultMaxUnseenPods, "How many pods of one Job may be created in an hour without any of them being seen as the Job's own. A Job that reaches it creates no pod for an hour. 1 or more.")
 	fs.StringVar(&o.onSecondController, "on-second-controller", secondReport, "What to do when another controller writes the status of a managed Job, or makes pods for it: report (metric, event, /readyz) or stand-down (also leave the Job alone until no managed Job was touched by another controller for 10 minutes).")
+	fs.StringArrayVar(&o.policyLimits, "policy-limit", nil, "A limit that no JobPolicy passes, and no options in an annotation do: `FIELD=MIN:MAX`, of which MIN or MAX may be left out, such as job.ttlSecondsAfterFailed=3600: for a field with a number. Options beyond it are invalid. May be repeated.")
 	fs.Var(&o.gates, "feature-gates", gatesUsage())
 }
 
@@ -158,8 +161,21 @@ func (o *jobOptions) validate() error {
 		"--max-pod-changes-per-sync must be between 1 and %d, is %d", maxPods, o.maxPodChanges)
 	errs.Require(o.maxUncountedPods >= 1 && o.maxUncountedPods <= maxPods,
 		"--max-uncounted-pods must be between 1 and %d, is %d", maxPods, o.maxUncountedPods)
+	_, err := o.policyBounds()
+	errs.Require(err == nil, "--policy-limit: %v", err)
 	errs.Require(o.maxUnseenPods >= 1, "--max-unseen-pods-per-hour must be at least 1, is %d", o.maxUnseenPods)
 	return errors.Join(errs...)
+}
+
+// policyBounds are the limits of --policy-limit.
+func (o *jobOptions) policyBounds() (bounds policyoptions.Bounds, err error) {
+	bounds = policyoptions.Bounds{}
+	for _, limit := range o.policyLimits {
+		if err := bounds.Set(limit); err != nil {
+			return nil, err
+		}
+	}
+	return bounds, nil
 }
 
 // podGroups says which Jobs get a group for their pods.

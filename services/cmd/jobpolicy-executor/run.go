@@ -89,7 +89,7 @@ func run(ctx context.Context, o *options, log *slog.Logger) (err error) {
 	defer func() { err = closeLog(err) }()
 	shared := o.shared(client, seen)
 	shared.Decider, shared.DecisionLog = engine.decider, decisions
-	jobs, err := o.newExecutor(shared, server, client.Clock.Now, report)
+	jobs, err := o.newExecutor(shared, server, client, report)
 	if err != nil {
 		return err
 	}
@@ -189,13 +189,17 @@ func (o *options) shared(client *clients, t executor.Telemetry) executor.Common 
 // wrapDecider is set by a test.
 var wrapDecider func(executor.Decider) executor.Decider
 
-func (o *options) newExecutor(shared executor.Common, server *executor.APIServer, serverNow func() time.Time, report *shadow.Report) (*executor.Executor, error) {
+func (o *options) newExecutor(shared executor.Common, server *executor.APIServer, client *clients, report *shadow.Report) (*executor.Executor, error) {
 	shared.Workers = o.jobs.concurrentSyncs
 	if wrapDecider != nil {
 		shared.Decider = wrapDecider(shared.Decider)
 	}
+	bounds, err := o.jobs.policyBounds()
+	if err != nil {
+		return nil, err // Validate has said so.
+	}
 	cfg := executor.Config{
-		Common: shared, APIServer: server,
+		Common: shared, APIServer: server, JobPolicies: client.Dynamic, PolicyBounds: bounds,
 		Shadow: report,
 		Writes: executor.WriteLimits{PerJob: jobWrites(o.kube.QPS), Alone: loneJobWrites(o.kube.QPS)},
 		Settings: &jobpolicyv1.Settings{
@@ -211,7 +215,7 @@ func (o *options) newExecutor(shared executor.Common, server *executor.APIServer
 		FieldManager:    name, // The user agent begins with it.
 		StandDown:       o.jobs.onSecondController == secondStandDown,
 	}
-	o.controllers.configure(&cfg, serverNow)
+	o.controllers.configure(&cfg, client.Clock.Now)
 	jobs, err := executor.New(cfg)
 	if err != nil {
 		return nil, err

@@ -78,7 +78,7 @@ func Check(o *manifest.Object) []Finding {
 		s.spec, s.cron, s.base = &o.CronJob.Spec.JobTemplate.Spec, o.CronJob, "spec.jobTemplate.spec"
 		s.annotations = o.CronJob.Spec.JobTemplate.Annotations
 		s.object = &o.CronJob.ObjectMeta
-	case !o.Incomplete:
+	case o.JobPolicy == nil && !o.Incomplete:
 		return nil
 	}
 	s.options, _ = wire.PolicySpec(s.annotations)
@@ -87,7 +87,7 @@ func Check(o *manifest.Object) []Finding {
 		s.at(Error, p.Path, p.Text)
 	}
 	for _, c := range checks {
-		if o.Incomplete {
+		if o.Incomplete || o.JobPolicy != nil {
 			break
 		}
 		s.check = c.Name

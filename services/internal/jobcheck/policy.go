@@ -1,7 +1,10 @@
 package jobcheck
 
 import (
+	"fmt"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"jobpolicy.dev/executor/wire"
 )
@@ -15,9 +18,23 @@ func policy(s *subject) {
 	}
 }
 
+// policyProblems looks at the policy of a Job or CronJob. If the files have the one that it names, the annotation holds
+// its options (manifest.UsePolicies).
 func (s *subject) policyProblems(path string, annotations map[string]string) {
+	if name, named := wire.PolicyName(annotations); named {
+		s.policyName(path, name)
+		return
+	}
 	_, problems := wire.PolicySpec(annotations)
 	for _, problem := range problems {
 		s.at(Error, path, strings.TrimPrefix(problem, "annotation "))
 	}
+}
+
+func (s *subject) policyName(path, name string) {
+	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+		s.at(Error, path, fmt.Sprintf("%s: %q: expected the name of a JobPolicy, or options in braces, as {job: {…}}", wire.Policy, name))
+		return
+	}
+	s.at(Note, path, fmt.Sprintf("%s names the JobPolicy %q, which no file has, or only with mistakes: the Job does not start before the cluster has it", wire.Policy, name))
 }

@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
@@ -90,7 +91,9 @@ func (o *Options) base() (*rest.Config, error) {
 // a Lease or a Secret, whatever it was compiled with (package newerfields).
 type Client struct {
 	kubernetes.Interface
-	Clock        *Clock
+	Clock *Clock
+	// Dynamic reads and writes objects of other kinds, under the same rate limit.
+	Dynamic      dynamic.Interface
 	core         typedcorev1.CoreV1Interface
 	batch        typedbatchv1.BatchV1Interface
 	coordination typedcoordinationv1.CoordinationV1Interface
@@ -132,7 +135,11 @@ func New(cfg *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("API client: %w", err)
 	}
-	return &Client{client, clock, typedcorev1.New(core), typedbatchv1.New(batch), typedcoordinationv1.New(coordination)}, nil
+	others, err := dynamic.NewForConfigAndClient(own, transport)
+	if err != nil {
+		return nil, fmt.Errorf("API client: %w", err)
+	}
+	return &Client{client, clock, others, typedcorev1.New(core), typedbatchv1.New(batch), typedcoordinationv1.New(coordination)}, nil
 }
 
 // groupClient is a client of one API group that decodes with packages podcache and newerfields. The

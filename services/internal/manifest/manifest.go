@@ -1,4 +1,4 @@
-// Package manifest reads Jobs and CronJobs from YAML or JSON, as strictly as
+// Package manifest reads Jobs, CronJobs and JobPolicies from YAML or JSON, as strictly as
 // kubectl does, and knows on which line each field stands.
 //
 // Weighed against kyaml, which knows lines and no types, and strict decoding by
@@ -36,10 +36,11 @@ type Problem struct {
 type Object struct {
 	// File is its name; "-" is standard input.
 	File string
-	// Job or CronJob is set, or neither: then the document is something else.
-	Job     *batchv1.Job
-	CronJob *batchv1.CronJob
-	Kind    string
+	// One of Job, CronJob and JobPolicy is set, or none: then the document is something else.
+	Job       *batchv1.Job
+	CronJob   *batchv1.CronJob
+	JobPolicy *JobPolicy
+	Kind      string
 	// Problems are fields that are unknown, duplicate, or of another type.
 	Problems []Problem
 	// Incomplete: a field has a value of another type, or the API server does not know the
@@ -49,6 +50,9 @@ type Object struct {
 	JSON  []byte
 	lines lines
 }
+
+// Known reports whether the object is of one of the kinds that this package reads.
+func (o *Object) Known() bool { return o.Job != nil || o.CronJob != nil || o.JobPolicy != nil }
 
 // Line is the line of a field, or of the nearest field around it that exists.
 func (o *Object) Line(path string) int { return o.lines.of(path) }
@@ -60,6 +64,8 @@ func (o *Object) Name() string {
 		return o.Job.Name
 	case o.CronJob != nil:
 		return o.CronJob.Name
+	case o.JobPolicy != nil:
+		return o.JobPolicy.Metadata.Name
 	}
 	return ""
 }
@@ -79,6 +85,21 @@ func ReadFile(name string, stdin io.Reader) ([]*Object, error) {
 	return Read(name, data)
 }
 
+// ReadFiles reads every document of some files, and gives Jobs and CronJobs the options of the JobPolicies among
+// these (UsePolicies).
+func ReadFiles(names []string, stdin io.Reader) ([]*Object, error) {
+	var all []*Object
+	for _, name := range names {
+		objects, err := ReadFile(name, stdin)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, objects...)
+	}
+	UsePolicies(all)
+	return all, nil
+}
+
 // Read reads every document, and every item of a list. An error means that one cannot be
 // read at all. If it is ErrNoKind, the objects are those of all other documents.
 func Read(name string, data []byte) ([]*Object, error) {
@@ -95,7 +116,7 @@ func Read(name string, data []byte) ([]*Object, error) {
 		}
 		for _, o := range found {
 			o.File = name
-			if o.Job != nil || o.CronJob != nil {
+			if o.Known() {
 				o.Problems = append(o.Problems, o.lines.repeated("", o.lines.root)...)
 			}
 			for i := range o.Problems {
@@ -185,6 +206,8 @@ func read(data []byte, otherwise metav1.TypeMeta, at lines) ([]*Object, error) {
 		o.CronJob = &batchv1.CronJob{}
 		o.decode(data, o.CronJob)
 		defaultJobSpec(&o.CronJob.Spec.JobTemplate.Spec)
+	case metav1.TypeMeta{APIVersion: policyVersion, Kind: policyKind}:
+		o.decodePolicy(data)
 	case metav1.TypeMeta{APIVersion: "v1", Kind: "List"}:
 		return readItems(data, metav1.TypeMeta{}, at)
 	case metav1.TypeMeta{APIVersion: "batch/v1", Kind: "JobList"}, metav1.TypeMeta{APIVersion: "batch/v1", Kind: "CronJobList"}:
@@ -211,6 +234,9 @@ func noObject(data []byte, t reflect.Type, err error) error {
 // its kind in this spelling, does not exist. Other groups may have kinds of the same names.
 func (o *Object) refuse(meta metav1.TypeMeta) {
 	group, _, _ := strings.Cut(meta.APIVersion, "/")
+	if meta.Kind == policyKind && meta.APIVersion != policyVersion && (group == policyGroup || group == "") {
+		o.Incomplete, o.Problems = true, []Problem{{Path: "apiVersion", Text: fmt.Sprintf("%q: expected %s", meta.APIVersion, policyVersion)}}
+	}
 	for _, kind := range []string{"Job", "CronJob", "JobList", "CronJobList"} {
 		switch {
 		case !strings.EqualFold(meta.Kind, kind):

@@ -79,8 +79,15 @@ func read(text string) (*manifest.Object, *Problem) {
 		return nil, problem("manifest", fmt.Sprintf("expected at most %d KiB, got %d", maxManifest>>10, len(text)>>10))
 	}
 	objects, err := manifest.Read("manifest", []byte(text))
+	manifest.UsePolicies(objects)
 	if err != nil {
 		return nil, problem("manifest", strings.TrimPrefix(err.Error(), "manifest: "))
+	}
+	for _, o := range objects {
+		if o.JobPolicy != nil && len(o.Problems) > 0 {
+			p := o.Problems[0]
+			return nil, &Problem{Field: "manifest", Line: p.Line, Path: p.Path, Text: p.Text}
+		}
 	}
 	for _, o := range objects {
 		if o.Job != nil || o.CronJob != nil || o.Incomplete {

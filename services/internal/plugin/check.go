@@ -20,7 +20,7 @@ import (
 	"jobpolicy.dev/services/internal/manifest"
 )
 
-const checkLong = `Reads Jobs and CronJobs from files and reports, each with its line, what the API server
+const checkLong = `Reads Jobs, CronJobs and JobPolicies from files and reports, each with its line, what the API server
 would refuse (error), what is probably a mistake (warning), and what is often misunderstood
 (note). Needs no cluster.
 
@@ -54,7 +54,7 @@ var severities = []string{string(jobcheck.Note), string(jobcheck.Warning), strin
 func newCheck(streams cli.IO) *cobra.Command {
 	c := &checkCommand{IO: streams}
 	cmd := &cobra.Command{
-		Use: "check -f FILE", Short: "Find mistakes in manifests of Jobs and CronJobs", Long: checkLong, Example: checkExample, Args: cli.FileOnly,
+		Use: "check -f FILE", Short: "Find mistakes in manifests of Jobs, CronJobs and JobPolicies", Long: checkLong, Example: checkExample, Args: cli.FileOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
 	fs := cmd.Flags()
@@ -88,15 +88,26 @@ func (c *checkCommand) run(ctx context.Context) error {
 	default:
 		return cli.Usagef("--dry-run: expected none or server, got %q", c.dryRun)
 	}
-	findings := []jobcheck.Finding{}
-	objects := 0
+	var objects []*manifest.Object
 	for _, name := range c.files {
-		found, n, err := c.checkPath(ctx, name)
+		list, err := c.readPath(name)
 		if err != nil {
 			return err
 		}
-		findings = append(findings, found...)
-		objects += n
+		objects = append(objects, list...)
+	}
+	manifest.UsePolicies(objects)
+	findings := []jobcheck.Finding{}
+	for _, o := range objects {
+		found, err := c.checkObject(ctx, o)
+		if err != nil {
+			return err
+		}
+		for _, f := range found {
+			if !c.quiet || f.Severity != jobcheck.Note {
+				findings = append(findings, f)
+			}
+		}
 	}
 	if err := c.print(findings, objects); err != nil {
 		return err
@@ -109,36 +120,23 @@ func (c *checkCommand) run(ctx context.Context) error {
 	return nil
 }
 
-// checkPath checks a file, or every manifest in a folder.
-func (c *checkCommand) checkPath(ctx context.Context, name string) (found []jobcheck.Finding, objects int, err error) {
+// readPath reads a file, or every manifest in a folder.
+func (c *checkCommand) readPath(name string) (objects []*manifest.Object, err error) {
 	files, folder := []string{name}, false
 	if info, statErr := os.Stat(name); name != "-" && statErr == nil && info.IsDir() {
 		folder = true
 		if files, err = manifestsIn(name); err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 	}
 	for _, file := range files {
 		list, err := manifest.ReadFile(file, c.In)
 		if err != nil && !(folder && errors.Is(err, manifest.ErrNoKind)) { // a folder may hold other documents
-			return nil, 0, err
+			return nil, err
 		}
-		for _, o := range list {
-			if o.Job != nil || o.CronJob != nil || o.Incomplete {
-				objects++
-			}
-			findings, err := c.checkObject(ctx, o)
-			if err != nil {
-				return nil, 0, err
-			}
-			for _, f := range findings {
-				if !c.quiet || f.Severity != jobcheck.Note {
-					found = append(found, f)
-				}
-			}
-		}
+		objects = append(objects, list...)
 	}
-	return found, objects, nil
+	return objects, nil
 }
 
 // checkObject checks one object, and with --dry-run=server also by a dry run. It does not
@@ -194,7 +192,25 @@ func manifestsIn(folder string) ([]string, error) {
 	return files, err
 }
 
-func (c *checkCommand) print(findings []jobcheck.Finding, objects int) error {
+// checked counts what was checked.
+func checked(objects []*manifest.Object) string {
+	jobs, policies := 0, 0
+	for _, o := range objects {
+		switch {
+		case o.JobPolicy != nil || (o.Incomplete && o.Kind == "JobPolicy"):
+			policies++
+		case o.Known() || o.Incomplete:
+			jobs++
+		}
+	}
+	text := fmt.Sprintf("Jobs and CronJobs: %d", jobs)
+	if policies > 0 {
+		text += fmt.Sprintf(", JobPolicies: %d", policies)
+	}
+	return text
+}
+
+func (c *checkCommand) print(findings []jobcheck.Finding, objects []*manifest.Object) error {
 	if c.output.Format == "sarif" {
 		o := cli.Output{Format: "json"}
 		_, err := o.Machine(c.Out, sarifLog(findings))
@@ -212,7 +228,7 @@ func (c *checkCommand) print(findings []jobcheck.Finding, objects int) error {
 		}
 		fmt.Fprintf(c.Out, "%s:%d: %s: %s: %s [%s]\n", f.File, f.Line, paintSeverity(c.Out, f.Severity), path, f.Text, f.Check)
 	}
-	_, err := fmt.Fprintf(c.Out, "Jobs and CronJobs: %d; errors: %d, warnings: %d, notes: %d\n", objects,
+	_, err := fmt.Fprintf(c.Out, "%s; errors: %d, warnings: %d, notes: %d\n", checked(objects),
 		counts[jobcheck.Error], counts[jobcheck.Warning], counts[jobcheck.Note])
 	return err
 }

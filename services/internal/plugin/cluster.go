@@ -87,6 +87,9 @@ func (f *clusterFlags) Connect() (*clusterReader, error) {
 	if r.batch, err = client(cfg, "/apis", batchv1.SchemeGroupVersion); err != nil {
 		return nil, err
 	}
+	if r.policies, err = client(cfg, "/apis", policyVersion); err != nil {
+		return nil, err
+	}
 	r.core, err = client(cfg, "/api", corev1.SchemeGroupVersion)
 	return r, err
 }
@@ -127,8 +130,8 @@ func client(cfg *rest.Config, path string, version schema.GroupVersion) (rest.In
 
 // A clusterReader reads one namespace.
 type clusterReader struct {
-	Namespace   string
-	batch, core rest.Interface
+	Namespace             string
+	batch, core, policies rest.Interface
 }
 
 // Job reads one Job.

@@ -123,6 +123,9 @@ func readFacts(ctx context.Context, reader *clusterReader, name string) (explain
 		return f, err
 	}
 	f.Job = timeline.Dated(f.Job)
+	if unread := reader.usePolicy(ctx, &f.Job.ObjectMeta); unread != "" {
+		f.Unread = append(f.Unread, unread)
+	}
 	if f.Pods, err = reader.PodsOf(ctx, f.Job); err != nil {
 		return f, err
 	}

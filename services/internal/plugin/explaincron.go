@@ -48,6 +48,9 @@ func readCronFacts(ctx context.Context, reader *clusterReader, name string) (exp
 	if f.CronJob, err = reader.CronJob(ctx, name); err != nil {
 		return f, err
 	}
+	if unread := reader.usePolicy(ctx, &f.CronJob.ObjectMeta); unread != "" {
+		f.Unread = append(f.Unread, unread)
+	}
 	if f.Jobs, err = reader.Jobs(ctx, reader.Namespace); err != nil {
 		return f, err
 	}

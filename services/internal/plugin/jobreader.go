@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -29,5 +30,12 @@ func (r *jobReader) Job(ctx context.Context, arg string) (*batchv1.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return reader.Job(ctx, name)
+	job, err := reader.Job(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if unread := reader.usePolicy(ctx, &job.ObjectMeta); unread != "" {
+		return nil, errors.New(unread) // Without its options, it would be another Job that is played.
+	}
+	return job, nil
 }

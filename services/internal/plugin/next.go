@@ -36,7 +36,7 @@ type nextCommand struct {
 	cli.IO
 	cluster  clusterFlags
 	output   *cli.Output
-	file     string
+	files    []string
 	n        int
 	zone     string
 	from     time.Time
@@ -51,7 +51,7 @@ func newNext(streams cli.IO) *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVarP(&c.file, "filename", "f", "", "A file with a CronJob, in YAML or JSON; - is standard input.")
+	fs.StringArrayVarP(&c.files, "filename", "f", nil, "A `file` with a CronJob, in YAML or JSON; - is standard input. May be repeated, also for the JobPolicy that it names.")
 	fs.VarP(cli.Value(&c.n, parseNumber), "number", "n", "How many `runs` to list. Default: 10. (A namespace is --namespace in this command.)")
 	fs.StringVar(&c.zone, "zone", "", "The `zone` of a schedule that has none, such as Europe/Berlin. Default: UTC.")
 	fs.Var(cli.Value(&c.from, parseTime), "from", "List runs after this `time`, such as 2026-03-28T00:00:00Z. Default: now.")
@@ -81,7 +81,7 @@ func parseNumber(text string) (int, error) {
 }
 
 func (c *nextCommand) run(ctx context.Context, args []string) error {
-	if (len(args) == 1) == (c.file != "") || len(args) > 1 {
+	if (len(args) == 1) == (len(c.files) > 0) || len(args) > 1 {
 		return cli.Usagef("expected one of cronjob/NAME, -f FILE, or a schedule in quotes, such as \"30 2 * * *\"")
 	}
 	if _, err := cronruns.Read(cronruns.Plan{Schedule: "@daily", Zone: c.zone}); err != nil {
@@ -124,8 +124,8 @@ func (n namedCronJob) unreadable(err error) error {
 // crons are the CronJobs that the arguments name. A schedule becomes a CronJob without a
 // name.
 func (c *nextCommand) crons(ctx context.Context, args []string) ([]namedCronJob, error) {
-	if c.file != "" {
-		return cronsOf(c.file, c.In)
+	if len(c.files) > 0 {
+		return cronsOf(c.files, c.In)
 	}
 	if name, ok := resourceName(args[0], cronKinds...); ok {
 		reader, err := c.cluster.Connect()
@@ -133,6 +133,10 @@ func (c *nextCommand) crons(ctx context.Context, args []string) ([]namedCronJob,
 			return nil, err
 		}
 		cron, err := reader.CronJob(ctx, name)
+		if err == nil {
+			// The runs are told in any case; explain says what is wrong with a policy.
+			_ = reader.usePolicy(ctx, &cron.ObjectMeta)
+		}
 		return []namedCronJob{{CronJob: cron}}, err
 	}
 	return []namedCronJob{{CronJob: &batchv1.CronJob{Spec: batchv1.CronJobSpec{Schedule: args[0]}}}}, nil
@@ -150,8 +154,8 @@ func resourceName(arg string, kinds ...string) (name string, ok bool) {
 	return "", false
 }
 
-func cronsOf(file string, stdin io.Reader) ([]namedCronJob, error) {
-	objects, err := manifest.ReadFile(file, stdin)
+func cronsOf(files []string, stdin io.Reader) ([]namedCronJob, error) {
+	objects, err := manifest.ReadFiles(files, stdin)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +170,7 @@ func cronsOf(file string, stdin io.Reader) ([]namedCronJob, error) {
 		}
 	}
 	if len(crons) == 0 {
-		return nil, fmt.Errorf("%s: expected a CronJob of batch/v1, found none", file)
+		return nil, fmt.Errorf("%s: expected a CronJob of batch/v1, found none", strings.Join(files, ", "))
 	}
 	return crons, nil
 }

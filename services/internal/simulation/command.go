@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -64,7 +65,7 @@ type Jobs interface {
 // simulation is the command line of simulate.
 type simulation struct {
 	cli.IO
-	file     string
+	files    []string
 	from     string
 	cluster  Jobs
 	runs     int
@@ -95,7 +96,7 @@ func New(streams cli.IO, cluster Jobs) *cobra.Command {
 
 func (s *simulation) addFlags(fs *pflag.FlagSet) {
 	fs.SortFlags = false
-	fs.StringVarP(&s.file, "filename", "f", "", "File with the Job, or with a CronJob whose Job is simulated, in YAML or JSON; - is standard input.")
+	fs.StringArrayVarP(&s.files, "filename", "f", nil, "A `file` with the Job, or with a CronJob whose Job is simulated, in YAML or JSON; - is standard input. May be repeated, also for the JobPolicy that it names.")
 	if s.cluster != nil {
 		fs.StringVar(&s.from, "from", "", "A Job of the cluster, as `job/NAME`. It is simulated from its creation.")
 	}
@@ -115,10 +116,10 @@ func (s *simulation) addFlags(fs *pflag.FlagSet) {
 }
 
 func (s *simulation) run(ctx context.Context) error {
-	if s.cluster == nil && s.file == "" {
+	if s.cluster == nil && len(s.files) == 0 {
 		return cli.Usagef("--filename: is required: the file with the Job (- is standard input)")
 	}
-	if (s.file == "") == (s.from == "") {
+	if (len(s.files) == 0) == (s.from == "") {
 		return cli.Usagef("expected one of -f FILE, the file with the Job (- is standard input), and --from job/NAME, a Job of the cluster")
 	}
 	if s.runs < 1 || s.runs > 1_000_000 {
@@ -140,7 +141,7 @@ func (s *simulation) run(ctx context.Context) error {
 
 func (s *simulation) jobs(ctx context.Context) ([]*batchv1.Job, error) {
 	if s.from == "" {
-		return jobsOf(s.file, s.In)
+		return jobsOf(s.files, s.In)
 	}
 	job, err := s.cluster.Job(ctx, s.from)
 	if err != nil {
@@ -167,9 +168,9 @@ func (s *simulation) addChanges() {
 	}
 }
 
-// jobsOf reads the Jobs of a file, and makes a Job from each CronJob.
-func jobsOf(file string, stdin io.Reader) ([]*batchv1.Job, error) {
-	objects, err := manifest.ReadFile(file, stdin)
+// jobsOf reads the Jobs of files, and makes a Job from each CronJob.
+func jobsOf(files []string, stdin io.Reader) ([]*batchv1.Job, error) {
+	objects, err := manifest.ReadFiles(files, stdin)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +187,7 @@ func jobsOf(file string, stdin io.Reader) ([]*batchv1.Job, error) {
 		}
 	}
 	if len(jobs) == 0 {
-		return nil, fmt.Errorf("%s: expected a Job or CronJob of batch/v1, found none", file)
+		return nil, fmt.Errorf("%s: expected a Job or CronJob of batch/v1, found none", strings.Join(files, ", "))
 	}
 	return jobs, nil
 }

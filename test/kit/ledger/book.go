@@ -161,11 +161,15 @@ func (p *problems) counts(previous, job *batchv1.Job) {
 	}
 }
 
+// started is our condition that a pod of the Job has run. It begins anew when the Job resumes.
+const started batchv1.JobConditionType = "jobpolicy.dev/Started"
+
 // conditions: none goes away; the terminal one follows its interim one and excludes the other (I4).
 func (p *problems) conditions(previous, job *batchv1.Job) {
+	resumes := IsTrue(previous, batchv1.JobSuspended) && !IsTrue(job, batchv1.JobSuspended)
 	for _, had := range previous.Status.Conditions {
 		kept := slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool { return c.Type == had.Type })
-		final := had.Type != batchv1.JobSuspended && had.Status == corev1.ConditionTrue
+		final := had.Type != batchv1.JobSuspended && !(had.Type == started && resumes) && had.Status == corev1.ConditionTrue
 		if !kept || (final && !IsTrue(job, had.Type)) {
 			p.add(ConditionGone, "", "%s", had.Type)
 		}

@@ -79,17 +79,20 @@ func TestBrokenHistoriesAreNoticed(t *testing.T) {
 		"released without record":       {jobs: []*batchv1.Job{jobAt(1)}, pod: []*corev1.Pod{holding, podAtVersion(6, corev1.PodSucceeded)}, want: ReleasedTooSoon},
 		"gone without record":           {jobs: []*batchv1.Job{jobAt(1)}, pod: []*corev1.Pod{holding}, gone: 6, want: ReleasedTooSoon},
 		"a condition goes away":         {jobs: []*batchv1.Job{jobAt(1, declared(batchv1.JobFailureTarget)), jobAt(2)}, want: ConditionGone},
-		"no interim condition":          {jobs: []*batchv1.Job{jobAt(1), jobAt(2, declared(batchv1.JobFailed, batchv1.JobFailureTarget))}, want: NoInterim},
-		"finished with a holder":        {jobs: []*batchv1.Job{jobAt(6, declared(batchv1.JobComplete))}, pod: []*corev1.Pod{holding}, want: EndBeforePod},
-		"finished with a runner":        {jobs: []*batchv1.Job{jobAt(6, declared(batchv1.JobComplete))}, pod: []*corev1.Pod{podAtVersion(5, corev1.PodRunning)}, want: EndBeforePod},
-		"leaves its list uncounted":     {jobs: []*batchv1.Job{jobAt(1, failure), jobAt(2)}, want: WrongFailed},
-		"finished with an active pod":   {jobs: []*batchv1.Job{jobAt(1, func(j *batchv1.Job) { j.Status.Active = 1 }, declared(batchv1.JobComplete))}, want: EndWithPods},
-		"fails after it had succeeded":  {jobs: []*batchv1.Job{jobAt(1, declared(batchv1.JobSuccessCriteriaMet)), jobAt(2, declared(batchv1.JobSuccessCriteriaMet, batchv1.JobFailed))}, want: BothEnds},
-		"both ends":                     {jobs: []*batchv1.Job{jobAt(1, declared(batchv1.JobFailureTarget)), jobAt(2, declared(batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet))}, want: BothEnds},
-		"finished with a recorded pod":  {jobs: []*batchv1.Job{jobAt(1, success), jobAt(2, success, declared(batchv1.JobComplete))}, want: EndWithPods},
-		"twice in one list":             {jobs: []*batchv1.Job{jobAt(1, recorded(batchv1.UncountedTerminatedPods{Failed: []types.UID{"p", "p"}}))}, want: RecordedTwice},
-		"more than its indexes":         {jobs: []*batchv1.Job{jobAt(1, ofIndexes("0-1", ""), succeededOne)}, want: WrongIndexes},
-		"an index in both sets":         {jobs: []*batchv1.Job{jobAt(1, ofIndexes("0", "0,2"), succeededOne)}, want: IndexTwice},
+		"no pod has run any more": {jobs: []*batchv1.Job{jobAt(1, declared(started)), jobAt(2, func(j *batchv1.Job) {
+			j.Status.Conditions = []batchv1.JobCondition{{Type: started, Status: corev1.ConditionFalse}}
+		})}, want: ConditionGone},
+		"no interim condition":         {jobs: []*batchv1.Job{jobAt(1), jobAt(2, declared(batchv1.JobFailed, batchv1.JobFailureTarget))}, want: NoInterim},
+		"finished with a holder":       {jobs: []*batchv1.Job{jobAt(6, declared(batchv1.JobComplete))}, pod: []*corev1.Pod{holding}, want: EndBeforePod},
+		"finished with a runner":       {jobs: []*batchv1.Job{jobAt(6, declared(batchv1.JobComplete))}, pod: []*corev1.Pod{podAtVersion(5, corev1.PodRunning)}, want: EndBeforePod},
+		"leaves its list uncounted":    {jobs: []*batchv1.Job{jobAt(1, failure), jobAt(2)}, want: WrongFailed},
+		"finished with an active pod":  {jobs: []*batchv1.Job{jobAt(1, func(j *batchv1.Job) { j.Status.Active = 1 }, declared(batchv1.JobComplete))}, want: EndWithPods},
+		"fails after it had succeeded": {jobs: []*batchv1.Job{jobAt(1, declared(batchv1.JobSuccessCriteriaMet)), jobAt(2, declared(batchv1.JobSuccessCriteriaMet, batchv1.JobFailed))}, want: BothEnds},
+		"both ends":                    {jobs: []*batchv1.Job{jobAt(1, declared(batchv1.JobFailureTarget)), jobAt(2, declared(batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet))}, want: BothEnds},
+		"finished with a recorded pod": {jobs: []*batchv1.Job{jobAt(1, success), jobAt(2, success, declared(batchv1.JobComplete))}, want: EndWithPods},
+		"twice in one list":            {jobs: []*batchv1.Job{jobAt(1, recorded(batchv1.UncountedTerminatedPods{Failed: []types.UID{"p", "p"}}))}, want: RecordedTwice},
+		"more than its indexes":        {jobs: []*batchv1.Job{jobAt(1, ofIndexes("0-1", ""), succeededOne)}, want: WrongIndexes},
+		"an index in both sets":        {jobs: []*batchv1.Job{jobAt(1, ofIndexes("0", "0,2"), succeededOne)}, want: IndexTwice},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -39,6 +39,7 @@ func (p *plan) features() []string {
 	set := map[string]bool{}
 	for _, j := range p.jobs {
 		specFeatures(&j.spec, func(name string, has bool) { set[name] = set[name] || has })
+		j.optionFeatures(set)
 		set["own finalizer"] = set["own finalizer"] || len(j.finalizers) > 0
 		for _, f := range j.fates {
 			set["pod "+string(f.end)] = true

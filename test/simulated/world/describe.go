@@ -18,7 +18,7 @@ func (p *plan) String() string {
 	fmt.Fprintf(&out, "network: requests take %s, events %s%s%s\n", p.network.request, p.network.event,
 		when(p.network.noWatchList, ", no lists by watch"), when(p.network.longWatches, ", watches last a day"))
 	for _, j := range p.jobs {
-		fmt.Fprintf(&out, "Job %s/%s%s: %s\n%s", j.namespace, j.name, when(len(j.finalizers) > 0, " (with a finalizer)"), describeSpec(&j.spec), describeFates(j.fates))
+		fmt.Fprintf(&out, "Job %s/%s%s %v: %s\n%s", j.namespace, j.name, when(len(j.finalizers) > 0, " (with a finalizer)"), j.annotations, describeSpec(&j.spec), describeFates(j.fates))
 	}
 	for _, c := range p.crons {
 		fmt.Fprintf(&out, "CronJob %s/%s %v: %s\n%s", c.namespace, c.name, c.annotations, describeCron(&c.spec), describeFates(c.fates))

@@ -41,6 +41,8 @@ func draw(seed uint64, options drawOptions) *plan {
 		d.deaths()
 	}
 	d.rare()
+	d.options()
+	d.classified()
 	if d.podjob {
 		d.forPodjob()
 	}

@@ -62,6 +62,9 @@ func (d *drawer) manager(spec *batchv1.JobSpec) {
 	}
 }
 
+// unreadable is a policy that cannot be read.
+const unreadable = "{job: {ttlSecondsAfterFailed: soon}}"
+
 // job draws a Job and the fates of its pods.
 func (d *drawer) job(name string) *jobPlan {
 	j := &jobPlan{namespace: namespace, name: name, spec: d.spec()}
@@ -74,8 +77,8 @@ func (d *drawer) job(name string) *jobPlan {
 	if d.chance(8) {
 		j.finalizers = []string{"example.com/mine"}
 	}
-	if d.chance(5) {
-		j.annotations = map[string]string{wire.Policy: "{job: {ttlSecondsAfterFailed: 20}}"}
+	if d.chance(8) {
+		j.annotations = map[string]string{wire.Policy: pick(d, "{job: {ttlSecondsAfterFailed: 20}}", "{job: {ttlSecondsAfterFailed: 20}}", unreadable)}
 	}
 	trouble := pick(d, 0, 20, 50, 80)
 	for range d.among(1, 24) {

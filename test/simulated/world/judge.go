@@ -22,7 +22,7 @@ const defaultLag = 2 * time.Minute
 // A breach is one broken rule.
 type breach struct {
 	at time.Time
-	// rule is an invariant, I1 to I12, or one of deletion, verdict, status,
+	// rule is an invariant, I1 to I12, or one of deletion, verdict, options, status,
 	// liveness, rest, writes, cron, ttl, event, runaway, stray.
 	rule string
 	key  types.NamespacedName

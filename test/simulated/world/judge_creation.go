@@ -32,6 +32,7 @@ func (j *judge) judgeCreation(w apiserver.Write, pod *corev1.Pod) {
 		j.judgeIndex(w, r, pod)
 	}
 	j.judgeDelay(w, r, pod, int(room)-1)
+	j.judgeTryDeadline(w, r, pod)
 }
 
 // idle says why the Job wants no pods at all; empty if it does.
@@ -85,7 +86,7 @@ func (j *judge) wanted(r *jobRecord, succeeded int64) (most int64) {
 	for _, job := range j.recent(r) {
 		want := int64(valueOr(job.Spec.Parallelism, 1))
 		switch {
-		case suspended(job):
+		case suspended(job), held(job):
 			want = 0
 		case job.Spec.Completions != nil:
 			want = min(want, int64(*job.Spec.Completions)-succeeded)

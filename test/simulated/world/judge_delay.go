@@ -13,7 +13,7 @@ import (
 	"jobpolicy.dev/test/simulated/world/apiserver"
 )
 
-// The retry delay is upstream's: firstDelay after one failure, doubled with each
+// Without options of its own, the retry delay of a Job is upstream's: firstDelay after one failure, doubled with each
 // further one in a row, up to longestDelay.
 const (
 	firstDelay   = 10 * time.Second
@@ -64,7 +64,7 @@ func (j *judge) judgeDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod, sla
 	var failures int
 	for n := seen; n <= len(ends); n++ {
 		count, last := inARow(ends[:n], loose)
-		at := last.Add(j.delayAfter(count))
+		at := last.Add(j.leastDelay(r, count))
 		if count == 0 || !now.Before(at) {
 			return
 		}
@@ -73,7 +73,7 @@ func (j *judge) judgeDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod, sla
 		}
 	}
 	j.breach("I12", r.key, r.uid, "%s created pod %s %s before the retry delay had passed: %d pods had failed in a row, and the next one may come %s after the last",
-		w.By, w.Key.Name, due.Sub(now), failures, j.delayAfter(failures))
+		w.By, w.Key.Name, due.Sub(now), failures, j.leastDelay(r, failures))
 }
 
 // mustKnowEnd reports whether an executor must know that a pod was due to be counted:
@@ -165,7 +165,7 @@ func (j *judge) heldUntil(r *jobRecord) time.Time {
 		failures++
 		last = latest(last, at)
 	}
-	return last.Add(j.delayAfter(failures))
+	return last.Add(j.mostDelay(r, failures))
 }
 
 // showsSuccess reports whether every executor sees that the pod succeeded, whenever it
@@ -237,7 +237,7 @@ func (j *judge) judgeIndexDelay(w apiserver.Write, r *jobRecord, pod *corev1.Pod
 		return
 	}
 	failures, ignored := countOf(last.pod, batchv1.JobIndexFailureCountAnnotation), countOf(last.pod, batchv1.JobIndexIgnoredFailureCountAnnotation)
-	due := last.finished.Add(j.delayAfter(int(failures+ignored) + 1))
+	due := last.finished.Add(j.leastDelay(r, int(failures+ignored)+1))
 	if now := w.Time.Add(j.askew()); !disrupted(last.version()) && !disrupted(last.pod) && now.Before(due) {
 		j.breach("I12", r.key, r.uid, "%s created pod %s of index %d %s before the retry delay of the index had passed: it had failed %d times",
 			w.By, w.Key.Name, ix, due.Sub(now), failures+ignored+1)

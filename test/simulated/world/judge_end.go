@@ -167,6 +167,9 @@ func (j *judge) judgeUndecided(r *jobRecord) {
 	if cause := j.undecided(r); cause != "" {
 		j.breach("liveness", r.key, r.uid, "the Job goes on, and it should have ended: %s", cause)
 	}
+	if held(r.job) {
+		return
+	}
 	if is := ledger.IsTrue(r.job, batchv1.JobSuspended); is != suspended(r.job) {
 		j.breach("status", r.key, r.uid, "the condition Suspended is %t and spec.suspend is %t", is, suspended(r.job))
 	}
@@ -192,6 +195,9 @@ func (j *judge) undecided(r *jobRecord) string {
 	}
 	if at, ok := r.deadline(); ok && j.settled(at) {
 		return sprint("its deadline passed at %s", at)
+	}
+	if at, ok := r.startDeadline(); ok && j.settled(at) && j.neverStarted(r) {
+		return sprint("its deadline to start passed at %s, and no pod has run", at)
 	}
 	switch limit := int64(valueOr(r.job.Spec.BackoffLimit, 6)); {
 	case failures > limit:
@@ -264,7 +270,7 @@ func (j *judge) delayedIndexes(r *jobRecord) int64 {
 		if last := r.lastFailure(ix); !perIndex(r.job) || !holds(p.pod) || (last != nil && last != p) {
 			continue
 		}
-		if !j.settled(p.finished.Add(j.delayAfter(int(failuresBefore(p)) + 1))) {
+		if !j.settled(p.finished.Add(j.mostDelay(r, int(failuresBefore(p))+1))) {
 			held[ix] = true
 		}
 	}

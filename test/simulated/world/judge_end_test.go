@@ -224,6 +224,19 @@ func TestAnIndexThatWaitsHoldsBackNoOther(t *testing.T) {
 	})
 }
 
+// A Job whose policy cannot be read starts no pods.
+func TestAnUnreadablePolicy(t *testing.T) {
+	has := func(policy string) func(*batchv1.Job) {
+		return func(job *batchv1.Job) { job.Annotations = map[string]string{wire.Policy: policy} }
+	}
+	runStreams(t, map[string]streamCase{
+		"nothing starts":               {play: rests(func(tp *tape) { tp.job("a", has(unreadable)) })},
+		"nothing starts, and it could": {want: []string{"status", "liveness"}, play: rests(func(tp *tape) { tp.job("a", has("{job: {}}")) })},
+		"pods start":                   {want: []string{"I6"}, play: func(tp *tape) { starts(tp, has(unreadable)) }},
+		"pods start, and they may":     {play: func(tp *tape) { starts(tp, has("{job: {}}")) }},
+	})
+}
+
 // A Job is deleted when its time to live is over, and not before.
 func TestTimeToLive(t *testing.T) {
 	deleteAfter := func(d time.Duration, changes ...func(*batchv1.Job)) func(*tape) {

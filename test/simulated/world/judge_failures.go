@@ -25,6 +25,8 @@ func (j *judge) failureMissing(w apiserver.Write, r *jobRecord, next *batchv1.Jo
 		return j.failuresMissing(r, w.By, next)
 	case batchv1.JobReasonDeadlineExceeded:
 		return j.deadlineMissing(r)
+	case "StartDeadlineExceeded":
+		return j.startDeadlineMissing(r, w.By)
 	case batchv1.JobReasonMaxFailedIndexesExceeded:
 		return tooManyMissing(next, failedIndexes(&next.Status))
 	case batchv1.JobReasonFailedIndexes:

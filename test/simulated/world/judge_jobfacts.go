@@ -5,12 +5,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/engine/indexset"
+	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/test/kit/ledger"
 )
 
 // What a Job says about itself.
 
 func suspended(job *batchv1.Job) bool { return job.Spec.Suspend != nil && *job.Spec.Suspend }
+
+// held reports whether the Job does not start because its policy cannot be read.
+func held(job *batchv1.Job) bool {
+	_, problems := wire.PolicySpec(job.Annotations)
+	return len(problems) > 0 && job.Status.StartTime == nil
+}
 
 func perIndex(job *batchv1.Job) bool { return job.Spec.BackoffLimitPerIndex != nil }
 

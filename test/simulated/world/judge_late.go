@@ -136,26 +136,28 @@ func (r *jobRecord) lastSpecChange() time.Time {
 // clock was set, this is unknown; but routine statuses do not wait for a time of day.
 func (r *jobRecord) dueWithin(j *judge, now time.Time, within time.Duration) bool {
 	deadline, limited := r.deadline()
-	if j.askew() > 0 && within == prompt && (limited || len(r.ends) > 0) {
+	start, mustStart := r.startDeadline()
+	if j.askew() > 0 && within == prompt && (limited || mustStart || len(r.ends) > 0) {
 		return true
 	}
 	justNow := func(at time.Time) bool { return !at.After(now) && now.Sub(at) <= within }
-	if limited && justNow(deadline) {
+	if limited && justNow(deadline) || mustStart && justNow(start) {
 		return true
 	}
+	growing := j.growsUntil(r)
 	for _, p := range j.pods { // A failure delays others even if the pod need not be counted.
 		if p.job != r && !r.had(p) {
 			continue
 		}
-		for n := 1; ; n++ {
-			delay := j.delayAfter(n)
+		for n := range growing {
+			least, most := j.delays(r, n+1)
 			for _, end := range p.ended() {
-				if justNow(end.Add(delay)) || justNow(end.Truncate(time.Second).Add(delay)) {
+				if justNow(end.Add(least)) || justNow(end.Truncate(time.Second).Add(least)) {
 					return true
 				}
-			}
-			if delay >= j.longestDelay {
-				break
+				if first := end.Truncate(time.Second).Add(least); most > least && !first.After(now) && now.Sub(end.Add(most)) <= within {
+					return true
+				}
 			}
 		}
 	}

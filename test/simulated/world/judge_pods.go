@@ -43,6 +43,8 @@ type podRecord struct {
 	dueOrder uint64
 	// dueBefore: it had not ended at that time.
 	dueBefore bool
+	// ranAt is when the pod first showed that one of its containers has run.
+	ranAt time.Time
 	// finished is the earliest end time that the pod has reported since it was due;
 	// saidToEnd is the latest end time that it ever reported.
 	finished, saidToEnd time.Time
@@ -118,6 +120,9 @@ func (j *judge) observePod(w apiserver.Write, ours bool, old, next *corev1.Pod) 
 		j.pods[w.UID] = p
 	}
 	if p.flipped = p.flipped || flips(p.first, next); next != nil {
+		if p.ranAt.IsZero() && hasRun(next) {
+			p.ranAt = w.Time
+		}
 		if p.pod = next; !ledger.Ended(next) {
 			p.running = next
 		}

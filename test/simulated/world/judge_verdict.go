@@ -72,6 +72,7 @@ func (j *judge) judgeVerdicts(w apiserver.Write, r *jobRecord, next *batchv1.Job
 			j.judgeCause(w, r, next, condition(next, kind))
 		}
 	}
+	j.judgeClassified(w, r, next)
 }
 
 // shown reports whether an executor must know of a pod: it gave the pod to the Job

@@ -120,6 +120,9 @@ func (k *kubelets) run(pod *corev1.Pod, f fate) {
 			k.status(p, func(p *corev1.Pod) { setRunning(p, true) })
 		}
 	})
+	if limit := pod.Spec.ActiveDeadlineSeconds; limit != nil {
+		k.after(time.Duration(*limit)*time.Second, pod, k.overdue)
+	}
 	if f.restarts > 0 {
 		k.after(f.run/2, pod, func(p *corev1.Pod) {
 			if !ledger.Ended(p) && p.Spec.RestartPolicy == corev1.RestartPolicyOnFailure {
@@ -151,7 +154,12 @@ func (k *kubelets) end(pod *corev1.Pod, f fate) {
 		k.status(pod, func(p *corev1.Pod) { setEnded(p, corev1.PodSucceeded, fate{}) })
 		k.delete("somebody", pod, nil)
 	case endsBadly:
-		k.status(pod, func(p *corev1.Pod) { setEnded(p, corev1.PodFailed, f) })
+		k.status(pod, func(p *corev1.Pod) {
+			setEnded(p, corev1.PodFailed, f)
+			if f.exit == 137 && f.container%2 == 0 {
+				outOfMemory(p)
+			}
+		})
 	case evicted:
 		k.status(pod, func(p *corev1.Pod) {
 			setEnded(p, corev1.PodFailed, fate{exit: 137})
@@ -172,6 +180,17 @@ func (k *kubelets) end(pod *corev1.Pod, f fate) {
 	case returns:
 		k.giveUp(pod, f.away)
 	}
+}
+
+// overdue fails a pod that has been active for as long as it may.
+func (k *kubelets) overdue(pod *corev1.Pod) {
+	if ledger.Ended(pod) || pod.DeletionTimestamp != nil {
+		return
+	}
+	k.status(pod, func(p *corev1.Pod) {
+		setEnded(p, corev1.PodFailed, fate{exit: 143})
+		p.Status.Reason, p.Status.Message = "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"
+	})
 }
 
 // giveUp says that a pod has failed because its node does not answer. The pod runs all the

@@ -32,6 +32,17 @@ func setEnded(pod *corev1.Pod, phase corev1.PodPhase, f fate) {
 	podstatus.SetEnded(pod, phase, all[which].Name, f.exit, time.Now())
 }
 
+// outOfMemory says of the containers that were killed that they had needed too much memory.
+func outOfMemory(pod *corev1.Pod) {
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range statuses {
+			if end := statuses[i].State.Terminated; end != nil && end.ExitCode == 137 {
+				end.Reason = "OOMKilled"
+			}
+		}
+	}
+}
+
 // disrupt sets the condition that says that something outside of the pod ends it.
 func disrupt(pod *corev1.Pod, reason string) {
 	podstatus.SetCondition(pod, corev1.DisruptionTarget, true, reason, time.Now())

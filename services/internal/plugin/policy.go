@@ -1,0 +1,61 @@
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"jobpolicy.dev/executor/wire"
+)
+
+// policyVersion is that of JobPolicies.
+var policyVersion = schema.GroupVersion{Group: "jobpolicy.dev", Version: "v1alpha1"}
+
+// usePolicy gives an object the options of the JobPolicy that it names, or else its namespace: its annotation
+// then holds them in place of the name. unread says what could not be read; empty: nothing.
+func (r *clusterReader) usePolicy(ctx context.Context, object *metav1.ObjectMeta) (unread string) {
+	name, named := wire.PolicyName(object.Annotations)
+	if !named && wire.HasPolicy(object.Annotations) {
+		return ""
+	}
+	if !named {
+		// Without the right to read the namespace, its default is not known. Few namespaces have one, so the
+		// answer does not mention this.
+		ns := &corev1.Namespace{}
+		if err := r.core.Get().Resource("namespaces").Name(r.Namespace).Do(ctx).Into(ns); err != nil {
+			return ""
+		}
+		if name = ns.Annotations[wire.DefaultPolicy]; name == "" {
+			return ""
+		}
+	}
+	annotations := maps.Clone(object.Annotations)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[wire.Policy] = name
+	object.Annotations = annotations
+	spec, err := r.policySpec(ctx, name)
+	if err != nil {
+		return fmt.Sprintf("read JobPolicy %s in namespace %s: %v", name, r.Namespace, err)
+	}
+	annotations[wire.Policy] = string(spec)
+	return ""
+}
+
+// policySpec is the spec of a JobPolicy in JSON.
+func (r *clusterReader) policySpec(ctx context.Context, name string) (json.RawMessage, error) {
+	data, err := r.policies.Get().Namespace(r.Namespace).Resource("jobpolicies").Name(name).Do(ctx).Raw()
+	if err != nil {
+		return nil, err
+	}
+	var policy struct {
+		Spec json.RawMessage `json:"spec"`
+	}
+	return policy.Spec, json.Unmarshal(data, &policy)
+}

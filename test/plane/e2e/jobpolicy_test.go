@@ -1,0 +1,252 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/test/kit/controlplane"
+)
+
+const (
+	policyAnnotation        = "jobpolicy.dev/policy"
+	defaultPolicyAnnotation = "jobpolicy.dev/default-policy"
+)
+
+// A policyWorld is a namespace of a control plane whose Jobs use policies.
+type policyWorld struct {
+	*testing.T
+	plane     *cluster.Cluster
+	client    *kubernetes.Clientset
+	policies  dynamic.ResourceInterface
+	namespace string
+}
+
+func newPolicyWorld(t *testing.T, plane *cluster.Cluster) *policyWorld {
+	t.Helper()
+	w := &policyWorld{T: t, plane: plane, client: kubernetes.NewForConfigOrDie(plane.RESTConfig())}
+	w.namespace = newNamespaceOn(t, w.client)
+	w.policies = dynamic.NewForConfigOrDie(plane.RESTConfig()).Resource(jobPolicies).Namespace(w.namespace)
+	return w
+}
+
+func (w *policyWorld) put(name, spec string) {
+	w.Helper()
+	policy := policyOf(w.T, name, spec)
+	if _, err := w.policies.Apply(w.Context(), name, policy, metav1.ApplyOptions{FieldManager: "e2e", Force: true}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *policyWorld) remove(name string) {
+	w.Helper()
+	if err := w.policies.Delete(w.Context(), name, metav1.DeleteOptions{}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// create creates a Job that has a policy; empty: none.
+func (w *policyWorld) create(name, policy string, spec batchv1.JobSpec) *batchv1.Job {
+	w.Helper()
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
+	if policy != "" {
+		job.Annotations = map[string]string{policyAnnotation: policy}
+	}
+	created, err := w.client.BatchV1().Jobs(w.namespace).Create(w.Context(), job, metav1.CreateOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return created
+}
+
+// wantHeld waits for an event InvalidPolicy with a text, and checks that the Job has no pods.
+func (w *policyWorld) wantHeld(job, text string) {
+	w.Helper()
+	eventually(w.T, "an event about the policy of "+job, func() (bool, string) {
+		events, err := w.client.CoreV1().Events(w.namespace).List(w.Context(), metav1.ListOptions{FieldSelector: "reason=InvalidPolicy,involvedObject.name=" + job})
+		if err != nil {
+			return false, err.Error()
+		}
+		var texts []string
+		for _, event := range events.Items {
+			texts = append(texts, event.Message)
+		}
+		return strings.Contains(strings.Join(texts, "\n"), text), fmt.Sprint(texts)
+	})
+	if held := getJobOn(w.T, w.client, w.namespace, job); held.Status.StartTime != nil || held.Status.Active > 0 {
+		w.Errorf("the Job has started, although its policy cannot be used: %s", describe(held))
+	}
+}
+
+// wantGone waits until a Job is deleted.
+func (w *policyWorld) wantGone(job string) {
+	w.Helper()
+	eventually(w.T, job+" is deleted", func() (bool, string) {
+		jobs, err := w.client.BatchV1().Jobs(w.namespace).List(w.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + job})
+		return err == nil && len(jobs.Items) == 0, "it exists"
+	})
+}
+
+func (w *policyWorld) waitFinished(job string) {
+	w.Helper()
+	waitJobOn(w.T, w.client, w.namespace, job, "finished", func(job *batchv1.Job) bool { return isComplete(job) })
+}
+
+// wantStatus waits for a status of a policy.
+func (w *policyWorld) wantStatus(name string, want func(status map[string]any) bool) {
+	w.Helper()
+	eventually(w.T, "status of policy "+name, func() (bool, string) {
+		policy, err := w.policies.Get(w.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return false, err.Error()
+		}
+		status, _ := policy.Object["status"].(map[string]any)
+		return status != nil && want(status), fmt.Sprint(status)
+	})
+}
+
+// validity is the status and the message of the condition Valid.
+func validity(status map[string]any) (valid, message string) {
+	for _, c := range conditionsOf(&unstructured.Unstructured{Object: map[string]any{"status": status}}) {
+		if c["type"] == "Valid" {
+			return fmt.Sprint(c["status"]), fmt.Sprint(c["message"])
+		}
+	}
+	return "", ""
+}
+
+func once(script string) batchv1.JobSpec {
+	return batchv1.JobSpec{BackoffLimit: new(int32(0)), Template: shell(script, corev1.RestartPolicyNever)}
+}
+
+// A Job has the options of the policy that it names, that it holds itself, or that its namespace names; a CronJob's
+// template passes the name on.
+func TestAJobHasTheOptionsOfItsPolicy(t *testing.T) {
+	t.Parallel()
+	servePolicies(t, plane)
+	const short, long = "{job: {ttlSecondsAfterComplete: 1}}", "{job: {ttlSecondsAfterComplete: 3600}}"
+	cases := map[string]struct{ policy, byDefault string }{
+		"named":                   {policy: "short"},
+		"default":                 {byDefault: "short"},
+		"named, another default":  {policy: "short", byDefault: "long"},
+		"in itself":               {policy: short},
+		"in itself, and defaults": {policy: short, byDefault: "long"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newPolicyWorld(t, plane)
+			w.put("short", short)
+			w.put("long", long)
+			if tc.byDefault != "" {
+				patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, defaultPolicyAnnotation, tc.byDefault)
+				if _, err := client.CoreV1().Namespaces().Patch(t.Context(), w.namespace, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			job := w.create("job", tc.policy, once("true"))
+			checkExpired(t, watchJob(t, job), time.Second)
+		})
+	}
+	t.Run("by a CronJob", func(t *testing.T) {
+		t.Parallel()
+		w := newCronWorld(t, client)
+		p := &policyWorld{
+			T: t, plane: plane, client: client, namespace: w.namespace,
+			policies: dynamic.NewForConfigOrDie(plane.RESTConfig()).Resource(jobPolicies).Namespace(w.namespace),
+		}
+		p.put("short", short)
+		made := cron("asked", onceAYear, "true")
+		made.Spec.JobTemplate.Annotations = map[string]string{policyAnnotation: "short"}
+		made.Annotations = map[string]string{policyAnnotation: "short"}
+		w.create(t, made)
+		p.wantStatus("short", func(status map[string]any) bool { return status["cronJobs"] == int64(1) })
+		w.ask(t, "asked", "once")
+		run := w.waitMade(t, "asked", 1)[0]
+		p.wantGone(run.Name)
+	})
+}
+
+// A Job that names a policy which does not exist starts when it does. The policy's status counts the Job while it runs, and
+// a changed policy acts on Jobs that have finished.
+func TestAPolicyThatComesLaterAndChanges(t *testing.T) {
+	t.Parallel()
+	servePolicies(t, plane)
+	w := newPolicyWorld(t, plane)
+	w.create("job", "later", once("sleep 15"))
+	w.wantHeld("job", fmt.Sprintf("names the JobPolicy \"later\", which does not exist in namespace %q", w.namespace))
+	w.put("later", "{job: {ttlSecondsAfterComplete: 3600}}")
+	w.wantStatus("later", func(status map[string]any) bool {
+		valid, message := validity(status)
+		return status["jobs"] == int64(1) && status["observedGeneration"] == int64(1) && valid == "True" && message == ""
+	})
+	w.waitFinished("job")
+	w.wantStatus("later", func(status map[string]any) bool { return status["jobs"] == int64(0) })
+	w.put("later", "{job: {ttlSecondsAfterComplete: 1}}")
+	w.wantGone("job")
+}
+
+// The API server begins to serve JobPolicies while the executor runs. A policy that the schema lets pass, and the executor
+// cannot use, holds Jobs and says why. A Job that has started goes on with what it had; after a restart that is not known,
+// and it creates no more pods until the policy is back.
+func TestPoliciesOnAControlPlaneOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	own := controlplane.Start(t, cluster.Options{WithoutEngine: true, ExtraArgs: map[string][]string{cluster.Executor: executorArgs}})
+	logsExecutor(t, own)
+	w := newPolicyWorld(t, own)
+	w.create("before", "policy", once("true"))
+	w.create("free", "", once("true"))
+	w.wantHeld("before", `names the JobPolicy "policy", which the API server does not serve`)
+	w.waitFinished("free")
+
+	lax := policyCRD(t)
+	version := lax.Object["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
+	version["schema"] = map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}
+	serveDefinition(t, own, lax)
+	w.put("policy", "{job: {ttlSecondsAfterComplete: -1}}")
+	const problem = "spec.job.ttlSecondsAfterComplete: expected a whole number from 0 to 2147483647, found -1"
+	w.wantHeld("before", `names the JobPolicy "policy", which is invalid: `+problem)
+	w.wantStatus("policy", func(status map[string]any) bool {
+		valid, message := validity(status)
+		return valid == "False" && message == problem && status["jobs"] == int64(1)
+	})
+	servePolicies(t, own)
+	w.put("policy", "{job: {ttlSecondsAfterComplete: 3600}}")
+	w.waitFinished("before")
+
+	two := batchv1.JobSpec{Completions: new(int32(2)), Parallelism: new(int32(1)), Template: shell("sleep 3", corev1.RestartPolicyNever)}
+	w.create("goes-on", "policy", two)
+	waitJobOn(t, w.client, w.namespace, "goes-on", "active", func(job *batchv1.Job) bool { return job.Status.Active == 1 })
+	w.remove("policy")
+	w.waitFinished("goes-on")
+
+	w.put("policy", "{job: {ttlSecondsAfterComplete: 3600}}")
+	w.create("restarted", "policy", two)
+	waitJobOn(t, w.client, w.namespace, "restarted", "active", func(job *batchv1.Job) bool { return job.Status.Active == 1 })
+	if err := own.Kill(cluster.Executor); err != nil {
+		t.Fatal(err)
+	}
+	w.remove("policy")
+	if err := own.StartComponent(t.Context(), cluster.Executor); err != nil {
+		t.Fatal(err)
+	}
+	waitJobOn(t, w.client, w.namespace, "restarted", "the first pod is counted", func(job *batchv1.Job) bool {
+		return job.Status.Succeeded == 1 && job.Status.UncountedTerminatedPods.Succeeded == nil
+	})
+	time.Sleep(3 * time.Second)
+	if held := getJobOn(t, w.client, w.namespace, "restarted"); held.Status.Active != 0 || isComplete(held) {
+		t.Errorf("the Job goes on without its policy: %s", describe(held))
+	}
+	w.put("policy", "{job: {ttlSecondsAfterComplete: 3600}}")
+	w.waitFinished("restarted")
+}

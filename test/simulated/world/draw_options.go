@@ -1,0 +1,89 @@
+package world
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"jobpolicy.dev/executor/wire"
+)
+
+// options gives Jobs options of their own: some one, some several. A rare situation is about
+// upstream's delays and deadlines, so its Jobs have none.
+func (d *drawer) options() {
+	if len(d.p.situations) > 0 || d.p.executor.noticing {
+		return
+	}
+	for i, j := range d.p.jobs {
+		d.begin(uint64(200 + i))
+		if !d.chance(20) || wire.HasPolicy(j.annotations) {
+			continue
+		}
+		o := map[string]any{}
+		if d.chance(60) {
+			o["retryDelay"] = d.retryDelay()
+		}
+		if d.chance(40) {
+			o["startDeadlineSeconds"] = d.among(1, 90)
+			d.slowStarts(j)
+		}
+		if d.chance(40) {
+			o["tryDeadlineSeconds"] = d.among(1, 60)
+		}
+		j.setOptions(o)
+	}
+}
+
+// retryDelay draws delays of at most five minutes, so that those with jitter are no longer than
+// upstream's longest. They never get shorter: an executor may know of more failures than it must.
+func (d *drawer) retryDelay() map[string]any {
+	delay := map[string]any{}
+	switch initial := d.among(1, 40); d.IntN(4) {
+	case 0:
+		delay["initialSeconds"] = initial
+		delay["maxSeconds"] = initial + d.among(0, 260)
+	case 1:
+		delay["maxSeconds"] = d.among(1, 300)
+	case 2:
+		delay["factor"], delay["maxSeconds"] = pick(d, 1, 1.5, 10), 300
+	case 3:
+		delay["delaysSeconds"] = []int{initial, d.among(initial, 200), 200 + d.among(0, 100)}
+	}
+	if d.chance(40) {
+		delay["jitterPercent"] = d.among(1, 100)
+	}
+	return delay
+}
+
+// slowStarts lets pods start so late that none may run before a deadline to start.
+func (d *drawer) slowStarts(j *jobPlan) {
+	if !d.chance(60) {
+		return
+	}
+	for i := range j.fates {
+		j.fates[i].start = d.within(time.Second, 3*time.Minute)
+	}
+}
+
+// setOptions writes options as people do.
+func (j *jobPlan) setOptions(o map[string]any) {
+	if len(o) == 0 {
+		return
+	}
+	text, err := json.Marshal(map[string]any{"job": o})
+	if err != nil {
+		panic(err)
+	}
+	if j.annotations == nil {
+		j.annotations = map[string]string{}
+	}
+	j.annotations[wire.Policy] = string(text)
+}
+
+// optionFeatures calls set for each option.
+func (j *jobPlan) optionFeatures(set map[string]bool) {
+	for _, name := range []string{"retryDelay", "startDeadlineSeconds", "tryDeadlineSeconds", "endCondition"} {
+		feature := "option " + name
+		set[feature] = set[feature] || strings.Contains(j.annotations[wire.Policy], name)
+	}
+}
