@@ -180,6 +180,7 @@ var cronOptions = map[string]string{
 	"skippedHour":          "what becomes of a run in an hour that the clock leaves out",
 	"missedBeforeEdit":     "what becomes of times before the schedule was changed",
 	"suspendAfterFailures": "it is suspended after so many failed runs in a row",
+	"staggerSeconds":       "each run starts at an offset of up to so many seconds, the CronJob's own",
 }
 
 func newestFirst(events []corev1.Event) {

@@ -56,8 +56,7 @@ func (w *cronWork) situation() {
 		w.advise("Delete the Job that has the name; the run starts then, unless it is too late.")
 		w.say(Blocked, "The run of %s cannot start: %s.%s", w.when(w.due()), decidedBecause(e), w.nextText())
 	case jobpolicyv1.Rule_RULE_START_JITTER:
-		w.advise("No action needed: the run starts by itself. options.startJitterSeconds delays each run, always by the same time for the same run.")
-		w.say(Waiting, "The run of %s waits for its start jitter.", w.when(w.due()))
+		w.delayed()
 	case jobpolicyv1.Rule_RULE_CONCURRENCY_FORBIDDEN:
 		w.forbidden()
 	case jobpolicyv1.Rule_RULE_RUN_DUE:
@@ -124,7 +123,30 @@ func (w *cronWork) nextText() string {
 	if next == nil {
 		return " There is no further run."
 	}
-	return fmt.Sprintf(" The next run is due at %s.", w.when(next.AsTime()))
+	return fmt.Sprintf(" The next run is due at %s%s.", w.when(next.AsTime()), w.startText(next.AsTime()))
+}
+
+// startText says when a run starts if that is later than it is due.
+func (w *cronWork) startText(at time.Time) string {
+	if w.schedule == nil {
+		return ""
+	}
+	if starts := w.schedule.Start(at); starts.After(at) {
+		return ", and starts at " + starts.UTC().Format(time.RFC3339)
+	}
+	return ""
+}
+
+// delayed: a run is due, and its stagger or jitter has not passed.
+func (w *cronWork) delayed() {
+	o := wire.CronJobSpec(w.CronJob, false, w.Zone).GetOptions()
+	if o.GetStaggerSeconds() == 0 {
+		w.advise("No action needed: the run starts by itself. options.startJitterSeconds delays each run, always by the same time for the same run.")
+		w.say(Waiting, "The run of %s waits for its start jitter.", w.when(w.due()))
+		return
+	}
+	w.advise("No action needed: the run starts by itself. options.staggerSeconds gives each CronJob an offset of its own, which follows from its namespace and name.")
+	w.say(Waiting, "The run of %s waits for its offset%s.", w.when(w.due()), w.startText(w.due()))
 }
 
 // blocked: a run is to be started, and the API server refuses its Job.
@@ -223,7 +245,11 @@ func (w *cronWork) runDue() {
 	if len(w.resp.GetDelete()) > 0 {
 		replaced = fmt.Sprintf(" The active run is deleted before (concurrencyPolicy Replace): %s.", w.activeNames())
 	}
-	if w.Now.Sub(at) < reactionTime {
+	starts := at
+	if w.schedule != nil {
+		starts = w.schedule.Start(at)
+	}
+	if w.Now.Sub(starts) < reactionTime {
 		w.say(Starting, "The run of %s starts.%s", w.when(at), replaced)
 		return
 	}
@@ -237,7 +263,7 @@ func (w *cronWork) scheduled() {
 		w.say(Scheduled, "The CronJob has no further run within five years.")
 		return
 	}
-	w.say(Scheduled, "The next run is due at %s.", w.when(next.AsTime()))
+	w.say(Scheduled, "The next run is due at %s%s.", w.when(next.AsTime()), w.startText(next.AsTime()))
 	switch n := len(w.Active); {
 	case n == 1:
 		w.Headline += fmt.Sprintf(" One run is active: %s.", w.activeNames())

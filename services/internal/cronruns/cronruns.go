@@ -15,6 +15,7 @@ import (
 	"jobpolicy.dev/engine/schedule"
 	"jobpolicy.dev/engine/zone"
 	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 // A Plan is the schedule of a CronJob, with its zone and options.
@@ -25,6 +26,9 @@ type Plan struct {
 	// reads schedules without one. Empty: UTC.
 	Zone    string
 	Options schedule.Options
+	// Delay is how much later than due a run starts; next is when the next one is due. nil: no
+	// run starts later.
+	Delay func(at, next time.Time) time.Duration
 }
 
 // PlanOf is the plan of a CronJob, with the options that it asks for. otherwise is the
@@ -35,12 +39,31 @@ func PlanOf(cron *batchv1.CronJob, otherwise string) Plan {
 	if cron.Spec.TimeZone != nil {
 		p.Zone = *cron.Spec.TimeZone
 	}
+	if o := policy.GetCronJob(); o.GetStaggerSeconds() > 0 || o.GetStartJitterSeconds() > 0 {
+		p.Delay = delayOf(cron, o)
+	}
 	return p
+}
+
+// delayOf delays by stagger and jitter; by stagger alone if the CronJob is in no cluster, as
+// jitter depends on its UID.
+func delayOf(cron *batchv1.CronJob, o *jobpolicyv1.CronJobOptions) func(at, next time.Time) time.Duration {
+	uid, err := wire.UIDBytes(cron.UID)
+	ref := &jobpolicyv1.CronJobRef{Uid: uid, Namespace: cron.Namespace, Name: cron.Name}
+	return func(at, next time.Time) time.Duration {
+		d := cronjob.StartDelayOf(ref, o, at, next)
+		if err != nil {
+			return d.Stagger
+		}
+		return d.Total()
+	}
 }
 
 // A Time is a run, or a change of the clock.
 type Time struct {
 	At time.Time `json:"at"`
+	// Starts is when the run starts, if that is later than At.
+	Starts *time.Time `json:"starts,omitempty"`
 	// Change is set for a change of the clock, and says which.
 	Change string `json:"clockChange,omitempty"`
 	// Note says if something about a run is unusual.
@@ -56,6 +79,7 @@ type Reader struct {
 	// interval: the times of the schedule (@every) count from each other, so from the last run.
 	interval bool
 	last     time.Time
+	delay    func(at, next time.Time) time.Duration
 }
 
 // From returns a Reader for a CronJob whose last run, or creation, is known. The runs of an
@@ -72,7 +96,7 @@ func Read(p Plan) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("time zone %q: expected an IANA name such as Europe/Berlin: %w", p.Zone, err)
 	}
-	r := &Reader{loc: loc, interval: strings.Contains(p.Schedule, "@every ")}
+	r := &Reader{loc: loc, interval: strings.Contains(p.Schedule, "@every "), delay: p.Delay}
 	if r.runs, err = schedule.Parse(p.Schedule, loc, p.Options); err != nil {
 		if wrong := wrongFields(p.Schedule); wrong != nil {
 			return nil, fmt.Errorf("schedule %q: %w", p.Schedule, wrong)
@@ -133,8 +157,20 @@ func (r *Reader) Latest(after, until time.Time) time.Time {
 	return after
 }
 
+// Start is when a run starts that is due at a time.
+func (r *Reader) Start(at time.Time) time.Time {
+	if r.delay == nil {
+		return at
+	}
+	next, _ := r.runs.Next(at)
+	return at.Add(r.delay(at, next))
+}
+
 func (r *Reader) run(at time.Time) Time {
 	t := Time{At: at.In(r.loc)}
+	if starts := r.Start(at); starts.After(at) {
+		t.Starts = new(starts.In(r.loc))
+	}
 	_, offset := t.At.Zone()
 	start, end := t.At.ZoneBounds()
 	if !start.IsZero() {

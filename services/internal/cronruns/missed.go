@@ -15,6 +15,8 @@ type Missed struct {
 	Count int64     `json:"count"`
 	Since time.Time `json:"since"`
 	Last  time.Time `json:"last"`
+	// starts is when the last one starts; zero: when it is due.
+	starts time.Time
 }
 
 // LastRun is the last run of a CronJob that was started, or its creation; zero if it is not in a
@@ -37,7 +39,8 @@ func MissedOf(cron *batchv1.CronJob, reader *Reader, now time.Time) *Missed {
 	if n == 0 {
 		return nil
 	}
-	return &Missed{n, since.UTC(), reader.Latest(since, now)}
+	last := reader.Latest(since, now)
+	return &Missed{Count: n, Since: since.UTC(), Last: last, starts: reader.Start(last)}
 }
 
 // HandedOver reports whether an annotation names a controller, and the CronJob is suspended
@@ -58,12 +61,17 @@ func (m *Missed) Text(cron *batchv1.CronJob, now time.Time) string {
 		about = "about "
 	}
 	text := fmt.Sprintf("missed since %s: %s%d, the last at %s", m.Since.Format(time.RFC3339), about, m.Count, m.Last.Format(time.RFC3339))
-	deadline := cron.Spec.StartingDeadlineSeconds
+	deadline, due := cron.Spec.StartingDeadlineSeconds, m.Last
+	if m.starts.After(due) {
+		due = m.starts
+	}
 	switch {
 	case Suspended(cron) && deadline == nil:
 		return text + "; when the CronJob is resumed, that one starts at once: without startingDeadlineSeconds nothing is too late"
-	case deadline != nil && now.Sub(m.Last).Seconds() > float64(*deadline):
+	case deadline != nil && now.Sub(due).Seconds() > float64(*deadline):
 		return text + fmt.Sprintf("; it does not start any more: startingDeadlineSeconds is %d", *deadline)
+	case due.After(now) && !Suspended(cron):
+		return text + "; that one starts at " + due.UTC().Format(time.RFC3339)
 	}
 	return text + "; only that one can still start, the others never do"
 }

@@ -94,6 +94,15 @@ func (f *clusterFlags) Connect() (*clusterReader, error) {
 	return r, err
 }
 
+// namespace is where kubectl creates objects that name none. It asks no cluster.
+func (f *clusterFlags) namespace() string {
+	name, _, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(f.rules, &f.overrides).Namespace()
+	if err != nil {
+		return "default"
+	}
+	return name
+}
+
 // validate parses the flags that clientcmd leaves as text.
 func (f *clusterFlags) validate() error {
 	if _, err := clientcmd.ParseTimeout(f.overrides.Timeout); err != nil {

@@ -109,11 +109,23 @@ func printTimes(w io.Writer, times []cronruns.Time, now time.Time, wide bool) {
 		if wide {
 			line += "  " + t.At.UTC().Format(time.RFC3339)
 		}
+		if t.Starts != nil {
+			line += "  " + startText(t)
+		}
 		if t.Note != "" {
 			line += "  " + cli.Paint(w, cli.Notice, t.Note)
 		}
 		fmt.Fprintln(w, line)
 	}
+}
+
+// startText says when a run starts that starts later than it is due.
+func startText(t cronruns.Time) string {
+	layout := "15:04:05"
+	if t.Starts.Format(time.DateOnly) != t.At.Format(time.DateOnly) {
+		layout = "Mon 2006-01-02 15:04:05 MST"
+	}
+	return fmt.Sprintf("starts %s later, at %s", simulate.Clock(t.Starts.Sub(t.At)), t.Starts.Format(layout))
 }
 
 func skippedLines(r *explain.CronReport) []string {

@@ -152,6 +152,18 @@ var cronScenes = map[string]func(*scene){
 		s.Now = clockTime(12, 0).Add(time.Second)
 		s.annotate("jobpolicy.dev/policy", "{cronJob: {startJitterSeconds: 3600, repeatedHour: First}}")
 	},
+	"stagger": func(s *scene) {
+		s.Now = clockTime(12, 0).Add(time.Second)
+		s.annotate("jobpolicy.dev/policy", "{cronJob: {staggerSeconds: 3600, startJitterSeconds: 60}}")
+	},
+	"stagger-next": func(s *scene) {
+		s.CronJob.Status.LastScheduleTime = clockTime(12, 0)
+		s.annotate("jobpolicy.dev/policy", "{cronJob: {staggerSeconds: 3600}}")
+	},
+	"stagger-starts": func(s *scene) {
+		s.Now = clockTime(12, 57).Add(5 * time.Second)
+		s.annotate("jobpolicy.dev/policy", "{cronJob: {staggerSeconds: 3600}}")
+	},
 	"invalid-policy": func(s *scene) {
 		s.annotate("jobpolicy.dev/policy", "{cronJob: {startJitterSeconds: 3600, repeatedHour: sometimes}}")
 	},

@@ -188,6 +188,10 @@ type nextReport struct {
 
 func (c *nextCommand) show(named namedCronJob) error {
 	cron := named.CronJob
+	if named.object != nil && cron.Namespace == "" {
+		cron = cron.DeepCopy()
+		cron.Namespace = c.cluster.namespace()
+	}
 	plan := cronruns.PlanOf(cron, c.zone)
 	reader, err := cronruns.Read(plan)
 	if err != nil {
@@ -230,6 +234,9 @@ func (c *nextCommand) print(cron *batchv1.CronJob, reader *cronruns.Reader, repo
 	}
 	if m := report.Missed; m != nil {
 		fmt.Fprintln(w, cli.Paint(w, cli.Notice, m.Text(cron, present)))
+	}
+	if policy, _ := wire.PolicySpec(cron.Annotations); cron.UID == "" && policy.GetCronJob().GetStartJitterSeconds() > 0 {
+		fmt.Fprintln(w, cli.Paint(w, cli.Notice, fmt.Sprintf("start jitter: a run starts up to %ds later still; how much depends on the UID that the CronJob gets", policy.GetCronJob().GetStartJitterSeconds())))
 	}
 	fmt.Fprintln(w)
 	printTimes(w, report.Next, report.From, c.output.Format == "wide")

@@ -84,6 +84,12 @@ func (d *drawer) cron(name string, rhythm rhythm, zone string) *cronPlan {
 		c.annotations = map[string]string{wire.CronJobManagedBy: executor.ManagedBy}
 		c.spec.Suspend = new(true)
 	}
+	if d.chance(20) {
+		if c.annotations == nil {
+			c.annotations = map[string]string{}
+		}
+		c.annotations[wire.Policy] = fmt.Sprintf("{cronJob: {staggerSeconds: %d}}", pick(d, 20, 300, 3600, 86_400))
+	}
 	if d.chance(60) {
 		c.spec.TimeZone = &zone
 	}

@@ -123,6 +123,19 @@ func nextRun(report *explain.CronReport) time.Time {
 	return time.Time{}
 }
 
+// startOf is when the next run starts that a report names; zero if it names none.
+func startOf(report *explain.CronReport) time.Time {
+	for _, next := range report.Next {
+		switch {
+		case next.Starts != nil:
+			return *next.Starts
+		case next.Change == "":
+			return next.At
+		}
+	}
+	return time.Time{}
+}
+
 // passed checks what was said against the fact that no run was started until now. A run
 // that must wait for another one need not start.
 func (r *cronReader) passed(c *restingCron, now time.Time) {
@@ -131,7 +144,7 @@ func (r *cronReader) passed(c *restingCron, now time.Time) {
 	}
 	at := nextRun(c.said)
 	jitter := hasJitter(c.cron)
-	if !at.IsZero() && at.Add(r.quiet).Before(now) && !jitter && (len(c.said.Active) == 0 || c.cron.Spec.ConcurrencyPolicy == batchv1.AllowConcurrent) {
+	if !at.IsZero() && startOf(c.said).Add(r.quiet).Before(now) && !jitter && (len(c.said.Active) == 0 || c.cron.Spec.ConcurrencyPolicy == batchv1.AllowConcurrent) {
 		r.wrongly(c, now, "the run of %s was told, and did not start", at)
 		return
 	}

@@ -175,6 +175,8 @@ func (j *judge) judgeRun(w apiserver.Write, c *cronRecord, r *jobRecord, at time
 		j.breach("cron", r.key, r.uid, "%s started a run of CronJob %s, which is suspended", w.By, c.key.Name)
 	case at.After(j.now.Add(j.fastest)):
 		j.breach("cron", r.key, r.uid, "%s started the run of %s at %s: before its time", w.By, at, j.now)
+	case !j.cronLately(c, func(cron *batchv1.CronJob) bool { return !j.startOf(cron, at).After(j.now.Add(j.fastest)) }):
+		j.breach("cron", r.key, r.uid, "%s started the run of %s at %s: before the offset of CronJob %s", w.By, at, j.now, c.key.Name)
 	case !j.onSchedule(c, at):
 		j.breach("cron", r.key, r.uid, "%s started the run of %s, and the schedule of CronJob %s has no such time", w.By, at, c.key.Name)
 	case j.tooLate(c, at):
@@ -201,7 +203,7 @@ func (j *judge) tooLate(c *cronRecord, at time.Time) bool {
 		if seconds == nil || hasJitter(cron) || *seconds > int64(longestLook/time.Second) {
 			return true
 		}
-		return j.now.Sub(at) <= time.Duration(*seconds)*time.Second+underWay+j.askew()
+		return j.now.Sub(j.startOf(cron, at)) <= time.Duration(*seconds)*time.Second+underWay+j.askew()
 	})
 }
 

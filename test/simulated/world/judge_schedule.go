@@ -90,15 +90,16 @@ func (j *judge) judgeRunsDue(c *cronRecord) {
 		c.owed = time.Time{}
 		return
 	}
-	at := from
+	at := from.Add(-time.Duration(staggerOf(c.cron)) * time.Second)
 	if t.every > 0 {
 		at = c.base()
 		at = at.Add(max(0, from.Sub(at).Truncate(t.every)))
 	}
 	for at = t.after(at); !at.IsZero() && !at.After(until); at = t.after(at) {
+		start := j.startOf(c.cron, at)
 		switch {
-		case at.Before(from) || c.hasRun(at) || c.forbids(at):
-		case j.hinderedUntil(at, at.Add(startsWithin)).IsZero():
+		case start.Before(from) || start.After(until) || j.passedOver(c, at, start) || c.hasRun(at) || c.forbids(start):
+		case j.hinderedUntil(start, start.Add(startsWithin)).IsZero():
 			j.breach("cron", c.key, c.uid, "the run of %s was not started within %s", at, startsWithin)
 		default:
 			c.owed = at
@@ -126,7 +127,7 @@ func (j *judge) judgeOwed(c *cronRecord) {
 	case c.owed.IsZero():
 	case c.cron.Spec.StartingDeadlineSeconds != nil || c.cron.Spec.ConcurrencyPolicy == batchv1.ForbidConcurrent || !c.lastRun.Before(c.owed):
 		c.owed = time.Time{}
-	case j.now.After(j.hinderedUntil(c.owed, j.now).Add(startsWithin)):
+	case j.now.After(latest(j.hinderedUntil(c.owed, j.now), j.newestStart(c)).Add(startsWithin)):
 		j.breach("cron", c.key, c.uid, "the run of %s was missed and not started within %s after what had hindered it", c.owed, startsWithin)
 	}
 }
