@@ -40,79 +40,83 @@ func outOfMemory(name string) corev1.ContainerStatus {
 	return s
 }
 
+// disrupted is the condition that is told in any case.
+var disrupted = &jobpolicyv1.PodConditionPattern{Type: "DisruptionTarget", Status: jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE}
+
+// failuresTold are failed pods, and what is told of them.
+var failuresTold = map[string]struct {
+	rules      []batchv1.PodFailurePolicyRule
+	containers []corev1.ContainerStatus
+	inits      []corev1.ContainerStatus
+	conditions []corev1.PodCondition
+	reason     string
+	noPolicy   bool
+	want       *jobpolicyv1.PodFailure
+}{
+	"app containers come first, and those that succeeded do not come": {
+		rules:      []batchv1.PodFailurePolicyRule{onCodes("")},
+		containers: []corev1.ContainerStatus{exited("c", 3)},
+		inits:      []corev1.ContainerStatus{exited("ok", 0), exited("init", 4)},
+		want: &jobpolicyv1.PodFailure{ContainerExits: []*jobpolicyv1.ContainerExit{
+			{ContainerName: "c", ExitCode: 3}, {ContainerName: "init", ExitCode: 4},
+		}},
+	},
+	"of containers that no rule names, the first with each code": {
+		rules:      []batchv1.PodFailurePolicyRule{onCodes(""), onCodes("named")},
+		containers: []corev1.ContainerStatus{exited("a", 3), exited("b", 3), exited("named", 3), exited("d", 4)},
+		want: &jobpolicyv1.PodFailure{ContainerExits: []*jobpolicyv1.ContainerExit{
+			{ContainerName: "a", ExitCode: 3}, {ContainerName: "named", ExitCode: 3}, {ContainerName: "d", ExitCode: 4},
+		}},
+	},
+	"no container but the one that the rules name, and the one that says how the Job ended": {
+		rules:      []batchv1.PodFailurePolicyRule{onCodes("c")},
+		containers: []corev1.ContainerStatus{exited("a", 3), exited("b", 3), exited("c", 3)},
+		want: &jobpolicyv1.PodFailure{ContainerExits: []*jobpolicyv1.ContainerExit{
+			{ContainerName: "a", ExitCode: 3}, {ContainerName: "c", ExitCode: 3},
+		}},
+	},
+	"a container that ran out of memory says how the Job ended": {
+		rules:      []batchv1.PodFailurePolicyRule{onCodes("a")},
+		containers: []corev1.ContainerStatus{exited("a", 3), exited("b", 3), outOfMemory("c")},
+		inits:      []corev1.ContainerStatus{outOfMemory("d")},
+		want: &jobpolicyv1.PodFailure{ContainerExits: []*jobpolicyv1.ContainerExit{
+			{ContainerName: "a", ExitCode: 3}, {ContainerName: "c", ExitCode: 137, Reason: "OOMKilled", Signal: 9},
+		}},
+	},
+	"why a node ended the pod, without any policy": {
+		noPolicy: true, reason: "Evicted",
+		containers: []corev1.ContainerStatus{exited("a", 3), exited("b", 4)},
+		conditions: []corev1.PodCondition{{Type: "Ready", Status: "False"}, {Type: "DisruptionTarget", Status: "True"}},
+		want: &jobpolicyv1.PodFailure{
+			Reason: "Evicted", NeverRan: true, Conditions: []*jobpolicyv1.PodConditionPattern{disrupted},
+			ContainerExits: []*jobpolicyv1.ContainerExit{{ContainerName: "a", ExitCode: 3}},
+		},
+	},
+	"no condition but those that the rules name": {
+		rules: []batchv1.PodFailurePolicyRule{onCondition("DisruptionTarget", "True"), onCondition("example.com/Odd", "Unknown")},
+		conditions: []corev1.PodCondition{
+			{Type: "Ready", Status: "False"},
+			{Type: "example.com/Odd", Status: "True"},
+			{Type: "example.com/Odd", Status: "of no kind that the API has"},
+			{Type: "DisruptionTarget", Status: "True"},
+			{Type: "DisruptionTarget", Status: "True"},
+		},
+		want: &jobpolicyv1.PodFailure{Conditions: []*jobpolicyv1.PodConditionPattern{disrupted}},
+	},
+	"a policy without rules asks for nothing": {
+		containers: []corev1.ContainerStatus{exited("a", 0)},
+		conditions: []corev1.PodCondition{{Type: "example.com/Odd", Status: "True"}, {Type: "DisruptionTarget", Status: "False"}},
+		want:       &jobpolicyv1.PodFailure{},
+	},
+	"that the pod was disrupted is told in any case: it need not delay the next pod": {
+		rules:      []batchv1.PodFailurePolicyRule{onCodes("b")},
+		conditions: []corev1.PodCondition{{Type: "DisruptionTarget", Status: "True"}},
+		want:       &jobpolicyv1.PodFailure{Conditions: []*jobpolicyv1.PodConditionPattern{disrupted}},
+	},
+}
+
 func TestOfAFailureOnlyWhatThePolicyAsksForIsTold(t *testing.T) {
-	disrupted := &jobpolicyv1.PodConditionPattern{Type: "DisruptionTarget", Status: jobpolicyv1.ConditionStatus_CONDITION_STATUS_TRUE}
-	cases := map[string]struct {
-		rules      []batchv1.PodFailurePolicyRule
-		containers []corev1.ContainerStatus
-		inits      []corev1.ContainerStatus
-		conditions []corev1.PodCondition
-		reason     string
-		noPolicy   bool
-		want       *jobpolicyv1.PodFailure
-	}{
-		"app containers come first, and those that succeeded do not come": {
-			rules:      []batchv1.PodFailurePolicyRule{onCodes("")},
-			containers: []corev1.ContainerStatus{exited("c", 3)},
-			inits:      []corev1.ContainerStatus{exited("ok", 0), exited("init", 4)},
-			want: &jobpolicyv1.PodFailure{ContainerExits: []*jobpolicyv1.ContainerExit{
-				{ContainerName: "c", ExitCode: 3}, {ContainerName: "init", ExitCode: 4},
-			}},
-		},
-		"of containers that no rule names, the first with each code": {
-			rules:      []batchv1.PodFailurePolicyRule{onCodes(""), onCodes("named")},
-			containers: []corev1.ContainerStatus{exited("a", 3), exited("b", 3), exited("named", 3), exited("d", 4)},
-			want: &jobpolicyv1.PodFailure{ContainerExits: []*jobpolicyv1.ContainerExit{
-				{ContainerName: "a", ExitCode: 3}, {ContainerName: "named", ExitCode: 3}, {ContainerName: "d", ExitCode: 4},
-			}},
-		},
-		"no container but the one that the rules name, and the one that says how the Job ended": {
-			rules:      []batchv1.PodFailurePolicyRule{onCodes("c")},
-			containers: []corev1.ContainerStatus{exited("a", 3), exited("b", 3), exited("c", 3)},
-			want: &jobpolicyv1.PodFailure{ContainerExits: []*jobpolicyv1.ContainerExit{
-				{ContainerName: "a", ExitCode: 3}, {ContainerName: "c", ExitCode: 3},
-			}},
-		},
-		"a container that ran out of memory says how the Job ended": {
-			rules:      []batchv1.PodFailurePolicyRule{onCodes("a")},
-			containers: []corev1.ContainerStatus{exited("a", 3), exited("b", 3), outOfMemory("c")},
-			inits:      []corev1.ContainerStatus{outOfMemory("d")},
-			want: &jobpolicyv1.PodFailure{ContainerExits: []*jobpolicyv1.ContainerExit{
-				{ContainerName: "a", ExitCode: 3}, {ContainerName: "c", ExitCode: 137, Reason: "OOMKilled", Signal: 9},
-			}},
-		},
-		"why a node ended the pod, without any policy": {
-			noPolicy: true, reason: "Evicted",
-			containers: []corev1.ContainerStatus{exited("a", 3), exited("b", 4)},
-			conditions: []corev1.PodCondition{{Type: "Ready", Status: "False"}, {Type: "DisruptionTarget", Status: "True"}},
-			want: &jobpolicyv1.PodFailure{
-				Reason: "Evicted", NeverRan: true, Conditions: []*jobpolicyv1.PodConditionPattern{disrupted},
-				ContainerExits: []*jobpolicyv1.ContainerExit{{ContainerName: "a", ExitCode: 3}},
-			},
-		},
-		"no condition but those that the rules name": {
-			rules: []batchv1.PodFailurePolicyRule{onCondition("DisruptionTarget", "True"), onCondition("example.com/Odd", "Unknown")},
-			conditions: []corev1.PodCondition{
-				{Type: "Ready", Status: "False"},
-				{Type: "example.com/Odd", Status: "True"},
-				{Type: "example.com/Odd", Status: "of no kind that the API has"},
-				{Type: "DisruptionTarget", Status: "True"},
-				{Type: "DisruptionTarget", Status: "True"},
-			},
-			want: &jobpolicyv1.PodFailure{Conditions: []*jobpolicyv1.PodConditionPattern{disrupted}},
-		},
-		"a policy without rules asks for nothing": {
-			containers: []corev1.ContainerStatus{exited("a", 0)},
-			conditions: []corev1.PodCondition{{Type: "example.com/Odd", Status: "True"}, {Type: "DisruptionTarget", Status: "False"}},
-			want:       &jobpolicyv1.PodFailure{},
-		},
-		"that the pod was disrupted is told in any case: it need not delay the next pod": {
-			rules:      []batchv1.PodFailurePolicyRule{onCodes("b")},
-			conditions: []corev1.PodCondition{{Type: "DisruptionTarget", Status: "True"}},
-			want:       &jobpolicyv1.PodFailure{Conditions: []*jobpolicyv1.PodConditionPattern{disrupted}},
-		},
-	}
-	for name, tc := range cases {
+	for name, tc := range failuresTold {
 		t.Run(name, func(t *testing.T) {
 			tr := New(Key{}, nil)
 			if tr.SetPolicy(failing(tc.rules)); tc.noPolicy {

@@ -1,10 +1,10 @@
 package jobend_test
 
 import (
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
-	"pgregory.net/rapid"
 
 	"jobpolicy.dev/proto/jobend"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -53,17 +53,19 @@ func TestMessages(t *testing.T) {
 }
 
 // What is written is read again, whatever the names are.
-func TestWhatIsWrittenIsRead(t *testing.T) {
-	name := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "main", "a b", " [", "]", `"`, "=", "rule=x"}))
-	rapid.Check(t, func(t *rapid.T) {
+func FuzzWhatIsWrittenIsRead(f *testing.F) {
+	for i, name := range []string{"", "main", "a b", " [", "]", `"`, "=", "rule=x", "ü\x00\n", "\xff"} {
+		f.Add(int32(i), int32(i), name, int32(-i), int32(1<<31-1-i), i%2 == 0)
+	}
+	f.Fuzz(func(t *testing.T, class, rule int32, name string, n, m int32, indexed bool) {
+		name = strings.ToValidUTF8(name, "?")
 		want := &jobpolicyv1.JobEnd{
-			Class: jobpolicyv1.EndClass(rapid.Int32Range(1, int32(len(jobpolicyv1.EndClass_name)-1)).Draw(t, "class")),
-			Rule:  jobpolicyv1.Rule(rapid.Int32Range(0, 9).Draw(t, "rule")), PolicyRuleName: name.Draw(t, "policyRuleName"),
-			PodName: name.Draw(t, "pod"), ContainerName: name.Draw(t, "container"), Reason: name.Draw(t, "reason"),
-			ExitCode: rapid.Int32().Draw(t, "exitCode"), Signal: rapid.Int32().Draw(t, "signal"), Tries: rapid.Int32().Draw(t, "tries"),
+			Class: jobpolicyv1.EndClass(1 + uint32(class)%uint32(len(jobpolicyv1.EndClass_name)-1)),
+			Rule:  jobpolicyv1.Rule(uint32(rule) % 10), PolicyRuleName: name, PodName: name, ContainerName: name, Reason: name,
+			ExitCode: n, Signal: m, Tries: n,
 		}
-		if rapid.Bool().Draw(t, "indexed") {
-			want.Index, want.PolicyRuleIndex = proto.Int32(rapid.Int32().Draw(t, "index")), proto.Int32(rapid.Int32().Draw(t, "policyRule"))
+		if indexed {
+			want.Index, want.PolicyRuleIndex = proto.Int32(n), proto.Int32(m)
 		}
 		message := jobend.Message(want)
 		got, ok := jobend.Read(jobend.ClassName(want.GetClass()), message)
