@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/test/simulated/jobspec"
 )
 
@@ -50,6 +51,7 @@ func (p *plan) features() []string {
 		set["CronJob"] = true
 		set["CronJob "+string(c.spec.ConcurrencyPolicy)] = true
 		set["CronJob "+c.spec.Schedule] = true
+		set["CronJob with a stagger"] = set["CronJob with a stagger"] || strings.Contains(c.annotations[wire.Policy], "staggerSeconds")
 	}
 	set["statuses without answer"] = p.unanswered
 	for _, name := range p.situations {
