@@ -400,8 +400,8 @@ type JobOptions struct {
 	// neither ttlSecondsAfterFinished of the Job nor the policy's option for how it ended.
 	DefaultTtlSecondsAfterFinished *int32 `protobuf:"varint,3,opt,name=default_ttl_seconds_after_finished,json=defaultTtlSecondsAfterFinished,proto3,oneof" json:"default_ttl_seconds_after_finished,omitempty"`
 	// How long the next pod waits after others have failed. It acts on the Job's next pods
-	// also if it changes while the Job runs. Absent: as Settings say; by default 10 s, doubled
-	// with each failure in a row, and at most 10 min.
+	// also if it changes while the Job runs. Absent: 10 s, doubled with
+	// each failure in a row, and at most 10 min, unless the executor is set to other delays.
 	RetryDelay *RetryDelay `protobuf:"bytes,10,opt,name=retry_delay,json=retryDelay,proto3" json:"retry_delay,omitempty"`
 	// The Job fails if none of its pods has run within this many seconds since it started, or
 	// last resumed. A pod has run when one of its containers has, init containers aside. It
@@ -414,23 +414,21 @@ type JobOptions struct {
 	// fails (reason DeadlineExceeded), which counts as any other failure. It acts on pods that
 	// are created from now on. Absent: as the template says.
 	TryDeadlineSeconds *int64 `protobuf:"varint,12,opt,name=try_deadline_seconds,json=tryDeadlineSeconds,proto3,oneof" json:"try_deadline_seconds,omitempty"`
-	// True: when the Job fails, the status that has the condition FailureTarget also has the
-	// condition jobpolicy.dev/FailureClassified after it. Its reason is the class (EndClass), for
-	// example OutOfMemory; its message is a sentence with the parts of JobEnd after it, for
-	// example
+	// True: when the Job fails, it gets the condition jobpolicy.dev/FailureClassified, in the
+	// same status as FailureTarget and after it. The reason is the class of the failure:
+	// NeverStarted, Deadline, OutOfMemory, Infrastructure, Policy, Application or Unknown. The
+	// message says it in a sentence, and then part by part in brackets, for example
 	//
-	//	Container main of pod train-x7k2p ran out of memory. [rule=backoffLimitExceeded
-	//	pod=train-x7k2p container=main exitCode=137 reason=OOMKilled tries=3]
+	//	Container main of pod train-x7k2p ran out of memory. [rule=backoffLimitExceeded pod=train-x7k2p container=main exitCode=137 reason=OOMKilled tries=3]
 	//
-	// in one line. The parts are rule, policyRule (the position), policyRuleName, pod, index,
-	// container, exitCode, signal, reason and tries, in this order and each only if it is
-	// known; a value that has other characters than letters, digits and . _ - : / stands in
-	// double quotes, as a string of Go or JSON. It acts also if it changes while the Job runs,
-	// until the Job fails.
+	// The parts are rule, policyRule (its position), policyRuleName, pod, index, container,
+	// exitCode, signal, reason and tries, in this order, and each only if it is known. A value
+	// that has other characters than letters, digits and . _ - : / stands in double quotes, as
+	// in JSON. It may be set until the Job fails.
 	EndCondition bool `protobuf:"varint,30,opt,name=end_condition,json=endCondition,proto3" json:"end_condition,omitempty"`
 	// Names for the rules of the Job's pod failure policy, in their order; an empty name is
-	// none. As many as there are rules. A failure that such a rule matched has the name in
-	// JobEnd.policy_rule_name, so that a program can tell one rule from another. Empty: the rules have no
+	// none. As many as there are rules. The name of the rule that matched stands in the condition
+	// that end_condition asks for, so that a program can tell one rule from another. Empty: the rules have no
 	// names.
 	FailureRuleNames []string `protobuf:"bytes,31,rep,name=failure_rule_names,json=failureRuleNames,proto3" json:"failure_rule_names,omitempty"`
 	unknownFields    protoimpl.UnknownFields
@@ -529,12 +527,12 @@ func (x *JobOptions) GetFailureRuleNames() []string {
 // backoff_limit_per_index it grows no more after 64 of them (RetryFacts).
 type RetryDelay struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The delay after the first failure, in seconds. Absent: Settings.pod_failure_backoff, or
-	// max_seconds if that is shorter.
+	// The delay after the first failure, in seconds. Absent: 10, unless the executor
+	// is set to another default, or max_seconds if that is shorter.
 	InitialSeconds *int32 `protobuf:"varint,1,opt,name=initial_seconds,json=initialSeconds,proto3,oneof" json:"initial_seconds,omitempty"`
 	// The longest delay, in seconds, before jitter is added. Not less than
-	// initial_seconds. Absent: Settings.max_pod_failure_backoff, or the delay after the
-	// first failure if that is longer.
+	// initial_seconds. Absent: 600, unless the executor is set to another default, or
+	// the delay after the first failure if that is longer.
 	MaxSeconds *int32 `protobuf:"varint,2,opt,name=max_seconds,json=maxSeconds,proto3,oneof" json:"max_seconds,omitempty"`
 	// By how much each further failure multiplies the delay. Absent: 2.
 	Factor *float64 `protobuf:"fixed64,3,opt,name=factor,proto3,oneof" json:"factor,omitempty"`
