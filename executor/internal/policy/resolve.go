@@ -20,13 +20,13 @@ const (
 // nobody asks for options, both are nil.
 func (p *Policies) Of(namespace string, annotations map[string]string) (spec *jobpolicyv1.PolicySpec, problems []string) {
 	if name, named := wire.PolicyName(annotations); named && p != nil {
-		return p.named(namespace, name, fmt.Sprintf("annotation %s names the JobPolicy %q", wire.Policy, name))
+		return p.named(namespace, name, fmt.Sprintf("annotation %s names the JobPolicy %q", wire.Policy, name), ", or options in braces, as {job: {…}}")
 	}
 	if wire.HasPolicy(annotations) {
 		return p.held(annotations)
 	}
 	if name := p.defaultOf(namespace); name != "" {
-		return p.named(namespace, name, fmt.Sprintf("annotation %s of namespace %q names the JobPolicy %q", wire.DefaultPolicy, namespace, name))
+		return p.named(namespace, name, fmt.Sprintf("annotation %s of namespace %q names the JobPolicy %q", wire.DefaultPolicy, namespace, name), "")
 	}
 	return nil, nil
 }
@@ -51,9 +51,10 @@ func (p *Policies) held(annotations map[string]string) (*jobpolicyv1.PolicySpec,
 	return spec, nil
 }
 
-func (p *Policies) named(namespace, name, how string) (*jobpolicyv1.PolicySpec, []string) {
+// named are the options of a policy. how says who names it, and alternative what else could stand there.
+func (p *Policies) named(namespace, name, how, alternative string) (*jobpolicyv1.PolicySpec, []string) {
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
-		return nil, bounded([]string{how + ", which is no name of one: expected the name of a JobPolicy, or options in braces, as {job: {…}}"})
+		return nil, bounded([]string{how + ", which is no name of one: expected the name of a JobPolicy" + alternative})
 	}
 	policy, why := p.get(namespace, name)
 	if policy == nil {
