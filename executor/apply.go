@@ -59,9 +59,7 @@ func (a *applier) apply(ctx context.Context, s *tracker.Job, calls *api.Pods, sn
 		if !snap.deferred() {
 			s.Refusals.Over(writes.CreatePod, writes.DeletePod, writes.UpdateStatus)
 		}
-		if s.NewProblems(snap.req.GetSpec().GetOptionProblems()) {
-			a.base.RecordEvents(snap.job, d.GetEvents()) // No status tells of them.
-		}
+		a.tellProblems(s, snap, d)
 		if _, err := a.group(ctx, s, snap, d); err != nil {
 			err = a.backOff(ctx, s, tracker.Create, snap.job, noGang, err)
 			return soonest(controller.Result{RequeueAfter: requeue}, s.StepWaitsUntil(tracker.Create)), err
@@ -118,7 +116,7 @@ func (a *applier) carryOut(ctx context.Context, s *tracker.Job, calls *api.Pods,
 	// The events go out even after an error: the status is written, so no later decision has
 	// them again.
 	a.base.RecordEvents(snap.job, write.Events)
-	s.NewProblems(snap.req.GetSpec().GetOptionProblems()) // The events tell of them.
+	a.tellProblems(s, snap, d)
 	if err != nil {
 		return fmt.Errorf("releasing finalizers: %w", err)
 	}
@@ -126,6 +124,28 @@ func (a *applier) carryOut(ctx context.Context, s *tracker.Job, calls *api.Pods,
 		return a.backOff(ctx, s, tracker.Create, snap.job, noGang, gangErr)
 	}
 	return nil
+}
+
+// reasonInvalidPolicy is the reason of events about options that cannot be read.
+const reasonInvalidPolicy = "InvalidPolicy"
+
+// tellProblems records a decision's events about options that cannot be read, unless they tell what was told last.
+// This adjusts no decision: by the contract (JobEvent) these events come with every decision, and are recorded as
+// event recorders do, for which a repetition is no new event.
+func (a *applier) tellProblems(s *tracker.Job, snap snapshot, d *jobpolicyv1.DecideJobResponse) {
+	if s.NewProblems(snap.req.GetSpec().GetOptionProblems()) {
+		a.base.RecordEvents(snap.job, eventsOf(d, true))
+	}
+}
+
+// eventsOf are the events of a decision that are about options that cannot be read, or all others.
+func eventsOf(d *jobpolicyv1.DecideJobResponse, aboutOptions bool) (events []*jobpolicyv1.JobEvent) {
+	for _, ev := range d.GetEvents() {
+		if (ev.GetReason() == reasonInvalidPolicy) == aboutOptions {
+			events = append(events, ev)
+		}
+	}
+	return events
 }
 
 // group makes the group of the Job's pods as the decision has it, and returns its name. While the creation

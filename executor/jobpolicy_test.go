@@ -1,10 +1,12 @@
 package executor
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -159,5 +161,40 @@ func TestProblemsAreToldOnce(t *testing.T) {
 	}
 	if len(list.Items) != 2 {
 		t.Errorf("%d events, want 2", len(list.Items))
+	}
+}
+
+// A busy Job has the event about its options with each decision. Only the first one is told.
+func TestProblemsAreToldOnceWhileTheJobIsBusy(t *testing.T) {
+	const decisions = 4
+	busy := func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+		n := req.GetStatus().GetActive() + 1
+		if n > decisions {
+			return &jobpolicyv1.DecideJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}, nil
+		}
+		return &jobpolicyv1.DecideJobResponse{
+			Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY, Status: &jobpolicyv1.JobStatus{Active: n}, RequeueTime: req.GetNow(),
+			Events: []*jobpolicyv1.JobEvent{
+				{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: fmt.Sprint("Step", n)},
+				{Type: jobpolicyv1.EventType_EVENT_TYPE_WARNING, Reason: reasonInvalidPolicy, Message: req.GetSpec().GetOptionProblems()[0]},
+			},
+		}, nil
+	}
+	s := newServer(testJob(withPolicy))
+	cfg := testConfig(s, &script{Otherwise: busy})
+	cfg.JobPolicies = testPolicies()
+	start(t, cfg)
+	s.AwaitEvent(t, fmt.Sprint("Step", decisions))
+	list, err := s.CoreV1().Events("ns").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]int32{}
+	for _, event := range list.Items {
+		told[event.Reason] += event.Count
+	}
+	want := map[string]int32{"Step1": 1, reasonInvalidPolicy: 1, "Step2": 1, "Step3": 1, "Step4": 1}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }

@@ -19,7 +19,7 @@ import (
 // Job has changed since, the API server refuses the write, and the Job is decided on
 // again (changedSince). It returns what is still to be announced.
 func (a *applier) writeStatus(ctx context.Context, s *tracker.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) (_ tracker.StatusWrite, err error) {
-	write := tracker.StatusWrite{Job: snap.job, Events: d.GetEvents(), Actions: d.GetPodFailureActions()}
+	write := tracker.StatusWrite{Job: snap.job, Events: eventsOf(d, false), Actions: d.GetPodFailureActions()}
 	if v := d.GetVerdict(); !v.GetRepeated() {
 		write.End = v.GetEnd()
 	}
