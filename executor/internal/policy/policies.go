@@ -46,19 +46,23 @@ type Policies struct {
 	cfg        Config
 	policies   *controller.Informers
 	namespaces cache.SharedIndexInformer // nil with Config.Namespaces
-	// unreadable says why JobPolicies cannot be read; nil: they can, or it is not known yet.
-	unreadable atomic.Pointer[string]
+	// unreadable says, by the keys of policies, why JobPolicies cannot be read; nil: they can, or it is not
+	// known yet. The map is fixed before Run.
+	unreadable map[string]*atomic.Pointer[string]
 
 	followed []followed // fixed before Run
 }
 
 // New returns Policies. Nothing is read before Run.
 func New(cfg Config) (*Policies, error) {
-	p := &Policies{cfg: cfg}
+	p := &Policies{cfg: cfg, unreadable: map[string]*atomic.Pointer[string]{}}
 	var err error
 	p.policies = controller.NewInformers(cfg.Namespaces, func(namespace string) cache.SharedIndexInformer {
 		i := dynamicinformer.NewFilteredDynamicInformer(cfg.Client, Resource, namespace, 0, cache.Indexers{}, nil).Informer()
-		if failed := i.SetWatchErrorHandlerWithContext(p.readFailed); failed != nil {
+		unreadable := &atomic.Pointer[string]{}
+		p.unreadable[namespace] = unreadable
+		readFailed := func(ctx context.Context, _ *cache.Reflector, err error) { p.readFailed(ctx, unreadable, err) }
+		if failed := i.SetWatchErrorHandlerWithContext(readFailed); failed != nil {
 			err = failed
 		}
 		return i
@@ -106,7 +110,9 @@ func onlyDefault(obj any) (any, error) {
 func (p *Policies) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { p.policies.Run(ctx) })
-	running.Go(func() { p.tellWhenServed(ctx) })
+	for key := range p.unreadable {
+		running.Go(func() { p.tellWhenServed(ctx, key) })
+	}
 	if p.namespaces != nil {
 		running.Go(func() { p.namespaces.RunWithContext(ctx) })
 	}
@@ -116,24 +122,32 @@ func (p *Policies) Run(ctx context.Context) {
 // servedPeriod is how often is looked whether JobPolicies can be read by now.
 const servedPeriod = time.Second
 
-// tellWhenServed tells those that name a policy when JobPolicies can be read that could not: what is wrong
-// with a policy that still does not exist is another thing now.
-func (p *Policies) tellWhenServed(ctx context.Context) {
-	synced := func(context.Context) (bool, error) { return p.policies.HasSynced(), nil }
-	if utilwait.PollUntilContextCancel(ctx, servedPeriod, true, synced) == nil && p.unreadable.Load() != nil {
-		p.tellAll()
+// tellWhenServed tells those that name a policy when the JobPolicies of an informer can be read that could not:
+// what is wrong with a policy that still does not exist is another thing now.
+func (p *Policies) tellWhenServed(ctx context.Context, key string) {
+	synced := func(context.Context) (bool, error) { return p.policies.In(key).HasSynced(), nil }
+	if utilwait.PollUntilContextCancel(ctx, servedPeriod, true, synced) == nil && p.unreadable[key].Load() != nil {
+		p.tellAll(key)
 	}
 }
 
-// Settled reports whether it is known which options objects have: the caches are filled, or
-// JobPolicies cannot be read.
+// Settled reports whether it is known which options objects have: the caches are filled, except for
+// JobPolicies that cannot be read.
 func (p *Policies) Settled() bool {
-	return p == nil || ((p.policies.HasSynced() || p.unreadable.Load() != nil) && (p.namespaces == nil || p.namespaces.HasSynced()))
+	if p == nil {
+		return true
+	}
+	for key, unreadable := range p.unreadable {
+		if unreadable.Load() == nil && !p.policies.In(key).HasSynced() {
+			return false
+		}
+	}
+	return p.namespaces == nil || p.namespaces.HasSynced()
 }
 
-// readFailed handles a failed list or watch of JobPolicies. The informer tries again, at most every
+// readFailed handles a failed list or watch of an informer of JobPolicies. The informer tries again, at most every
 // minute, so JobPolicies may be served, or the right be granted, at any time.
-func (p *Policies) readFailed(ctx context.Context, _ *cache.Reflector, err error) {
+func (p *Policies) readFailed(ctx context.Context, unreadable *atomic.Pointer[string], err error) {
 	var why string
 	switch {
 	case apierrors.IsNotFound(err):
@@ -145,7 +159,7 @@ func (p *Policies) readFailed(ctx context.Context, _ *cache.Reflector, err error
 		p.cfg.Logger.DebugContext(ctx, "JobPolicies not read", slog.Any("error", err))
 		return
 	}
-	if before := p.unreadable.Swap(&why); before == nil || *before != why {
+	if before := unreadable.Swap(&why); before == nil || *before != why {
 		p.cfg.Logger.InfoContext(ctx, "no JobPolicies", slog.String("reason", strings.TrimPrefix(why, "the ")))
 	}
 }
@@ -153,7 +167,7 @@ func (p *Policies) readFailed(ctx context.Context, _ *cache.Reflector, err error
 // get returns the policy of that name; nil with a reason if there is none.
 func (p *Policies) get(namespace, name string) (*object, string) {
 	obj, exists, err := p.policies.Get(namespace, name)
-	switch why := p.unreadable.Load(); {
+	switch why := p.unreadable[p.policies.Key(namespace)].Load(); {
 	case err == nil && exists:
 		return obj.(*object), ""
 	case why != nil && !p.policies.In(namespace).HasSynced():

@@ -288,6 +288,50 @@ func TestSomeNamespaces(t *testing.T) {
 	})
 }
 
+// That the policies of one namespace may not be read says nothing about those of another.
+func TestUnreadableInOneNamespace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		forbidden := apierrors.NewForbidden(Resource.GroupResource(), "", nil)
+		lists := map[string]error{"ns": apierrors.NewServiceUnavailable("busy"), "other": forbidden}
+		elsewhere := testJob("elsewhere", "a")
+		elsewhere.Namespace = "other"
+		w := newWorld(t, func(w *world, cfg *Config) {
+			cfg.Namespaces = []string{"ns", "other"}
+			w.dynamic.PrependReactor("list", "jobpolicies", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				err := lists[action.GetNamespace()]
+				return err != nil, nil, err
+			})
+		}, testJob("one", "a"), testJob("waits", "gone"), elsewhere)
+		w.put(testPolicy("a", 1, ttl(1)))
+		answer := func(err error) {
+			mu.Lock()
+			lists["ns"] = err
+			mu.Unlock()
+			time.Sleep(2 * time.Minute)
+		}
+		time.Sleep(time.Minute)
+		if got := w.options("a"); w.policies.Settled() || strings.Contains(got, "may not read") {
+			t.Errorf("before the policies are listed: settled %t, options %s", w.policies.Settled(), got)
+		}
+		answer(forbidden)
+		if got := w.options("a"); !w.policies.Settled() || !strings.Contains(got, "may not read") {
+			t.Errorf("without the right to list them: settled %t, options %s", w.policies.Settled(), got)
+		}
+		w.wantTold()
+		answer(nil)
+		w.wantTold("one", "waits")
+		if got := w.options("a"); !w.policies.Settled() || got != "1" {
+			t.Errorf("once they are listed: settled %t, options %s", w.policies.Settled(), got)
+		}
+		if _, problems := w.policies.Of("other", elsewhere.Annotations); len(problems) != 1 || !strings.Contains(problems[0], "may not read") {
+			t.Errorf("problems where the right is still missing: %q", problems)
+		}
+	})
+}
+
 // An operator's limits hold for policies and for what objects hold themselves.
 func TestBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -77,11 +77,14 @@ func (p *Policies) tell(policy *object) {
 	}
 }
 
-// tellAll tells everybody who names a policy.
-func (p *Policies) tellAll() {
+// tellAll tells everybody who names a policy that the informer with this key has.
+func (p *Policies) tellAll(informer string) {
 	for _, f := range p.followed {
 		for _, key := range f.objects.IndexValues(usersIndex) {
 			namespace, policy, _ := strings.Cut(key, "/")
+			if p.policies.Key(namespace) != informer {
+				continue
+			}
 			if policy == "" && p.defaultOf(namespace) == "" {
 				continue // They ask for nothing.
 			}
