@@ -59,8 +59,8 @@ func (d *decider) snapshot(s *tracker.Job, activeRows bool) (snapshot, error) {
 	if err != nil {
 		return snapshot{}, fmt.Errorf("snapshot: %w", err)
 	}
-	spec, problems := d.policies.Of(job.Namespace, job.Annotations)
-	req.Spec.Options, req.Spec.OptionProblems = s.Options(spec.GetJob(), problems), problems
+	read, problems := d.policies.OfJob(job)
+	req.Spec.Options, req.Spec.OptionProblems = s.Options(read, problems), problems
 	req.RequestId = string(job.UID) + "-" + strconv.FormatUint(s.NextRequest(), 10)
 	req.NamespaceDeleting = s.Has(tracker.NamespaceTerminating)
 	req.SeenSuspended = job.Status.StartTime == nil && !isSuspended(job) && s.SeenSuspended()
