@@ -492,6 +492,7 @@ func TestAJobThatRuns(t *testing.T) {
 
 // mustStart is a Job that must start within 15 minutes of its start.
 func mustStart(j *batchv1.Job) {
+	managedByUs(j)
 	j.Annotations = map[string]string{wire.Policy: "{job: {startDeadlineSeconds: 900}}"}
 	j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: wire.Started, Status: corev1.ConditionFalse, Reason: "NoPodRan"})
 }

@@ -255,7 +255,11 @@ func (w *work) backingOff() bool {
 		if w.Counts.Active > 0 && wire.Indexed(w.Job) && w.Job.Spec.BackoffLimitPerIndex != nil {
 			return false // other indexes run
 		}
-		w.advise("No action needed: the Job tries again by itself. By default, the delay starts at 10 s and doubles with each failure in a row, up to 10 min. You can fix the cause of the failures in the meantime.")
+		delays := " By default, the delay starts at 10 s and doubles with each failure in a row, up to 10 min."
+		if w.ownRetryDelay() {
+			delays = ""
+		}
+		w.advise("No action needed: the Job tries again by itself.%s You can fix the cause of the failures in the meantime.", delays)
 		last := ""
 		if p := w.lastFailed(); p != nil {
 			last = fmt.Sprintf(" The last one, %s, failed %s: %s.", p.Name, w.ago(failedAt(p)), whyFailed(p))
