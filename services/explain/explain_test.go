@@ -510,7 +510,7 @@ func TestADeadlineToStart(t *testing.T) {
 		},
 		"none has run in time": {
 			facts: explain.Facts{Job: job(mustStart, condition(batchv1.JobFailed, "StartDeadlineExceeded", "No pod of the Job ran before its deadline to start"))},
-			state: explain.Failed, says: []string{"change: startDeadlineSeconds of its options"},
+			state: explain.Failed, says: []string{"change: job.startDeadlineSeconds is how soon one of its pods must run."},
 		},
 	})
 }

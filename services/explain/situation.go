@@ -69,7 +69,7 @@ func (w *work) adviseOnReason(reason string) {
 	case batchv1.JobReasonDeadlineExceeded:
 		w.advise("spec.activeDeadlineSeconds (%d) is how long it may be active.", ptr.Deref(w.Job.Spec.ActiveDeadlineSeconds, 0))
 	case "StartDeadlineExceeded":
-		w.advise("startDeadlineSeconds of its options is within what time one of its pods must run.")
+		w.advise("job.startDeadlineSeconds is how soon one of its pods must run.")
 	case batchv1.JobReasonPodFailurePolicy:
 		w.advise("A rule of spec.podFailurePolicy with the action FailJob matched; no retry follows one, whatever backoffLimit says.")
 	}
