@@ -43,7 +43,8 @@ func (l lifetime) expiration(condition string) expiration {
 }
 
 // expire asks to delete a finished Job when its time to live is over, and otherwise
-// says until when it is kept.
+// says until when it is kept. A Job whose options are not known is kept: they may say for
+// longer than its spec does, and a deletion cannot be undone.
 func expire(s *snapshot, condition string, resp *jobpolicyv1.DecideJobResponse) {
 	e := resp.GetExplanation()
 	switch {
@@ -52,6 +53,11 @@ func expire(s *snapshot, condition string, resp *jobpolicyv1.DecideJobResponse) 
 		return
 	case s.deleting():
 		e.Summary += "; its namespace is being deleted"
+		return
+	case s.optionsLost():
+		kept := s.policyWait()
+		e.Waits = waits.List{kept}
+		e.Summary += "; it is kept, because its options may say for how long; wait: " + kept.GetDetail()
 		return
 	}
 	t := s.expiration(condition)
@@ -84,14 +90,14 @@ func (l lifetime) timeToLive(condition string) (t ttl, limited bool) {
 	if options == nil {
 		options = &jobpolicyv1.JobOptions{}
 	}
-	ofOutcome := source{options.TtlSecondsAfterComplete, "options.ttlSecondsAfterComplete"}
+	ofOutcome := source{options.TtlSecondsAfterComplete, "job.ttlSecondsAfterComplete"}
 	if condition == conditionFailed {
-		ofOutcome = source{options.TtlSecondsAfterFailed, "options.ttlSecondsAfterFailed"}
+		ofOutcome = source{options.TtlSecondsAfterFailed, "job.ttlSecondsAfterFailed"}
 	}
 	for _, s := range []source{
 		ofOutcome,
 		{l.spec.TtlSecondsAfterFinished, "spec.ttlSecondsAfterFinished"},
-		{options.DefaultTtlSecondsAfterFinished, "options.defaultTtlSecondsAfterFinished"},
+		{options.DefaultTtlSecondsAfterFinished, "job.defaultTtlSecondsAfterFinished"},
 	} {
 		if s.seconds != nil {
 			return ttl{int64(*s.seconds), s.name}, true

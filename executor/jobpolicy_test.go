@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -88,6 +89,61 @@ func TestOptionsFollowThePolicy(t *testing.T) {
 	cfg.JobPolicies = testPolicies()
 	start(t, cfg)
 	awaitOptions(t, restarted, "no options after a restart", 0, true)
+}
+
+// Whether a pod has run is told because of a policy's deadline to start, as because of one in an annotation. It
+// is known from before the policy was there.
+func TestADeadlineToStartByAPolicyKnowsOfPodsThatHaveRun(t *testing.T) {
+	starts := testPolicy(1, 1)
+	if err := unstructured.SetNestedField(starts.Object, int64(30), "spec", "job", "startDeadlineSeconds"); err != nil {
+		t.Fatal(err)
+	}
+	d, policies := &script{}, testPolicies()
+	cfg := testConfig(newServer(testJob(withPolicy), testPod(7, func(pod *corev1.Pod) {
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+	})), d)
+	cfg.JobPolicies = policies
+	start(t, cfg)
+	if awaitOptions(t, d, "a policy that is missing", 0, true); d.Requests()[0].GetPods().GetHasRun() {
+		t.Error("a request without a deadline to start says that a pod has run")
+	}
+	if _, err := policies.Resource(policy.Resource).Namespace("ns").Create(t.Context(), starts, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	awaitOptions(t, d, "the policy's options", 1, false)
+	requests := d.Requests()
+	if last := requests[len(requests)-1]; last.GetSpec().GetOptions().GetStartDeadlineSeconds() != 30 || !last.GetPods().GetHasRun() {
+		t.Errorf("options %v, has run %v; want a deadline to start, and that a pod has run", last.GetSpec().GetOptions(), last.GetPods().GetHasRun())
+	}
+}
+
+// A policy whose names do not fit the rules of a Job is one that the Job cannot use, as its own or as the default of its
+// namespace: the engine is told so, and what the last options were.
+func TestThePolicyMustFitTheJob(t *testing.T) {
+	misfit := testPolicy(1, 1)
+	if err := unstructured.SetNestedStringSlice(misfit.Object, []string{"bad-input"}, "spec", "job", "failureRuleNames"); err != nil {
+		t.Fatal(err)
+	}
+	const want = `names the JobPolicy "policy", which does not fit the Job: spec.job.failureRuleNames: expected as many names`
+	byDefault := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Annotations: map[string]string{wire.DefaultPolicy: "policy"}}}
+	for name, objects := range map[string][]runtime.Object{"its own": {testJob(withPolicy)}, "the default": {testJob(), byDefault}} {
+		t.Run(name, func(t *testing.T) {
+			policies, d := testPolicies(misfit.DeepCopy()), &script{}
+			cfg := testConfig(newServer(objects...), d)
+			cfg.JobPolicies = policies
+			start(t, cfg)
+			if spec := awaitOptions(t, d, "a problem", 0, true); spec.GetOptions() != nil || !strings.Contains(spec.GetOptionProblems()[0], want) {
+				t.Errorf("options %v, problems %q, want none and %q", spec.GetOptions(), spec.GetOptionProblems(), want)
+			}
+			for n, changed := range []*unstructured.Unstructured{testPolicy(0, 2), misfit.DeepCopy()} {
+				changed.SetGeneration(int64(n + 2))
+				if _, err := policies.Resource(policy.Resource).Namespace("ns").Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				awaitOptions(t, d, "the last options that fit", 2, n == 1)
+			}
+		})
+	}
 }
 
 // Nobody is asked more often, and no request is other, because policies are read.

@@ -15,6 +15,7 @@ import (
 	"jobpolicy.dev/executor/internal/clock"
 	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/podfacts"
 )
 
 const maxActiveRows = 100000
@@ -59,8 +60,11 @@ func (d *decider) snapshot(s *tracker.Job, activeRows bool) (snapshot, error) {
 	if err != nil {
 		return snapshot{}, fmt.Errorf("snapshot: %w", err)
 	}
-	spec, problems := d.policies.Of(job.Namespace, job.Annotations)
-	req.Spec.Options, req.Spec.OptionProblems = s.Options(spec.GetJob(), problems), problems
+	read, problems := d.policies.OfJob(job)
+	req.Spec.Options, req.Spec.OptionProblems = s.Options(read, problems), problems
+	if view.HasRun {
+		podfacts.TellHasRun(req)
+	}
 	req.RequestId = string(job.UID) + "-" + strconv.FormatUint(s.NextRequest(), 10)
 	req.NamespaceDeleting = s.Has(tracker.NamespaceTerminating)
 	req.SeenSuspended = job.Status.StartTime == nil && !isSuspended(job) && s.SeenSuspended()

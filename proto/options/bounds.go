@@ -12,7 +12,7 @@ import (
 )
 
 // Bounds are an operator's limits of fields with numbers, beside those of the contract: by the path of
-// the field without the positions in lists, for example job.neverStarted.afterSeconds. A field that is
+// the field without the positions in lists, for example job.retryDelay.delaysSeconds. A field that is
 // absent keeps them.
 type Bounds map[string]Limits
 

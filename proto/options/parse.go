@@ -17,7 +17,7 @@ import (
 
 // A Problem is one thing that is wrong with options.
 type Problem struct {
-	// Field is the path of the field, for example job.neverStarted[1].afterSeconds. Empty:
+	// Field is the path of the field, for example job.retryDelay.delaysSeconds[1]. Empty:
 	// the whole document.
 	Field string
 	// Description says what was expected and what was found.

@@ -492,6 +492,7 @@ func TestAJobThatRuns(t *testing.T) {
 
 // mustStart is a Job that must start within 15 minutes of its start.
 func mustStart(j *batchv1.Job) {
+	managedByUs(j)
 	j.Annotations = map[string]string{wire.Policy: "{job: {startDeadlineSeconds: 900}}"}
 	j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: wire.Started, Status: corev1.ConditionFalse, Reason: "NoPodRan"})
 }
@@ -509,7 +510,7 @@ func TestADeadlineToStart(t *testing.T) {
 		},
 		"none has run in time": {
 			facts: explain.Facts{Job: job(mustStart, condition(batchv1.JobFailed, "StartDeadlineExceeded", "No pod of the Job ran before its deadline to start"))},
-			state: explain.Failed, says: []string{"change: startDeadlineSeconds of its options"},
+			state: explain.Failed, says: []string{"change: job.startDeadlineSeconds is how soon one of its pods must run."},
 		},
 	})
 }

@@ -54,7 +54,7 @@ func (w *work) notes() {
 		},
 		{
 			(w.State == Complete || w.State == Failed) && w.Job.Spec.TTLSecondsAfterFinished != nil, "ttlSecondsAfterFinished",
-			"spec.ttlSecondsAfterFinished applies to complete and failed Jobs alike; under jobpolicy the options ttlSecondsAfterComplete and ttlSecondsAfterFailed (annotation " + wire.Policy +
+			"spec.ttlSecondsAfterFinished applies to complete and failed Jobs alike; under jobpolicy the options job.ttlSecondsAfterComplete and job.ttlSecondsAfterFailed (annotation " + wire.Policy +
 				") override it, each for one outcome. The pods and their logs are deleted with the Job. The controller counts the time by its own clock, from when the condition became true.",
 		},
 		{
@@ -68,6 +68,10 @@ func (w *work) notes() {
 		{
 			w.unfinished() && cron != "" && !byHand, "concurrencyPolicy",
 			"The Job is a run of the CronJob " + cron + ". If its concurrencyPolicy is Replace, the next run deletes this one.",
+		},
+		{
+			w.optionsLeftOut, "annotations",
+			"Only jobpolicy reads the options under jobpolicy.dev/. The built-in controller does not know them. Nothing shows that jobpolicy runs this Job (spec.managedBy), so they are left out here.",
 		},
 		{
 			w.State == BackingOff && builtin(w.Job), "retry delay",

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/engine/simulate"
+	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -110,15 +111,22 @@ type work struct {
 	gone int
 	// recorded: the decision was made by a controller that acts on the Job.
 	recorded bool
+	// optionsLeftOut: the Job asks for options, and nobody reads them.
+	optionsLeftOut bool
 }
 
-// Explain explains a Job. It fails if the engine refuses the Job.
+// Explain explains a Job. It fails if the engine refuses the Job. It leaves options out of a Job that does not
+// take them (TakesOptions).
 func Explain(f Facts, decide Decide) (*Report, error) {
+	optionsLeftOut := wire.HasPolicy(f.Job.Annotations) && !TakesOptions(f)
+	if optionsLeftOut {
+		f.Job = withoutOptions(f.Job)
+	}
 	resp, err := ask(f, decide)
 	if err != nil {
 		return nil, err
 	}
-	w := &work{Facts: f, resp: resp}
+	w := &work{Facts: f, resp: resp, optionsLeftOut: optionsLeftOut}
 	if w.Next, err = next(f, resp, decide); err != nil {
 		return nil, err
 	}

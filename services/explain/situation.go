@@ -69,7 +69,7 @@ func (w *work) adviseOnReason(reason string) {
 	case batchv1.JobReasonDeadlineExceeded:
 		w.advise("spec.activeDeadlineSeconds (%d) is how long it may be active.", ptr.Deref(w.Job.Spec.ActiveDeadlineSeconds, 0))
 	case "StartDeadlineExceeded":
-		w.advise("startDeadlineSeconds of its options is within what time one of its pods must run.")
+		w.advise("job.startDeadlineSeconds is how soon one of its pods must run.")
 	case batchv1.JobReasonPodFailurePolicy:
 		w.advise("A rule of spec.podFailurePolicy with the action FailJob matched; no retry follows one, whatever backoffLimit says.")
 	}
@@ -255,7 +255,11 @@ func (w *work) backingOff() bool {
 		if w.Counts.Active > 0 && wire.Indexed(w.Job) && w.Job.Spec.BackoffLimitPerIndex != nil {
 			return false // other indexes run
 		}
-		w.advise("No action needed: the Job tries again by itself. By default, the delay starts at 10 s and doubles with each failure in a row, up to 10 min. You can fix the cause of the failures in the meantime.")
+		delays := " By default, the delay starts at 10 s and doubles with each failure in a row, up to 10 min."
+		if w.ownRetryDelay() {
+			delays = ""
+		}
+		w.advise("No action needed: the Job tries again by itself.%s You can fix the cause of the failures in the meantime.", delays)
 		last := ""
 		if p := w.lastFailed(); p != nil {
 			last = fmt.Sprintf(" The last one, %s, failed %s: %s.", p.Name, w.ago(failedAt(p)), whyFailed(p))

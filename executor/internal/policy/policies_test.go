@@ -183,6 +183,33 @@ func TestOptionsOfAnObject(t *testing.T) {
 	}
 }
 
+// Names of failure rules that are not as many as the Job has rules, wherever they are from, are a problem of this Job.
+func TestOptionsMustFitTheJob(t *testing.T) {
+	const misfit = "job.failureRuleNames: expected as many names as spec.podFailurePolicy has rules (1), or none, found 2"
+	cases := map[string]struct{ annotation, namespace, want string }{
+		"named":                    {annotation: "two", want: `annotation jobpolicy.dev/policy names the JobPolicy "two", which does not fit the Job: spec.` + misfit},
+		"default of the namespace": {namespace: "two", want: `annotation jobpolicy.dev/default-policy of namespace "ns" names the JobPolicy "two", which does not fit the Job: spec.` + misfit},
+		"in itself":                {annotation: "{job: {failureRuleNames: [a, b]}}", want: "annotation jobpolicy.dev/policy: " + misfit},
+		"fits":                     {annotation: "one"},
+		"nobody asks":              {},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, nil, testNamespace(tc.namespace))
+				w.put(testPolicy("one", 1, map[string]any{"failureRuleNames": []any{"a"}}))
+				w.put(testPolicy("two", 1, map[string]any{"failureRuleNames": []any{"a", "b"}}))
+				job := testJob("job", tc.annotation)
+				job.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: make([]batchv1.PodFailurePolicyRule, 1)}
+				got, problems := w.policies.OfJob(job)
+				if strings.Join(problems, "\n") != tc.want || (got != nil) != (tc.annotation == "one") {
+					t.Errorf("options %v, problems %q, want %q", got, problems, tc.want)
+				}
+			})
+		})
+	}
+}
+
 // A change tells those that use the policy, and nobody else.
 func TestChangesTellTheUsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

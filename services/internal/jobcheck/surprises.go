@@ -2,6 +2,7 @@ package jobcheck
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 // The API server's defaults, and the limits of the Job controller.
@@ -61,7 +63,7 @@ func backoffAndParallelism(s *subject) {
 	}
 }
 
-// The delay before a retry doubles from the first to the longest.
+// The defaults of the delay before a retry.
 const (
 	firstDelay   = 10 * time.Second
 	longestDelay = 10 * time.Minute
@@ -73,10 +75,14 @@ func retryDelays(s *subject) {
 	if s.onFailure() || s.spec.BackoffLimitPerIndex != nil || ptr.Deref(s.spec.Parallelism, 1) != 1 {
 		return
 	}
+	own := s.options.GetJob().GetRetryDelay()
 	retries, delays := s.backoffLimit(), time.Duration(0)
-	for n, delay := int32(0), firstDelay; n < min(retries, maxIndexedPods); n++ {
-		delays += delay
-		delay = min(2*delay, longestDelay)
+	for n := range min(retries, maxIndexedPods) {
+		delays += delayAfter(own, int(n))
+	}
+	between := "double from 10s to 10m"
+	if own != nil {
+		between = "are those of job.retryDelay"
 	}
 	switch deadline := s.spec.ActiveDeadlineSeconds; {
 	case deadline != nil && *deadline < int64(delays/time.Second):
@@ -84,8 +90,28 @@ func retryDelays(s *subject) {
 			"is %d: the delays before %d retries (backoffLimit) take %s, so the deadline ends a Job that always fails before the last of them", *deadline, retries, simulate.Clock(delays)))
 	case deadline == nil && delays >= time.Hour:
 		s.find(Note, "backoffLimit", fmt.Sprintf(
-			"is %d: the delays between retries double from 10s to 10m, so a Job that always fails takes at least %s to say so", retries, simulate.Clock(delays)))
+			"is %d: the delays between retries %s, so a Job that always fails takes at least %s to say so", retries, between, simulate.Clock(delays)))
 	}
+}
+
+// delayAfter is the shortest delay before retry n, from 0: without the jitter. own is nil if the Job has
+// no delays of its own.
+func delayAfter(own *jobpolicyv1.RetryDelay, n int) time.Duration {
+	if list := own.GetDelaysSeconds(); len(list) > 0 {
+		return time.Duration(list[min(n, len(list)-1)]) * time.Second
+	}
+	first, longest, factor := firstDelay, longestDelay, 2.0
+	if own != nil && own.Factor != nil {
+		factor = own.GetFactor()
+	}
+	if own != nil && own.InitialSeconds != nil {
+		first = time.Duration(own.GetInitialSeconds()) * time.Second
+		longest = max(longest, first)
+	}
+	if own != nil && own.MaxSeconds != nil {
+		longest = time.Duration(own.GetMaxSeconds()) * time.Second
+	}
+	return time.Duration(min(float64(first)*math.Pow(factor, float64(n)), float64(longest)))
 }
 
 func endlessIgnore(s *subject) {
@@ -114,7 +140,7 @@ func ignoredDelays(s *subject) {
 }
 
 func neverStarts(s *subject) {
-	if s.spec.ActiveDeadlineSeconds == nil && s.cron == nil {
+	if s.spec.ActiveDeadlineSeconds == nil && s.options.GetJob().GetStartDeadlineSeconds() == 0 && s.cron == nil {
 		s.find(Note, "activeDeadlineSeconds", "is not set: a pod that never starts (image, missing config map, no node) is active, not failed, and keeps the Job open for ever")
 	}
 }
@@ -162,14 +188,14 @@ func sidecars(s *subject) {
 }
 
 func ttl(s *subject) {
-	seconds := s.spec.TTLSecondsAfterFinished
+	seconds, own := s.spec.TTLSecondsAfterFinished, s.options.GetJob()
 	switch {
 	case seconds == nil:
 	case *seconds < shortTTL:
 		s.find(Warning, "ttlSecondsAfterFinished", fmt.Sprintf(
 			"is %d: the Job, its pods and their logs are gone so soon after the end, also when it failed", *seconds))
-	case s.options.GetJob().GetTtlSecondsAfterComplete() == 0 && s.options.GetJob().GetTtlSecondsAfterFailed() == 0:
+	case own == nil || own.TtlSecondsAfterComplete == nil && own.TtlSecondsAfterFailed == nil:
 		s.find(Note, "ttlSecondsAfterFinished", fmt.Sprintf(
-			"is %d for a failed Job, too, and its pods and their logs are deleted with it; under jobpolicy the options ttlSecondsAfterComplete and ttlSecondsAfterFailed (annotation %s) set one time each", *seconds, wire.Policy))
+			"is %d for a failed Job, too, and its pods and their logs are deleted with it; under jobpolicy the options job.ttlSecondsAfterComplete and job.ttlSecondsAfterFailed (annotation %s) set one time each", *seconds, wire.Policy))
 	}
 }

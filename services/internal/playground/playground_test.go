@@ -7,7 +7,13 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"jobpolicy.dev/engine/schedule"
+	"jobpolicy.dev/engine/simulate"
+	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/internal/testenv"
 )
 
@@ -41,6 +47,26 @@ spec:
           containers:
           - {name: main, image: x}
 `
+
+// The cluster gives a Job of a CronJob the options of the template, and none of the CronJob's own.
+func TestAJobOfACronJobHasTheOptionsOfItsTemplate(t *testing.T) {
+	retryAfter := func(delay string) map[string]string {
+		return map[string]string{wire.Policy: "{job: {retryDelay: {delaysSeconds: [" + delay + "]}}}"}
+	}
+	c := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: "nightly", Namespace: "ns", Annotations: retryAfter("1")}}
+	c.Spec.JobTemplate.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	c.Spec.JobTemplate.Annotations = retryAfter("2")
+	sc, err := Scenario(JobOf(c), simulate.Scenario{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := sc.Spec.GetOptions().GetRetryDelay().GetDelaysSeconds(); !slices.Equal(got, []int32{2}) {
+		t.Errorf("the Job retries after %v, want those of the template: 2", got)
+	}
+	if sc.Job.GetName() != "nightly" || sc.Job.GetNamespace() != "ns" {
+		t.Errorf("it is %v, want name and namespace of the CronJob", sc.Job)
+	}
+}
 
 // Every manifest of the documents is an example of the page, and can be opened.
 func TestDocumentsManifests(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/executor/wire"
@@ -46,7 +47,12 @@ func Scenario(job *batchv1.Job, sc simulate.Scenario) (simulate.Scenario, error)
 	return sc, nil
 }
 
-// JobOf is the Job of a CronJob's template.
+// JobOf is the Job of a CronJob's template. It has the CronJob's name, but labels and annotations, and so
+// its options, are those of the template.
 func JobOf(cron *batchv1.CronJob) *batchv1.Job {
-	return &batchv1.Job{ObjectMeta: cron.ObjectMeta, Spec: cron.Spec.JobTemplate.Spec}
+	template := &cron.Spec.JobTemplate
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: cron.Name, Namespace: cron.Namespace, Labels: template.Labels, Annotations: template.Annotations},
+		Spec:       template.Spec,
+	}
 }

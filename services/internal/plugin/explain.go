@@ -123,13 +123,16 @@ func readFacts(ctx context.Context, reader *clusterReader, name string) (explain
 		return f, err
 	}
 	f.Job = timeline.Dated(f.Job)
-	if unread := reader.usePolicy(ctx, &f.Job.ObjectMeta); unread != "" {
-		f.Unread = append(f.Unread, unread)
-	}
 	if f.Pods, err = reader.PodsOf(ctx, f.Job); err != nil {
 		return f, err
 	}
-	if f.Events, err = reader.EventsOf(ctx, f.Job.UID); err != nil {
+	f.Events, err = reader.EventsOf(ctx, f.Job.UID)
+	if explain.TakesOptions(f) {
+		if unread := reader.usePolicy(ctx, &f.Job.ObjectMeta); unread != "" {
+			f.Unread = append(f.Unread, unread)
+		}
+	}
+	if err != nil {
 		f.Unread = append(f.Unread, err.Error())
 		return f, nil
 	}

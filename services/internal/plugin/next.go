@@ -105,6 +105,18 @@ type namedCronJob struct {
 	*batchv1.CronJob
 	// object is the CronJob in a file; nil: it is of a cluster, or made from a schedule.
 	object *manifest.Object
+	// unread says why the cluster's JobPolicy could not be read; empty: it was read, or there is none.
+	unread string
+}
+
+// notRead says which options could not be read, and why. Without them the runs are told as if it had none; explain
+// says more of what is wrong with them.
+func (n namedCronJob) notRead() []string {
+	if n.unread != "" {
+		return []string{n.unread}
+	}
+	_, problems := wire.PolicySpec(n.Annotations)
+	return problems
 }
 
 // unreadable adds to an error about the schedule or time zone where they stand.
@@ -133,11 +145,10 @@ func (c *nextCommand) crons(ctx context.Context, args []string) ([]namedCronJob,
 			return nil, err
 		}
 		cron, err := reader.CronJob(ctx, name)
-		if err == nil {
-			// The runs are told in any case; explain says what is wrong with a policy.
-			_ = reader.usePolicy(ctx, &cron.ObjectMeta)
+		if err != nil {
+			return nil, err
 		}
-		return []namedCronJob{{CronJob: cron}}, err
+		return []namedCronJob{{CronJob: cron, unread: reader.usePolicy(ctx, &cron.ObjectMeta)}}, nil
 	}
 	return []namedCronJob{{CronJob: &batchv1.CronJob{Spec: batchv1.CronJobSpec{Schedule: args[0]}}}}, nil
 }
@@ -166,7 +177,7 @@ func cronsOf(files []string, stdin io.Reader) ([]namedCronJob, error) {
 			return nil, fmt.Errorf("%s:%d: %s: %s", o.File, p.Line, p.Path, p.Text)
 		}
 		if o.CronJob != nil {
-			crons = append(crons, namedCronJob{o.CronJob, o})
+			crons = append(crons, namedCronJob{CronJob: o.CronJob, object: o})
 		}
 	}
 	if len(crons) == 0 {
@@ -184,6 +195,8 @@ type nextReport struct {
 	Suspend  bool             `json:"suspend,omitempty"`
 	Missed   *cronruns.Missed `json:"missed,omitempty"`
 	Next     []cronruns.Time  `json:"next"`
+	// Unread says which options could not be read, and why. The times are without them.
+	Unread []string `json:"unread,omitempty"`
 }
 
 func (c *nextCommand) show(named namedCronJob) error {
@@ -205,6 +218,7 @@ func (c *nextCommand) show(named namedCronJob) error {
 	report := nextReport{
 		CronJob: cron.Name, Schedule: plan.Schedule, Zone: plan.Clock(), From: from.UTC().Truncate(time.Second),
 		Suspend: cronruns.Suspended(cron), Missed: cronruns.MissedOf(cron, reader, present),
+		Unread: named.notRead(),
 	}
 	last := cronruns.LastRun(cron)
 	if last.IsZero() || last.After(from) {
@@ -231,6 +245,9 @@ func (c *nextCommand) print(cron *batchv1.CronJob, reader *cronruns.Reader, repo
 			until = "until the annotation " + wire.CronJobSuspend + " is gone"
 		}
 		fmt.Fprintln(w, cli.Paint(w, cli.Notice, "suspended: none of these runs starts "+until))
+	}
+	if len(report.Unread) > 0 {
+		fmt.Fprintln(w, cli.Paint(w, cli.Notice, "not known: "+strings.Join(report.Unread, "; ")+"; these times are without the options of the CronJob"))
 	}
 	if m := report.Missed; m != nil {
 		fmt.Fprintln(w, cli.Paint(w, cli.Notice, m.Text(cron, present)))

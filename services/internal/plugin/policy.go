@@ -50,7 +50,11 @@ func (r *clusterReader) usePolicy(ctx context.Context, object *metav1.ObjectMeta
 
 // policySpec is the spec of a JobPolicy in JSON.
 func (r *clusterReader) policySpec(ctx context.Context, name string) (json.RawMessage, error) {
-	data, err := r.policies.Get().Namespace(r.Namespace).Resource("jobpolicies").Name(name).Do(ctx).Raw()
+	result := r.policies.Get().Namespace(r.Namespace).Resource("jobpolicies").Name(name).Do(ctx)
+	if err := result.Error(); err != nil { // Raw would leave out what the API server says.
+		return nil, err
+	}
+	data, err := result.Raw()
 	if err != nil {
 		return nil, err
 	}

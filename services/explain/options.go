@@ -1,0 +1,48 @@
+package explain
+
+import (
+	"maps"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/executor/wire"
+)
+
+// How the work of an executor is known.
+const (
+	// managedByDefault is the default of its --managed-by.
+	managedByDefault = "jobpolicy.dev/executor"
+	// fieldManager is the name that the API server records for its writes.
+	fieldManager = "jobpolicy-executor"
+	// invalidPolicy is the reason of an event that no other controller has.
+	invalidPolicy = "InvalidPolicy"
+)
+
+// TakesOptions reports whether the Job can have options: jobpolicy reads them, and nobody else. It runs the Jobs
+// whose spec.managedBy has the default name of an executor, and those that an executor has acted on: under
+// another name, or in place of the built-in controller (--replace-builtin).
+func TakesOptions(f Facts) bool {
+	return f.Job.Spec.ManagedBy != nil && *f.Job.Spec.ManagedBy == managedByDefault ||
+		slices.ContainsFunc(f.Job.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
+			return e.Manager == fieldManager && e.Subresource == "status"
+		}) ||
+		slices.ContainsFunc(f.Events, func(e corev1.Event) bool { return e.Reason == invalidPolicy })
+}
+
+// withoutOptions is the Job without the options that its annotations ask for.
+func withoutOptions(job *batchv1.Job) *batchv1.Job {
+	out := *job
+	out.Annotations = maps.Clone(job.Annotations)
+	delete(out.Annotations, wire.Policy)
+	return &out
+}
+
+// ownRetryDelay reports whether the Job may have a retry delay of its own: its options have one, or cannot be
+// read here.
+func (w *work) ownRetryDelay() bool {
+	policy, problems := wire.PolicySpec(w.Job.Annotations)
+	return len(problems) > 0 || policy.GetJob().GetRetryDelay() != nil
+}

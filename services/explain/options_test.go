@@ -1,0 +1,70 @@
+package explain_test
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/services/explain"
+)
+
+func managedByUs(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To(executor.ManagedBy) }
+
+func managedBy(name string) func(*batchv1.Job) {
+	return func(j *batchv1.Job) { j.Spec.ManagedBy = &name }
+}
+
+func asksFor(options string) func(*batchv1.Job) {
+	return func(j *batchv1.Job) { j.Annotations = map[string]string{wire.Policy: options} }
+}
+
+func writtenBy(manager, subresource string) func(*batchv1.Job) {
+	return func(j *batchv1.Job) {
+		j.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: manager, Subresource: subresource}}
+	}
+}
+
+// Only jobpolicy reads options, so they are told only of Jobs that it runs.
+func TestOptionsOfAJobThatJobpolicyDoesNotRun(t *testing.T) {
+	const (
+		note = "note: annotations: Only jobpolicy reads the options under jobpolicy.dev/. The built-in controller does not know them."
+		wait = "wait: the retry delay: failures in a row: 1; next try 16m40s after the last one"
+		its  = "By default, the delay starts at 10 s"
+	)
+	slow := asksFor("{job: {retryDelay: {delaysSeconds: [1000]}}}")
+	failed := []corev1.Pod{pod(1, corev1.PodFailed, failedWith(1, 2*time.Second))}
+	applied := func(j *batchv1.Job) reportCase {
+		return reportCase{facts: explain.Facts{Job: j, Pods: failed}, state: explain.BackingOff, says: []string{wait}, silent: []string{note, its}}
+	}
+	leftOut := func(j *batchv1.Job) reportCase {
+		return reportCase{facts: explain.Facts{Job: j, Pods: failed}, state: explain.BackingOff, says: []string{note, its, "next try 10s after"}, silent: []string{wait}}
+	}
+	withEvent := applied(job(slow))
+	withEvent.facts.Events = []corev1.Event{{Reason: "InvalidPolicy", LastTimestamp: before(time.Minute)}}
+	unread := leftOut(job(asksFor("gone")))
+	unread.silent = append(unread.silent, "does not start")
+	explainEach(t, map[string]reportCase{
+		"ours":                                  applied(job(slow, managedByUs)),
+		"one under another name":                applied(job(slow, managedBy("example.com/jobs"), writtenBy("jobpolicy-executor", "status"))),
+		"one in place of the built-in":          applied(job(slow, writtenBy("jobpolicy-executor", "status"))),
+		"one that told of an invalid policy":    withEvent,
+		"the built-in controller's":             leftOut(job(slow, writtenBy("kube-controller-manager", "status"))),
+		"the built-in controller's, by name":    leftOut(job(slow, managedBy(batchv1.JobControllerName))),
+		"another controller's":                  leftOut(job(slow, managedBy("example.com/jobs"))),
+		"created by an executor, run by none":   leftOut(job(slow, writtenBy("jobpolicy-executor", ""))),
+		"the built-in's, with a missing policy": unread,
+		"without options": {
+			facts: explain.Facts{Job: job(), Pods: failed}, state: explain.BackingOff, says: []string{its}, silent: []string{note},
+		},
+		"other options": {
+			facts: explain.Facts{Job: job(managedByUs, asksFor("{job: {ttlSecondsAfterFailed: 5}}")), Pods: failed},
+			state: explain.BackingOff, says: []string{its}, silent: []string{note},
+		},
+	})
+}

@@ -1,0 +1,81 @@
+package jobcheck_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/services/internal/jobcheck"
+	"jobpolicy.dev/services/internal/manifest"
+)
+
+// said are the findings on an object by one check.
+func said(o *manifest.Object, check string) string {
+	var texts []string
+	for _, f := range jobcheck.Check(o) {
+		if f.Check == check {
+			texts = append(texts, string(f.Severity)+": "+f.Path+": "+f.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// The findings on a Job are about what its options make of it.
+func TestChecksReadTheOptions(t *testing.T) {
+	twoRules := &batchv1.PodFailurePolicy{Rules: slices.Repeat(ignoring(true).Rules, 2)}
+	cases := map[string]struct {
+		check, options string
+		change         func(*batchv1.JobSpec)
+		// want is a part of what is found. Empty: nothing is found.
+		want string
+	}{
+		"a name for each rule":        {"policy", "{job: {failureRuleNames: [a, b]}}", func(s *batchv1.JobSpec) { s.PodFailurePolicy = twoRules }, ""},
+		"fewer names than rules":      {"policy", "{job: {failureRuleNames: [a]}}", func(s *batchv1.JobSpec) { s.PodFailurePolicy = twoRules }, "error: metadata.annotations: jobpolicy.dev/policy: job.failureRuleNames: expected as many names as spec.podFailurePolicy has rules (2)"},
+		"delays and a deadline":       {"retry-delays", "{}", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](300) }, "take 10m30s"},
+		"short delays":                {"retry-delays", "{job: {retryDelay: {delaysSeconds: [1]}}}", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](300) }, ""},
+		"the last delay repeats":      {"retry-delays", "{job: {retryDelay: {delaysSeconds: [1, 100]}}}", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](300) }, "take 8m21s"},
+		"another first delay":         {"retry-delays", "{job: {retryDelay: {initialSeconds: 1}}}", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](60) }, "take 1m3s"},
+		"a longest delay":             {"retry-delays", "{job: {retryDelay: {maxSeconds: 5}}}", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](29) }, "take 30s"},
+		"a first delay above 10m":     {"retry-delays", "{job: {retryDelay: {initialSeconds: 1200}}}", func(*batchv1.JobSpec) {}, "backoffLimit: is 6: the delays between retries are those of job.retryDelay, so a Job that always fails takes at least 2h"},
+		"another factor":              {"retry-delays", "{job: {retryDelay: {factor: 1}}}", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](59) }, "take 1m,"},
+		"no deadline":                 {"never-starts", "{}", func(*batchv1.JobSpec) {}, "keeps the Job open for ever"},
+		"a deadline to start":         {"never-starts", "{job: {startDeadlineSeconds: 900}}", func(*batchv1.JobSpec) {}, ""},
+		"one time to live":            {"ttl", "{}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, "set one time each"},
+		"none for Complete Jobs":      {"ttl", "{job: {ttlSecondsAfterComplete: 0}}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, ""},
+		"none for Failed Jobs":        {"ttl", "{job: {ttlSecondsAfterFailed: 0}}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, ""},
+		"a JobPolicy that nobody has": {"policy", "gone", func(*batchv1.JobSpec) {}, "the Job does not start before the cluster has it"},
+		"an option that yields":       {"ttl", "{job: {defaultTtlSecondsAfterFinished: 60}}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, "set one time each"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			j := job("a", func(j *batchv1.Job) {
+				j.Annotations = map[string]string{wire.Policy: tc.options}
+				j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+				tc.change(&j.Spec)
+			})
+			got := said(&manifest.Object{Kind: "Job", Job: &j}, tc.check)
+			if !strings.Contains(got, tc.want) || (tc.want == "") != (got == "") {
+				t.Errorf("found %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// The runs of a CronJob start although its policy is missing; Jobs with a policy of the template wait for theirs.
+func TestACronJobWithoutItsPolicy(t *testing.T) {
+	c := cron("c", func(c *batchv1.CronJob) { c.Annotations = map[string]string{wire.Policy: "gone"} })
+	const own = `note: metadata.annotations: jobpolicy.dev/policy names the JobPolicy "gone", which no file has, or only with mistakes: runs start without its options until the cluster has it`
+	if got := said(&manifest.Object{Kind: "CronJob", CronJob: &c}, "policy"); got != own {
+		t.Errorf("found %q, want %q", got, own)
+	}
+	c.Spec.JobTemplate.Annotations, c.Annotations = c.Annotations, nil
+	const runs = `note: spec.jobTemplate.metadata.annotations: jobpolicy.dev/policy names the JobPolicy "gone", which no file has, or only with mistakes: the Job does not start before the cluster has it`
+	if got := said(&manifest.Object{Kind: "CronJob", CronJob: &c}, "policy"); got != runs {
+		t.Errorf("found %q, want %q", got, runs)
+	}
+}
