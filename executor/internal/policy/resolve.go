@@ -22,7 +22,11 @@ const (
 func (p *Policies) Of(namespace string, annotations map[string]string) (spec *jobpolicyv1.PolicySpec, problems []string) {
 	switch name, named, how := p.source(namespace, annotations); {
 	case named:
-		return p.named(namespace, name, how)
+		alternative := ""
+		if wire.HasPolicy(annotations) {
+			alternative = ", or options in braces, as {job: {…}}"
+		}
+		return p.named(namespace, name, how, alternative)
 	case how != "":
 		return p.held(annotations)
 	}
@@ -82,9 +86,10 @@ func (p *Policies) held(annotations map[string]string) (*jobpolicyv1.PolicySpec,
 	return spec, nil
 }
 
-func (p *Policies) named(namespace, name, how string) (*jobpolicyv1.PolicySpec, []string) {
+// named are the options of a policy. how says who names it, and alternative what else could stand there.
+func (p *Policies) named(namespace, name, how, alternative string) (*jobpolicyv1.PolicySpec, []string) {
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
-		return nil, bounded([]string{how + ", which is no name of one: expected the name of a JobPolicy, or options in braces, as {job: {…}}"})
+		return nil, bounded([]string{how + ", which is no name of one: expected the name of a JobPolicy" + alternative})
 	}
 	policy, why := p.get(namespace, name)
 	if policy == nil {
