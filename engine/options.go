@@ -12,8 +12,8 @@ func (s *snapshot) held() bool {
 // optionsLost reports whether the options that the Job asks for cannot be read, and the caller
 // does not know the last ones that could be. Then a Job that has started gets no more pods:
 // they might be pods that its options forbid, such as retries without a delay.
-func (s *snapshot) optionsLost() bool {
-	return len(s.spec.GetOptionProblems()) > 0 && s.spec.GetOptions() == nil
+func (l lifetime) optionsLost() bool {
+	return len(l.spec.GetOptionProblems()) > 0 && l.spec.GetOptions() == nil
 }
 
 // policyWait is the wait for options that can be read. There must be problems.

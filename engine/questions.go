@@ -217,7 +217,7 @@ func (l lifetime) deadlines(hasRun bool) *jobpolicyv1.JobDeadlines {
 		}
 		return d
 	}
-	if l.spec.GetDeleting() {
+	if l.spec.GetDeleting() || l.optionsLost() {
 		return d
 	}
 	e := l.expiration(condition)

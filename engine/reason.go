@@ -1,5 +1,7 @@
 package engine
 
+import "jobpolicy.dev/proto/podfacts"
+
 // Condition types of a Job, as in k8s.io/api/batch/v1.
 const (
 	conditionSuspended          = "Suspended"
@@ -11,7 +13,7 @@ const (
 
 // conditionStarted is ours: whether a pod of the Job has run. Only Jobs with a deadline to start
 // have it.
-const conditionStarted = "jobpolicy.dev/Started"
+const conditionStarted = podfacts.ConditionStarted
 
 // Reasons of conditions and events. All but InvalidPolicy and those marked as not
 // upstream's, and their messages, are upstream's, so that dashboards and clients keep working.

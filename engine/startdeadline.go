@@ -65,11 +65,12 @@ func (l lifetime) startDeadline() (at time.Time, ok bool) {
 
 // started keeps the condition Started of a Job with a deadline to start: FALSE from the start
 // and each resumption on, TRUE once a pod has run. At the start a pod may have run already,
-// if an earlier status could not be written.
+// if an earlier status could not be written. A Job that has the condition keeps it true to the
+// facts also while it has no such deadline: its policy may have one again when the pods are gone.
 func (pub *publication) started(s *snapshot) {
 	_, before := s.activeSince()
 	has, ran := hasCondition(pub.status, conditionStarted), s.pods.GetHasRun()
-	if !s.hasStartDeadline() || s.deleting() || s.held() || before && !(has && ran) {
+	if !has && !s.hasStartDeadline() || s.spec.GetSuspend() || s.deleting() || s.held() || before && !(has && ran) {
 		return
 	}
 	next := newCondition(conditionStarted, reasonNoPodRan, "No pod of the Job has run since it started", false, s.second())

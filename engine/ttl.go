@@ -43,7 +43,8 @@ func (l lifetime) expiration(condition string) expiration {
 }
 
 // expire asks to delete a finished Job when its time to live is over, and otherwise
-// says until when it is kept.
+// says until when it is kept. A Job whose options are not known is kept: they may say for
+// longer than its spec does, and a deletion cannot be undone.
 func expire(s *snapshot, condition string, resp *jobpolicyv1.DecideJobResponse) {
 	e := resp.GetExplanation()
 	switch {
@@ -52,6 +53,11 @@ func expire(s *snapshot, condition string, resp *jobpolicyv1.DecideJobResponse) 
 		return
 	case s.deleting():
 		e.Summary += "; its namespace is being deleted"
+		return
+	case s.optionsLost():
+		kept := s.policyWait()
+		e.Waits = waits.List{kept}
+		e.Summary += "; it is kept, because its options may say for how long; wait: " + kept.GetDetail()
 		return
 	}
 	t := s.expiration(condition)

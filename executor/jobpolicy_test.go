@@ -118,6 +118,32 @@ func TestThePolicyMustFitTheJob(t *testing.T) {
 	}
 }
 
+// Whether a pod has run is told because of a policy's deadline to start, as because of one in an annotation. It
+// is known from before the policy was there.
+func TestADeadlineToStartByAPolicyKnowsOfPodsThatHaveRun(t *testing.T) {
+	starts := testPolicy(1, 1)
+	if err := unstructured.SetNestedField(starts.Object, int64(30), "spec", "job", "startDeadlineSeconds"); err != nil {
+		t.Fatal(err)
+	}
+	d, policies := &script{}, testPolicies()
+	cfg := testConfig(newServer(testJob(withPolicy), testPod(7, func(pod *corev1.Pod) {
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+	})), d)
+	cfg.JobPolicies = policies
+	start(t, cfg)
+	if awaitOptions(t, d, "a policy that is missing", 0, true); d.Requests()[0].GetPods().GetHasRun() {
+		t.Error("a request without a deadline to start says that a pod has run")
+	}
+	if _, err := policies.Resource(policy.Resource).Namespace("ns").Create(t.Context(), starts, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	awaitOptions(t, d, "the policy's options", 1, false)
+	requests := d.Requests()
+	if last := requests[len(requests)-1]; last.GetSpec().GetOptions().GetStartDeadlineSeconds() != 30 || !last.GetPods().GetHasRun() {
+		t.Errorf("options %v, has run %v; want a deadline to start, and that a pod has run", last.GetSpec().GetOptions(), last.GetPods().GetHasRun())
+	}
+}
+
 // Nobody is asked more often, and no request is other, because policies are read.
 func TestPoliciesChangeNothingForOthers(t *testing.T) {
 	policies, d := testPolicies(testPolicy(1, 1)), &script{}

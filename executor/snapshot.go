@@ -15,6 +15,7 @@ import (
 	"jobpolicy.dev/executor/internal/clock"
 	"jobpolicy.dev/executor/tracker"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/podfacts"
 )
 
 const maxActiveRows = 100000
@@ -61,6 +62,9 @@ func (d *decider) snapshot(s *tracker.Job, activeRows bool) (snapshot, error) {
 	}
 	read, problems := d.policies.OfJob(job)
 	req.Spec.Options, req.Spec.OptionProblems = s.Options(read, problems), problems
+	if view.HasRun {
+		podfacts.TellHasRun(req)
+	}
 	req.RequestId = string(job.UID) + "-" + strconv.FormatUint(s.NextRequest(), 10)
 	req.NamespaceDeleting = s.Has(tracker.NamespaceTerminating)
 	req.SeenSuspended = job.Status.StartTime == nil && !isSuspended(job) && s.SeenSuspended()

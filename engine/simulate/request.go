@@ -30,6 +30,9 @@ func (p *player) request(activeRows bool) *jobpolicyv1.DecideJobRequest {
 		Now: p.at(p.now), Job: p.job, Spec: p.spec, Status: p.status, Settings: p.sc.Settings, Retry: p.counter.Retry(nil),
 		Pods: p.counter.Totals.Summary(), ConfirmedReleases: recorded.Confirmed(func(uid string) bool { return p.tracked[uid] }),
 	}
+	if p.counter.Totals.HasRun() {
+		podfacts.TellHasRun(req)
+	}
 	req.UnaccountedPods, req.UnlistedPods = p.counter.Rows(recorded, maxRows, nil)
 	if activeRows {
 		req.ActivePods = p.counter.Active(slices.Values(counted), recorded, maxRows)

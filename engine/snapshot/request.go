@@ -55,6 +55,9 @@ func Request(spec *jobpolicyv1.JobSpec, status *jobpolicyv1.JobStatus, pods []Po
 		ConfirmedReleases: recorded.Confirmed(func(uid string) bool { return tracked[uid] }),
 		Retry:             counter.Retry(nil),
 	}
+	if counter.Totals.HasRun() {
+		podfacts.TellHasRun(req)
+	}
 	limit := o.MaxUnaccounted
 	if limit <= 0 {
 		limit = maxRows

@@ -26,6 +26,7 @@ import (
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/podfacts"
 )
 
 const (
@@ -141,6 +142,9 @@ func (c *Controller) request(g *Group, pods *tracker.Job, activePods bool) (*job
 		return nil, err
 	}
 	req.Spec.Options = withoutTTL(g.Options)
+	if view.HasRun {
+		podfacts.TellHasRun(req)
+	}
 	if at, found := c.createAfter.Load(job.UID); found {
 		req.Deferrals = []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_PODS, Until: timestamppb.New(clock.WallOf(at.(time.Time), now))}}
 	}

@@ -202,6 +202,19 @@ func TestAGroupHasOptions(t *testing.T) {
 	}
 }
 
+// With a deadline to start the engine is told that a pod has run.
+func TestADeadlineToStartKnowsOfPodsThatHaveRun(t *testing.T) {
+	running := pod(0, corev1.PodRunning)
+	running.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+	s := newStand(t, running)
+	s.mustStep()
+	s.group.Options = &jobpolicyv1.JobOptions{StartDeadlineSeconds: new(int64(30))}
+	s.mustStep()
+	if without, with := s.asked[0].GetPods().GetHasRun(), s.asked[1].GetPods().GetHasRun(); without || !with {
+		t.Errorf("a pod has run: %v without a deadline to start, %v with one, want false and true", without, with)
+	}
+}
+
 // A creation without an answer may have made its pod: it must not be made twice.
 func TestAPodThatIsMadeAgainHasTheSameName(t *testing.T) {
 	s := newStand(t, pod(0, corev1.PodFailed), pod(2, corev1.PodRunning))

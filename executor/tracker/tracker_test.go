@@ -136,8 +136,31 @@ func oneIndex(ix int32) *jobpolicyv1.IndexSet {
 	return &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: ix, Last: ix}}}
 }
 
-// mustStart is the policy of a Job with a deadline to start.
-var mustStart = Policy{Policy: podfacts.Policy{MustStart: true}}
+func TestWhetherAPodOfTheJobHasRun(t *testing.T) {
+	running := inPhase(corev1.PodRunning)
+	cases := map[string]struct {
+		pods []*podcache.Pod
+		want bool
+	}{
+		"an active pod":                     {[]*podcache.Pod{podOf(1, 1), podOf(2, 1, running)}, true},
+		"none":                              {[]*podcache.Pod{podOf(1, 1), podOf(2, 1, tracked, inPhase(corev1.PodFailed))}, false},
+		"one that ended, until its release": {[]*podcache.Pod{podOf(1, 1, tracked, inPhase(corev1.PodSucceeded))}, true},
+		"one that was released may have run before the Job was suspended": {
+			[]*podcache.Pod{podOf(1, 1, inPhase(corev1.PodSucceeded)), podOf(2, 1, running, deletedAt(epoch, 30))}, false,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tr := New(Key{}, nil)
+			for _, pod := range tc.pods {
+				tr.ObservePod(pod, Watch)
+			}
+			if got := mustView(t, tr, ViewOptions{}).HasRun; got != tc.want {
+				t.Errorf("has run: %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
 
 func TestPodsCountByTheirState(t *testing.T) {
 	countEach(t, map[string]countCase{
@@ -158,30 +181,6 @@ func TestPodsCountByTheirState(t *testing.T) {
 			pods:     []*podcache.Pod{podOf(1, 1, tracked, inPhase(corev1.PodSucceeded)), podOf(2, 1, inPhase(corev1.PodFailed))},
 			want:     &jobpolicyv1.PodSummary{},
 			wantRows: 1,
-		},
-		"whether a pod has run matters only with a deadline to start": {
-			pods: []*podcache.Pod{podOf(1, 1, inPhase(corev1.PodRunning))},
-			want: &jobpolicyv1.PodSummary{Active: 1},
-		},
-		"an active pod has run": {
-			policy: mustStart,
-			pods:   []*podcache.Pod{podOf(1, 1), podOf(2, 1, inPhase(corev1.PodRunning))},
-			want:   &jobpolicyv1.PodSummary{Active: 2, HasRun: true},
-		},
-		"no pod has run": {
-			policy: mustStart,
-			pods:   []*podcache.Pod{podOf(1, 1), podOf(2, 1, tracked, inPhase(corev1.PodFailed))},
-			want:   &jobpolicyv1.PodSummary{Active: 1}, wantRows: 1,
-		},
-		"a pod that has run and ended is known until it is released": {
-			policy: mustStart,
-			pods:   []*podcache.Pod{podOf(1, 1, tracked, inPhase(corev1.PodSucceeded))},
-			want:   &jobpolicyv1.PodSummary{HasRun: true}, wantRows: 1,
-		},
-		"a pod that was released may have run before the Job was suspended": {
-			policy: mustStart,
-			pods:   []*podcache.Pod{podOf(1, 1, inPhase(corev1.PodSucceeded)), podOf(2, 1, inPhase(corev1.PodRunning), deletedAt(epoch, 30))},
-			want:   &jobpolicyv1.PodSummary{Terminating: 1},
 		},
 		"restarts of pending and running pods add up, those of ended ones do not": {
 			pods: []*podcache.Pod{

@@ -42,6 +42,8 @@ type View struct {
 	Confirmed [][]byte
 	// Active lists active pods; nil unless they were asked for.
 	Active *jobpolicyv1.ActivePods
+	// HasRun: a pod has run that is active or unaccounted.
+	HasRun bool
 	// InFlight: nil if no creation is in flight.
 	InFlight *jobpolicyv1.InFlight
 	// Retry: nil if no pod has succeeded or failed.
@@ -68,6 +70,7 @@ func (j *Job) View(o ViewOptions) View {
 	recorded, counter := o.recorded(), j.pods.counter
 	v := View{
 		Pods:      counter.Totals.Summary(),
+		HasRun:    counter.Totals.HasRun(),
 		InFlight:  j.calls.inFlight(),
 		Retry:     counter.Retry(o.wall()),
 		Confirmed: recorded.Confirmed(j.pods.tracked),

@@ -1,6 +1,7 @@
 package podfacts
 
 import (
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -20,8 +21,6 @@ type Policy struct {
 	// ReplaceFailedOnly: a pod that is being deleted counts as failed only when it has
 	// ended. A pod failure policy implies this, because it looks at how a pod ended.
 	ReplaceFailedOnly bool
-	// MustStart: the Job has a deadline to start, so it matters whether a pod has run.
-	MustStart bool
 	// Failures is the Job's pod failure policy; nil if it has none.
 	Failures *jobpolicyv1.PodFailurePolicy
 }
@@ -34,8 +33,7 @@ func PolicyOf(spec *jobpolicyv1.JobSpec) Policy {
 		LimitedPerIndex: spec != nil && spec.BackoffLimitPerIndex != nil,
 		ReplaceFailedOnly: spec.GetPodReplacementPolicy() == jobpolicyv1.PodReplacementPolicy_POD_REPLACEMENT_POLICY_FAILED ||
 			spec.GetPodFailurePolicy() != nil,
-		MustStart: spec.GetOptions() != nil && spec.GetOptions().StartDeadlineSeconds != nil,
-		Failures:  spec.GetPodFailurePolicy(),
+		Failures: spec.GetPodFailurePolicy(),
 	}
 }
 
@@ -80,18 +78,18 @@ type Share struct {
 	Unaccounted bool
 	// Stray is Counted.Stray.
 	Stray bool
-	// HasRun: the pod has run, and is active or unaccounted. Only of a Job with a deadline to
-	// start.
+	// HasRun: the pod has run, and is active or unaccounted.
 	HasRun bool
 
 	index    int32
 	restarts int64
 }
 
-// SameButReadiness reports whether the share differs from the one before at most in readiness.
+// SameButReadiness reports whether the share differs from the one before at most in readiness, and in
+// whether the pod has run.
 // For an unaccounted pod it is false, because every detail of such a pod matters.
 func (s Share) SameButReadiness(before Share) bool {
-	before.Ready = s.Ready
+	before.Ready, before.HasRun = s.Ready, s.HasRun
 	return s == before && !s.Unaccounted
 }
 
@@ -160,7 +158,7 @@ func (p *Policy) share(pod *Pod, deleted, stray, missing bool) Share {
 	}
 	s.Ready = s.Active && pod.Ready
 	s.TrackedActive = s.Active && pod.Tracked
-	s.HasRun = p.MustStart && pod.HasRun && (s.Active || s.Unaccounted)
+	s.HasRun = pod.HasRun && (s.Active || s.Unaccounted)
 	return s
 }
 
@@ -206,14 +204,30 @@ func countIf(n *int32, condition bool, sign int32) {
 	}
 }
 
+// ConditionStarted is the condition of a Job that says whether a pod has run.
+const ConditionStarted = "jobpolicy.dev/Started"
+
+// TellHasRun puts into a request about a Job that pods of it have run, if that matters: the Job has a
+// deadline to start, or had one and still has the condition. The request has the Job's options already.
+func TellHasRun(req *jobpolicyv1.DecideJobRequest) {
+	options := req.GetSpec().GetOptions()
+	if options != nil && options.StartDeadlineSeconds != nil ||
+		slices.ContainsFunc(req.GetStatus().GetConditions(), func(c *jobpolicyv1.JobCondition) bool { return c.GetType() == ConditionStarted }) {
+		req.Pods.HasRun = true
+	}
+}
+
+// HasRun reports whether a pod has run that is active, or unaccounted.
+func (t *Totals) HasRun() bool { return t.haveRun > 0 }
+
 // AllReady reports whether every active pod is ready.
 func (t *Totals) AllReady() bool { return t.Ready == t.Active }
 
-// Summary is the request's summary of the pods.
+// Summary is the request's summary of the pods. It leaves out whether pods have run (TellHasRun).
 func (t *Totals) Summary() *jobpolicyv1.PodSummary {
 	return &jobpolicyv1.PodSummary{
 		Active: t.Active, Ready: t.Ready, Terminating: t.Terminating,
 		TrackedActive: t.TrackedActive, Restarts: t.restarts,
-		ActiveIndexes: t.activeIndexes.set(), TerminatingIndexes: t.terminatingIndexes.set(), HasRun: t.haveRun > 0,
+		ActiveIndexes: t.activeIndexes.set(), TerminatingIndexes: t.terminatingIndexes.set(),
 	}
 }

@@ -107,7 +107,8 @@ type PodSummary struct {
 	// Indexes of terminating pods. INDEXED only. Not more indexes than
 	// terminating pods.
 	TerminatingIndexes *IndexSet `protobuf:"bytes,7,opt,name=terminating_indexes,json=terminatingIndexes,proto3" json:"terminating_indexes,omitempty"`
-	// Set by the caller if options.start_deadline_seconds is set: true if a pod has run that
+	// Set by the caller if options.start_deadline_seconds is set, or the status has the
+	// condition jobpolicy.dev/Started, which a former deadline has left: true if a pod has run that
 	// is active, or that has ended or is being deleted and still holds the tracking finalizer.
 	// A pod has run when one of its containers has, init containers aside. Needs CAPABILITY_OPTIONS.
 	HasRun        bool `protobuf:"varint,8,opt,name=has_run,json=hasRun,proto3" json:"has_run,omitempty"`

@@ -141,10 +141,21 @@ func TestIgnorableFieldsAnywhereAreIgnored(t *testing.T) {
 // The fields of today's contract with an ignorable number, each with why a caller
 // can live with an engine that does not know it.
 var ignorableFields = map[protoreflect.FullName]string{
-	"jobpolicy.v1.JobSpec.controlled":              "read only with Settings.pod_groups, which an engine that does not know it refuses",
-	"jobpolicy.v1.JobSpec.group_template_name":     "as controlled",
-	"jobpolicy.v1.JobSpec.scheduling":              "as controlled",
-	"jobpolicy.v1.DecideJobRequest.seen_suspended": "an engine that ignores it starts the Job, too; only the events and the condition of the suspension are missing",
+	"jobpolicy.v1.JobSpec.controlled":                      "read only with Settings.pod_groups, which an engine that does not know it refuses",
+	"jobpolicy.v1.JobSpec.group_template_name":             "as controlled",
+	"jobpolicy.v1.JobSpec.scheduling":                      "as controlled",
+	"jobpolicy.v1.DecideJobRequest.seen_suspended":         "an engine that ignores it starts the Job, too; only the events and the condition of the suspension are missing",
+	"jobpolicy.v1.Verdict.end":                             "of the answer; it says how the Job failed, and nothing is done because of it",
+	"jobpolicy.v1.MatchPodFailurePolicyRequest.rule_names": "an engine that ignores it answers without names; the actions are the same",
+	"jobpolicy.v1.ContainerExit.reason":                    "read only for Verdict.end",
+	"jobpolicy.v1.ContainerExit.signal":                    "as reason",
+	"jobpolicy.v1.PodFailure.reason":                       "as ContainerExit.reason",
+	"jobpolicy.v1.PodFailure.deleted_before_end":           "as ContainerExit.reason",
+	"jobpolicy.v1.PodFailure.never_ran":                    "as ContainerExit.reason",
+	"jobpolicy.v1.PodFailureFact.index":                    "as ContainerExit.reason",
+	"jobpolicy.v1.ActivePod.pod_name":                      "as ContainerExit.reason",
+	"jobpolicy.v1.ActivePod.last_exit":                     "as ContainerExit.reason",
+	"jobpolicy.v1.ActivePod.last_exit_time":                "as ContainerExit.reason",
 }
 
 // A field of today's contract with an ignorable number would be ignored by engines

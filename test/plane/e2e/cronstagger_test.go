@@ -41,7 +41,7 @@ func nextStarts(t *testing.T, namespace string, args ...string) (starts []time.T
 	return starts
 }
 
-// A thousand CronJobs that say "0 * * * *" start in the whole hour, not in its first second
+// kubectl jobpolicy next spreads a thousand CronJobs that say "0 * * * *" over the whole hour
 // (kubernetes#91652, argo-workflows#16603).
 func TestAThousandHourlyCronJobsAreSpread(t *testing.T) {
 	t.Parallel()

@@ -166,8 +166,7 @@ func TestNobodyElseGetsTheCondition(t *testing.T) {
 	}
 }
 
-// Both services are killed between the announcement of a failure and its end, and the pod that ended
-// the Job is gone: what the condition says stays.
+// Both services are killed between the announcement of a failure and its end: what the condition says stays.
 func TestRestartsDoNotForgetHowAJobFailed(t *testing.T) {
 	namespace := newNamespace(t)
 	job := classify(t, namespace, "killed", "{endCondition: true}", batchv1.JobSpec{
