@@ -90,14 +90,14 @@ func (l lifetime) timeToLive(condition string) (t ttl, limited bool) {
 	if options == nil {
 		options = &jobpolicyv1.JobOptions{}
 	}
-	ofOutcome := source{options.TtlSecondsAfterComplete, "options.ttlSecondsAfterComplete"}
+	ofOutcome := source{options.TtlSecondsAfterComplete, "job.ttlSecondsAfterComplete"}
 	if condition == conditionFailed {
-		ofOutcome = source{options.TtlSecondsAfterFailed, "options.ttlSecondsAfterFailed"}
+		ofOutcome = source{options.TtlSecondsAfterFailed, "job.ttlSecondsAfterFailed"}
 	}
 	for _, s := range []source{
 		ofOutcome,
 		{l.spec.TtlSecondsAfterFinished, "spec.ttlSecondsAfterFinished"},
-		{options.DefaultTtlSecondsAfterFinished, "options.defaultTtlSecondsAfterFinished"},
+		{options.DefaultTtlSecondsAfterFinished, "job.defaultTtlSecondsAfterFinished"},
 	} {
 		if s.seconds != nil {
 			return ttl{int64(*s.seconds), s.name}, true

@@ -115,6 +115,35 @@ func TestADeadlineToStartByAPolicyKnowsOfPodsThatHaveRun(t *testing.T) {
 	}
 }
 
+// A policy whose names do not fit the rules of a Job is one that the Job cannot use, as its own or as the default of its
+// namespace: the engine is told so, and what the last options were.
+func TestThePolicyMustFitTheJob(t *testing.T) {
+	misfit := testPolicy(1, 1)
+	if err := unstructured.SetNestedStringSlice(misfit.Object, []string{"bad-input"}, "spec", "job", "failureRuleNames"); err != nil {
+		t.Fatal(err)
+	}
+	const want = `names the JobPolicy "policy", which does not fit the Job: spec.job.failureRuleNames: expected as many names`
+	byDefault := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Annotations: map[string]string{wire.DefaultPolicy: "policy"}}}
+	for name, objects := range map[string][]runtime.Object{"its own": {testJob(withPolicy)}, "the default": {testJob(), byDefault}} {
+		t.Run(name, func(t *testing.T) {
+			policies, d := testPolicies(misfit.DeepCopy()), &script{}
+			cfg := testConfig(newServer(objects...), d)
+			cfg.JobPolicies = policies
+			start(t, cfg)
+			if spec := awaitOptions(t, d, "a problem", 0, true); spec.GetOptions() != nil || !strings.Contains(spec.GetOptionProblems()[0], want) {
+				t.Errorf("options %v, problems %q, want none and %q", spec.GetOptions(), spec.GetOptionProblems(), want)
+			}
+			for n, changed := range []*unstructured.Unstructured{testPolicy(0, 2), misfit.DeepCopy()} {
+				changed.SetGeneration(int64(n + 2))
+				if _, err := policies.Resource(policy.Resource).Namespace("ns").Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				awaitOptions(t, d, "the last options that fit", 2, n == 1)
+			}
+		})
+	}
+}
+
 // Nobody is asked more often, and no request is other, because policies are read.
 func TestPoliciesChangeNothingForOthers(t *testing.T) {
 	policies, d := testPolicies(testPolicy(1, 1)), &script{}

@@ -60,8 +60,8 @@ func (d *decider) snapshot(s *tracker.Job, activeRows bool) (snapshot, error) {
 	if err != nil {
 		return snapshot{}, fmt.Errorf("snapshot: %w", err)
 	}
-	spec, problems := d.policies.Of(job.Namespace, job.Annotations)
-	req.Spec.Options, req.Spec.OptionProblems = s.Options(spec.GetJob(), problems), problems
+	read, problems := d.policies.OfJob(job)
+	req.Spec.Options, req.Spec.OptionProblems = s.Options(read, problems), problems
 	if view.HasRun {
 		podfacts.TellHasRun(req)
 	}

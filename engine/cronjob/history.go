@@ -58,7 +58,7 @@ func (h *history) limit(s *snapshot, field string, outcome jobpolicyv1.JobOutcom
 	over := max(0, len(finished)-int(*limit))
 	for _, job := range finished[:over] {
 		if counted[string(job.GetUid())] {
-			h.keep(jobpolicyv1.KeepReason_KEEP_REASON_COUNTED_FAILURE, []*jobpolicyv1.OwnedJob{job}, "it counts for options.suspendAfterFailures")
+			h.keep(jobpolicyv1.KeepReason_KEEP_REASON_COUNTED_FAILURE, []*jobpolicyv1.OwnedJob{job}, "it counts for cronJob.suspendAfterFailures")
 			continue
 		}
 		if s.early(job) && s.isScheduled(job) {

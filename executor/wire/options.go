@@ -84,20 +84,33 @@ func PolicySpec(annotations map[string]string) (spec *jobpolicyv1.PolicySpec, pr
 	return nil, problems
 }
 
-// jobOptions are the options of a Job, which must fit its spec.
+// jobOptions are the options that a Job holds in its annotations, which must fit its spec.
 func jobOptions(job *batchv1.Job) (*jobpolicyv1.JobOptions, []string) {
 	policy, problems := PolicySpec(job.Annotations)
+	for _, p := range CheckOptions(job, policy.GetJob()) {
+		problems = append(problems, problemText(p))
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return policy.GetJob(), nil
+}
+
+// CheckOptions says why options, wherever they are from, do not fit the spec of a Job; nil if they do. The engine
+// refuses a request about a Job whose options do not fit. A field is a path from the spec of a JobPolicy.
+func CheckOptions(job *batchv1.Job, o *jobpolicyv1.JobOptions) []options.Problem {
 	rules := 0
 	if job.Spec.PodFailurePolicy != nil {
 		rules = len(job.Spec.PodFailurePolicy.Rules)
 	}
-	if names := len(policy.GetJob().GetFailureRuleNames()); names != 0 && names != rules {
-		return nil, append(problems, problemText(options.Problem{
-			Field:       "job.failureRuleNames",
-			Description: fmt.Sprintf("expected as many names as spec.podFailurePolicy has rules (%d), or none, found %d", rules, names),
-		}))
+	names := len(o.GetFailureRuleNames())
+	if names == 0 || names == rules {
+		return nil
 	}
-	return policy.GetJob(), problems
+	return []options.Problem{{
+		Field:       "job.failureRuleNames",
+		Description: fmt.Sprintf("expected as many names as spec.podFailurePolicy has rules (%d), or none, found %d", rules, names),
+	}}
 }
 
 func problemText(p options.Problem) string {

@@ -11,7 +11,7 @@ import (
 
 func TestAnOperatorsLimits(t *testing.T) {
 	bounds := options.Bounds{}
-	for _, text := range []string{"cronJob.startJitterSeconds=10:60", "job.ttlSecondsAfterFailed=3600:", "job.ttlSecondsAfterComplete=:60"} {
+	for _, text := range []string{"cronJob.startJitterSeconds=10:60", "job.ttlSecondsAfterFailed=3600:", "job.ttlSecondsAfterComplete=:60", "job.retryDelay.factor=1:1.5"} {
 		if err := bounds.Set(text); err != nil {
 			t.Fatal(err)
 		}
@@ -24,6 +24,9 @@ func TestAnOperatorsLimits(t *testing.T) {
 		"within":       {spec: &jobpolicyv1.PolicySpec{Job: &jobpolicyv1.JobOptions{TtlSecondsAfterFailed: new(int32(3600)), TtlSecondsAfterComplete: new(int32(60))}}},
 		"unlimited":    {spec: &jobpolicyv1.PolicySpec{CronJob: &jobpolicyv1.CronJobOptions{SuspendAfterFailures: new(int32(100))}}},
 		"below a span": {spec: &jobpolicyv1.PolicySpec{CronJob: &jobpolicyv1.CronJobOptions{StartJitterSeconds: new(int32(9))}}, want: []string{"cronJob.startJitterSeconds: expected a whole number from 10 to 60 (a limit of this cluster), found 9"}},
+		"above a fraction": {spec: &jobpolicyv1.PolicySpec{Job: &jobpolicyv1.JobOptions{RetryDelay: &jobpolicyv1.RetryDelay{Factor: new(1.75)}}}, want: []string{
+			"job.retryDelay.factor: expected a number from 1 to 1.5 (a limit of this cluster), found 1.75",
+		}},
 		"two": {spec: &jobpolicyv1.PolicySpec{Job: &jobpolicyv1.JobOptions{TtlSecondsAfterFailed: new(int32(3599)), TtlSecondsAfterComplete: new(int32(61))}}, want: []string{
 			"job.ttlSecondsAfterComplete: expected a whole number of at most 60 (a limit of this cluster), found 61",
 			"job.ttlSecondsAfterFailed: expected a whole number of at least 3600 (a limit of this cluster), found 3599",

@@ -3,6 +3,7 @@ package options
 import (
 	"fmt"
 	"math"
+	"strconv"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -57,14 +58,17 @@ func (l Limits) allow(n float64) bool { return n >= l.Min && n <= l.Max }
 func (l Limits) within() string {
 	switch {
 	case !math.IsInf(l.Min, 0) && !math.IsInf(l.Max, 0):
-		return fmt.Sprintf(" from %.0f to %.0f", l.Min, l.Max)
+		return fmt.Sprintf(" from %s to %s", decimal(l.Min), decimal(l.Max))
 	case !math.IsInf(l.Min, 0):
-		return fmt.Sprintf(" of at least %.0f", l.Min)
+		return " of at least " + decimal(l.Min)
 	case !math.IsInf(l.Max, 0):
-		return fmt.Sprintf(" of at most %.0f", l.Max)
+		return " of at most " + decimal(l.Max)
 	}
 	return ""
 }
+
+// decimal is the shortest text of a number, without an exponent: an operator's limits may be fractions.
+func decimal(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
 // sized completes "expected a list".
 func (l Limits) sized(of string) string {

@@ -151,7 +151,7 @@ func (w *cronWork) options(o *jobpolicyv1.CronJobOptions) {
 		if enum := field.Enum(); enum != nil {
 			value = options.EnumName(enum, enum.Values().ByNumber(m.Get(field).Enum()))
 		}
-		w.set("options."+field.JSONName(), value, cronOptions[field.JSONName()])
+		w.set("cronJob."+field.JSONName(), value, cronOptions[field.JSONName()])
 	}
 }
 

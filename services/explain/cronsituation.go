@@ -47,7 +47,7 @@ func (w *cronWork) situation() {
 		w.suspended()
 	case jobpolicyv1.Rule_RULE_TOO_MANY_FAILURES:
 		w.advise("Fix what makes the runs fail, and resume the CronJob.")
-		w.say(Suspended, "The CronJob is being suspended, as options.suspendAfterFailures asks: %s.", decidedBecause(e))
+		w.say(Suspended, "The CronJob is being suspended, as cronJob.suspendAfterFailures asks: %s.", decidedBecause(e))
 	case jobpolicyv1.Rule_RULE_STARTING_DEADLINE_PASSED:
 		w.advise("spec.startingDeadlineSeconds (%d) is how late a run may start. See why it was late: an active run, a suspension, or %s that was away.",
 			*w.CronJob.Spec.StartingDeadlineSeconds, w.cronManager())
@@ -141,11 +141,11 @@ func (w *cronWork) startText(at time.Time) string {
 func (w *cronWork) delayed() {
 	o := wire.CronJobSpec(w.CronJob, false, w.Zone).GetOptions()
 	if o.GetStaggerSeconds() == 0 {
-		w.advise("No action needed: the run starts by itself. options.startJitterSeconds delays each run, always by the same time for the same run.")
+		w.advise("No action needed: the run starts by itself. cronJob.startJitterSeconds delays each run, always by the same time for the same run.")
 		w.say(Waiting, "The run of %s waits for its start jitter.", w.when(w.due()))
 		return
 	}
-	w.advise("No action needed: the run starts by itself. options.staggerSeconds gives each CronJob an offset of its own, which follows from its namespace and name.")
+	w.advise("No action needed: the run starts by itself. cronJob.staggerSeconds gives each CronJob an offset of its own, which follows from its namespace and name.")
 	w.say(Waiting, "The run of %s waits for its offset%s.", w.when(w.due()), w.startText(w.due()))
 }
 

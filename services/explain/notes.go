@@ -54,7 +54,7 @@ func (w *work) notes() {
 		},
 		{
 			(w.State == Complete || w.State == Failed) && w.Job.Spec.TTLSecondsAfterFinished != nil, "ttlSecondsAfterFinished",
-			"spec.ttlSecondsAfterFinished applies to complete and failed Jobs alike; under jobpolicy the options ttlSecondsAfterComplete and ttlSecondsAfterFailed (annotation " + wire.Policy +
+			"spec.ttlSecondsAfterFinished applies to complete and failed Jobs alike; under jobpolicy the options job.ttlSecondsAfterComplete and job.ttlSecondsAfterFailed (annotation " + wire.Policy +
 				") override it, each for one outcome. The pods and their logs are deleted with the Job. The controller counts the time by its own clock, from when the condition became true.",
 		},
 		{

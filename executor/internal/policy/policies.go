@@ -89,7 +89,7 @@ func (p *Policies) addNamespaces() error {
 	return nil
 }
 
-// onlyDefault keeps of a namespace its identity and the annotation.
+// onlyDefault keeps of a namespace its identity and the annotation, without spaces around the name.
 func onlyDefault(obj any) (any, error) {
 	ns, ok := obj.(*corev1.Namespace)
 	if !ok {
@@ -97,7 +97,7 @@ func onlyDefault(obj any) (any, error) {
 	}
 	kept := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns.Name, UID: ns.UID, ResourceVersion: ns.ResourceVersion}}
 	if name, ok := ns.Annotations[wire.DefaultPolicy]; ok {
-		kept.Annotations = map[string]string{wire.DefaultPolicy: name}
+		kept.Annotations = map[string]string{wire.DefaultPolicy: strings.TrimSpace(name)}
 	}
 	return kept, nil
 }

@@ -164,6 +164,8 @@ func TestOptionsOfAnObject(t *testing.T) {
 		"invalid":                      {annotation: "bad", want: "annotation jobpolicy.dev/policy names the JobPolicy \"bad\", which is invalid: spec.job.ttlSecondsAfterFailed: expected a whole number from 0 to 2147483647, found -1"},
 		"no default":                   {annotation: "{}", namespace: "good", want: "0"},
 		"no name":                      {annotation: "No Name", want: `annotation jobpolicy.dev/policy names the JobPolicy "No Name", which is no name of one: expected the name of a JobPolicy, or options in braces, as {job: {…}}`},
+		"default with spaces":          {namespace: " good ", want: "1"},
+		"no name of a default":         {namespace: "No Name", want: `annotation jobpolicy.dev/default-policy of namespace "ns" names the JobPolicy "No Name", which is no name of one: expected the name of a JobPolicy`},
 		"an empty name is not no name": {annotation: " ", namespace: "good", want: `annotation jobpolicy.dev/policy names the JobPolicy " ", which is no name of one: expected the name of a JobPolicy, or options in braces, as {job: {…}}`},
 	}
 	for name, tc := range cases {
@@ -175,6 +177,33 @@ func TestOptionsOfAnObject(t *testing.T) {
 				w.put(testPolicy("bad", 1, ttl(-1)))
 				if got := w.options(tc.annotation); got != tc.want {
 					t.Errorf("got\n%s\nwant\n%s", got, tc.want)
+				}
+			})
+		})
+	}
+}
+
+// Names of failure rules that are not as many as the Job has rules, wherever they are from, are a problem of this Job.
+func TestOptionsMustFitTheJob(t *testing.T) {
+	const misfit = "job.failureRuleNames: expected as many names as spec.podFailurePolicy has rules (1), or none, found 2"
+	cases := map[string]struct{ annotation, namespace, want string }{
+		"named":                    {annotation: "two", want: `annotation jobpolicy.dev/policy names the JobPolicy "two", which does not fit the Job: spec.` + misfit},
+		"default of the namespace": {namespace: "two", want: `annotation jobpolicy.dev/default-policy of namespace "ns" names the JobPolicy "two", which does not fit the Job: spec.` + misfit},
+		"in itself":                {annotation: "{job: {failureRuleNames: [a, b]}}", want: "annotation jobpolicy.dev/policy: " + misfit},
+		"fits":                     {annotation: "one"},
+		"nobody asks":              {},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, nil, testNamespace(tc.namespace))
+				w.put(testPolicy("one", 1, map[string]any{"failureRuleNames": []any{"a"}}))
+				w.put(testPolicy("two", 1, map[string]any{"failureRuleNames": []any{"a", "b"}}))
+				job := testJob("job", tc.annotation)
+				job.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: make([]batchv1.PodFailurePolicyRule, 1)}
+				got, problems := w.policies.OfJob(job)
+				if strings.Join(problems, "\n") != tc.want || (got != nil) != (tc.annotation == "one") {
+					t.Errorf("options %v, problems %q, want %q", got, problems, tc.want)
 				}
 			})
 		})
@@ -201,11 +230,15 @@ func TestChangesTellTheUsers(t *testing.T) {
 		w.put(written)
 		w.wantTold() // Only the status has changed.
 
-		_, err := w.client.CoreV1().Namespaces().Update(t.Context(), testNamespace("a"), metav1.UpdateOptions{})
-		if err != nil {
-			t.Fatal(err)
+		for _, change := range []struct {
+			name string
+			told []string
+		}{{"a ", []string{"none"}}, {"a", nil}} { // Spaces around the name make no other one.
+			if _, err := w.client.CoreV1().Namespaces().Update(t.Context(), testNamespace(change.name), metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			w.wantTold(change.told...)
 		}
-		w.wantTold("none")
 		w.put(testPolicy("a", 3, ttl(3)))
 		w.wantTold("cron", "none", "one")
 		if err := w.dynamic.Resource(Resource).Namespace("ns").Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {

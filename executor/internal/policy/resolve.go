@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"jobpolicy.dev/executor/wire"
@@ -19,16 +20,50 @@ const (
 // holds itself, or of its namespace's default. problems say why they cannot be read; then spec is nil. If
 // nobody asks for options, both are nil.
 func (p *Policies) Of(namespace string, annotations map[string]string) (spec *jobpolicyv1.PolicySpec, problems []string) {
-	if name, named := wire.PolicyName(annotations); named && p != nil {
-		return p.named(namespace, name, fmt.Sprintf("annotation %s names the JobPolicy %q", wire.Policy, name))
-	}
-	if wire.HasPolicy(annotations) {
+	switch name, named, how := p.source(namespace, annotations); {
+	case named:
+		alternative := ""
+		if wire.HasPolicy(annotations) {
+			alternative = ", or options in braces, as {job: {…}}"
+		}
+		return p.named(namespace, name, how, alternative)
+	case how != "":
 		return p.held(annotations)
 	}
-	if name := p.defaultOf(namespace); name != "" {
-		return p.named(namespace, name, fmt.Sprintf("annotation %s of namespace %q names the JobPolicy %q", wire.DefaultPolicy, namespace, name))
-	}
 	return nil, nil
+}
+
+// OfJob is Of for a Job. Options that do not fit its spec (wire.CheckOptions) cannot be used, just as those that
+// cannot be read.
+func (p *Policies) OfJob(job *batchv1.Job) (*jobpolicyv1.JobOptions, []string) {
+	spec, problems := p.Of(job.Namespace, job.Annotations)
+	for _, problem := range wire.CheckOptions(job, spec.GetJob()) {
+		_, named, how := p.source(job.Namespace, job.Annotations)
+		text := fmt.Sprintf("%s: %s", how, problem)
+		if named {
+			text = fmt.Sprintf("%s, which does not fit the Job: spec.%s", how, problem)
+		}
+		problems = append(problems, text)
+	}
+	if len(problems) > 0 {
+		return nil, bounded(problems)
+	}
+	return spec.GetJob(), nil
+}
+
+// source says, in how, where the options of an object with these annotations are; empty: nobody asks for any.
+// named: in the JobPolicy of that name; otherwise the object holds them itself.
+func (p *Policies) source(namespace string, annotations map[string]string) (name string, named bool, how string) {
+	if name, named := wire.PolicyName(annotations); named && p != nil {
+		return name, true, fmt.Sprintf("annotation %s names the JobPolicy %q", wire.Policy, name)
+	}
+	if wire.HasPolicy(annotations) {
+		return "", false, "annotation " + wire.Policy
+	}
+	if name := p.defaultOf(namespace); name != "" {
+		return name, true, fmt.Sprintf("annotation %s of namespace %q names the JobPolicy %q", wire.DefaultPolicy, namespace, name)
+	}
+	return "", false, ""
 }
 
 // Asked reports whether Of may have options for the object.
@@ -51,9 +86,10 @@ func (p *Policies) held(annotations map[string]string) (*jobpolicyv1.PolicySpec,
 	return spec, nil
 }
 
-func (p *Policies) named(namespace, name, how string) (*jobpolicyv1.PolicySpec, []string) {
+// named are the options of a policy. how says who names it, and alternative what else could stand there.
+func (p *Policies) named(namespace, name, how, alternative string) (*jobpolicyv1.PolicySpec, []string) {
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
-		return nil, bounded([]string{how + ", which is no name of one: expected the name of a JobPolicy, or options in braces, as {job: {…}}"})
+		return nil, bounded([]string{how + ", which is no name of one: expected the name of a JobPolicy" + alternative})
 	}
 	policy, why := p.get(namespace, name)
 	if policy == nil {

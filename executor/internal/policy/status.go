@@ -10,6 +10,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -26,7 +27,7 @@ type status struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// Of the only condition.
+// Of the condition that is written here.
 const (
 	conditionValid = "Valid"
 	reasonValid    = "Valid"
@@ -80,7 +81,7 @@ func (p *Policies) writeStatuses(ctx context.Context) {
 
 // statusOf is the status that a policy should have.
 func (p *Policies) statusOf(policy *object) status {
-	s := status{ObservedGeneration: policy.Generation, Conditions: []metav1.Condition{policy.valid()}}
+	s := status{ObservedGeneration: policy.Generation, Conditions: policy.conditions()}
 	seen := map[any]bool{} // Several controllers may follow the same objects.
 	for _, f := range p.followed {
 		if seen[f.objects] {
@@ -106,21 +107,16 @@ func count(yes bool) int32 {
 	return 0
 }
 
-// valid is the condition of a policy. Its time stays while its status does.
-func (o *object) valid() metav1.Condition {
-	c := metav1.Condition{
-		Type: conditionValid, Status: metav1.ConditionTrue, Reason: reasonValid, ObservedGeneration: o.Generation,
-		LastTransitionTime: metav1.Now().Rfc3339Copy(),
-	}
+// conditions are those that a policy should have: Valid as it is now, whose time stays while its status does, and
+// those of others as they are.
+func (o *object) conditions() []metav1.Condition {
+	valid := metav1.Condition{Type: conditionValid, Status: metav1.ConditionTrue, Reason: reasonValid, ObservedGeneration: o.Generation}
 	if len(o.problems) > 0 {
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reasonInvalid, wire.Text(strings.Join(o.problems, "; "), maxMessageBytes)
+		valid.Status, valid.Reason, valid.Message = metav1.ConditionFalse, reasonInvalid, wire.Text(strings.Join(o.problems, "; "), maxMessageBytes)
 	}
-	for _, before := range o.status.Conditions {
-		if before.Type == c.Type && before.Status == c.Status {
-			c.LastTransitionTime = before.LastTransitionTime
-		}
-	}
-	return c
+	all := slices.Clone(o.status.Conditions)
+	meta.SetStatusCondition(&all, valid)
+	return all
 }
 
 func equal(a, b status) bool {

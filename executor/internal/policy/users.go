@@ -115,7 +115,7 @@ func (p *Policies) namespaceSeen(old, ns *corev1.Namespace) {
 	if old != nil {
 		before = old.Annotations[wire.DefaultPolicy]
 	}
-	if strings.TrimSpace(before) == strings.TrimSpace(ns.Annotations[wire.DefaultPolicy]) {
+	if before == ns.Annotations[wire.DefaultPolicy] {
 		return
 	}
 	for _, f := range p.followed {

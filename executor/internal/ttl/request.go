@@ -37,7 +37,6 @@ func (c *Controller) request(job *batchv1.Job) (*jobpolicyv1.DecideJobRequest, e
 	}
 	req.RequestId = string(job.UID) + "-ttl-" + job.ResourceVersion
 	req.Now = timestamppb.New(c.now())
-	spec, problems := c.cfg.Policies.Of(job.Namespace, job.Annotations)
-	req.Spec.Options, req.Spec.OptionProblems = spec.GetJob(), problems
+	req.Spec.Options, req.Spec.OptionProblems = c.cfg.Policies.OfJob(job)
 	return req, nil
 }

@@ -233,6 +233,7 @@ func TestTheQuestionHasTheJobsOptions(t *testing.T) {
 	}{
 		"a policy":                   {policy: "{job: {ttlSecondsAfterComplete: 60}}", want: &jobpolicyv1.JobOptions{TtlSecondsAfterComplete: new(int32(60))}},
 		"one that is only of others": {policy: "{cronJob: {startJitterSeconds: 60}}"},
+		"one that does not fit":      {policy: "{job: {ttlSecondsAfterComplete: 60, failureRuleNames: [a]}}", problems: 1},
 		"one that cannot be read":    {policy: "{job: {ttlSecondsAfterComplete: 1 minute, ttlSecondsAfterFailed: -1}}", problems: 2},
 	}
 	for name, tc := range cases {

@@ -211,7 +211,7 @@ type JobDeadlines struct {
 	// True: expiration_time has come.
 	Expired bool `protobuf:"varint,4,opt,name=expired,proto3" json:"expired,omitempty"`
 	// Where the time to live comes from: spec.ttlSecondsAfterFinished, or an option, for
-	// example options.ttlSecondsAfterFailed. Empty: the Job has none, has not finished, or
+	// example job.ttlSecondsAfterFailed. Empty: the Job has none, has not finished, or
 	// is being deleted.
 	TtlSource string `protobuf:"bytes,5,opt,name=ttl_source,json=ttlSource,proto3" json:"ttl_source,omitempty"`
 	// When options.start_deadline_seconds is over and the Job fails, unless a pod runs before;

@@ -196,6 +196,6 @@ func ttl(s *subject) {
 			"is %d: the Job, its pods and their logs are gone so soon after the end, also when it failed", *seconds))
 	case own == nil || own.TtlSecondsAfterComplete == nil && own.TtlSecondsAfterFailed == nil:
 		s.find(Note, "ttlSecondsAfterFinished", fmt.Sprintf(
-			"is %d for a failed Job, too, and its pods and their logs are deleted with it; under jobpolicy the options ttlSecondsAfterComplete and ttlSecondsAfterFailed (annotation %s) set one time each", *seconds, wire.Policy))
+			"is %d for a failed Job, too, and its pods and their logs are deleted with it; under jobpolicy the options job.ttlSecondsAfterComplete and job.ttlSecondsAfterFailed (annotation %s) set one time each", *seconds, wire.Policy))
 	}
 }
