@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/trace/noop"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +26,7 @@ import (
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/podfacts"
 )
 
 const (
@@ -64,9 +66,14 @@ type Group struct {
 	// Job has the group's namespace, name and spec, and its status as last written. A pod has the
 	// fields of the spec's template that the types of this program have: what the caller's
 	// decoder has dropped of its own object is lost. The owner has no other group of that name, and
-	// never has one again: each pod gets the name as its GroupAnnotation. The time to live, in the
-	// spec or an annotation, is ignored: the owner decides how long the group stays.
+	// never has one again: each pod gets the name as its GroupAnnotation. The time to live and
+	// annotations are ignored: the owner decides how long the group stays, and Options are its options.
 	Job *batchv1.Job
+	// Options are the group's options that the Kubernetes API does not have; nil: none. They are not
+	// changed, and times to live in them are ignored. The engine refuses options that are beyond a limit
+	// or do not fit Job (wire.CheckOptions): then each Step fails. wire.PolicySpec reads options from an
+	// annotation. They need an engine with CAPABILITY_OPTIONS.
+	Options *jobpolicyv1.JobOptions
 	// Pods are all pods of the group, finished ones included. They are in the namespace of Job.
 	Pods []corev1.Pod
 	// WriteStatus writes the group's next status durably. It fails if somebody else has
@@ -131,10 +138,26 @@ func (c *Controller) request(g *Group, pods *tracker.Job, activePods bool) (*job
 	}
 	view := pods.View(question)
 	req, err := view.Request(&job, c.Settings, now)
-	if at, found := c.createAfter.Load(job.UID); found && err == nil {
+	if err != nil {
+		return nil, err
+	}
+	req.Spec.Options = withoutTTL(g.Options)
+	if view.HasRun {
+		podfacts.TellHasRun(req)
+	}
+	if at, found := c.createAfter.Load(job.UID); found {
 		req.Deferrals = []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_PODS, Until: timestamppb.New(clock.WallOf(at.(time.Time), now))}}
 	}
-	return req, err
+	return req, nil
+}
+
+// withoutTTL is a copy of options that have no time to live.
+func withoutTTL(o *jobpolicyv1.JobOptions) *jobpolicyv1.JobOptions {
+	o = proto.CloneOf(o)
+	if o != nil {
+		o.TtlSecondsAfterComplete, o.TtlSecondsAfterFailed, o.DefaultTtlSecondsAfterFinished = nil, nil, nil
+	}
+	return o
 }
 
 // known returns what is known of the pods. Its UID identifies the group: groups of one owner differ

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -181,6 +183,35 @@ func TestTheRequestCountsThePods(t *testing.T) {
 	s.group.Job.Name = "train-leader"
 	if _, err := s.step(); err != nil || string(s.asked[1].GetJob().GetUid()) == string(req.GetJob().GetUid()) {
 		t.Errorf("%v; two groups of one owner have one UID", err)
+	}
+}
+
+// The owner's options reach the engine, except times to live: the owner decides how long the group stays.
+func TestAGroupHasOptions(t *testing.T) {
+	s := newStand(t)
+	s.group.Options = &jobpolicyv1.JobOptions{
+		EndCondition: true, TtlSecondsAfterComplete: new(int32(1)), TtlSecondsAfterFailed: new(int32(2)), DefaultTtlSecondsAfterFinished: new(int32(3)),
+	}
+	before := proto.CloneOf(s.group.Options)
+	s.mustStep()
+	if diff := cmp.Diff(&jobpolicyv1.JobOptions{EndCondition: true}, s.asked[0].GetSpec().GetOptions(), protocmp.Transform()); diff != "" {
+		t.Errorf("options of the request (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(before, s.group.Options, protocmp.Transform()); diff != "" {
+		t.Errorf("the caller's options were changed (-before +after):\n%s", diff)
+	}
+}
+
+// With a deadline to start the engine is told that a pod has run.
+func TestADeadlineToStartKnowsOfPodsThatHaveRun(t *testing.T) {
+	running := pod(0, corev1.PodRunning)
+	running.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+	s := newStand(t, running)
+	s.mustStep()
+	s.group.Options = &jobpolicyv1.JobOptions{StartDeadlineSeconds: new(int64(30))}
+	s.mustStep()
+	if without, with := s.asked[0].GetPods().GetHasRun(), s.asked[1].GetPods().GetHasRun(); without || !with {
+		t.Errorf("a pod has run: %v without a deadline to start, %v with one, want false and true", without, with)
 	}
 }
 

@@ -70,10 +70,6 @@ func (w *work) notes() {
 			"The Job is a run of the CronJob " + cron + ". If its concurrencyPolicy is Replace, the next run deletes this one.",
 		},
 		{
-			w.optionsLeftOut, "annotations",
-			"Only jobpolicy reads the options under jobpolicy.dev/. The built-in controller does not know them. Nothing shows that jobpolicy runs this Job (spec.managedBy), so they are left out here.",
-		},
-		{
 			w.State == BackingOff && builtin(w.Job), "retry delay",
 			"The built-in controller keeps the delay in memory: after it was restarted it may try again earlier than said here.",
 		},

@@ -40,6 +40,16 @@ func withoutOptions(job *batchv1.Job) *batchv1.Job {
 	return &out
 }
 
+// noteOnOptions says so if options are left out.
+func (w *work) noteOnOptions() {
+	if w.optionsLeftOut {
+		w.Report.Notes = append(w.Report.Notes, Note{
+			"annotations",
+			"Only jobpolicy reads the options under jobpolicy.dev/. The built-in controller does not know them. Nothing shows that jobpolicy runs this Job (spec.managedBy), so they are left out here.",
+		})
+	}
+}
+
 // ownRetryDelay reports whether the Job may have a retry delay of its own: its options have one, or cannot be
 // read here.
 func (w *work) ownRetryDelay() bool {

@@ -163,6 +163,7 @@ func (w *work) explain() {
 	w.retries()
 	w.endings()
 	w.notes()
+	w.noteOnOptions()
 	for _, r := range w.resp.GetExplanation().GetRules() {
 		w.Rules = append(w.Rules, Rule{r.GetRule().Name(), r.GetDecided(), r.GetDetail()})
 	}

@@ -22,8 +22,8 @@ const (
 func (p *Policies) Of(namespace string, annotations map[string]string) (spec *jobpolicyv1.PolicySpec, problems []string) {
 	switch name, named, how := p.source(namespace, annotations); {
 	case named:
-		var alternative string
-		if wire.HasPolicy(annotations) { // A namespace cannot hold options.
+		alternative := ""
+		if wire.HasPolicy(annotations) {
 			alternative = ", or options in braces, as {job: {…}}"
 		}
 		return p.named(namespace, name, how, alternative)

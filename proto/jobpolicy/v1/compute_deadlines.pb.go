@@ -206,7 +206,8 @@ type JobDeadlines struct {
 	ActiveDeadlinePassed bool `protobuf:"varint,2,opt,name=active_deadline_passed,json=activeDeadlinePassed,proto3" json:"active_deadline_passed,omitempty"`
 	// When a finished Job is to be deleted, in the past if it is due. Absent: there is
 	// no such time, because the Job has no time to live, has not finished, does not say
-	// when it finished, or is being deleted.
+	// when it finished, or is being deleted, or because its options cannot be read and the
+	// last ones are not known (JobSpec.option_problems without options).
 	ExpirationTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expiration_time,json=expirationTime,proto3" json:"expiration_time,omitempty"`
 	// True: expiration_time has come.
 	Expired bool `protobuf:"varint,4,opt,name=expired,proto3" json:"expired,omitempty"`

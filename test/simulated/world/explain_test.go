@@ -227,7 +227,7 @@ func (r *reader) explainUntil(now time.Time) {
 
 // explain asks explain what it would tell a user.
 func (r *reader) explain(j *restingJob, now time.Time) {
-	f := explain.Facts{Job: j.job, Now: now, PodEvents: map[string][]corev1.Event{}}
+	f := explain.Facts{Job: r.recordedWrites(j.job), Now: now, PodEvents: map[string][]corev1.Event{}}
 	for _, uid := range sortedUIDs(r.pods) {
 		if p := r.pods[uid]; controllerUID(p) == j.job.UID && selects(j.job, p) {
 			f.Pods = append(f.Pods, *p)
@@ -382,6 +382,17 @@ func (r *reader) passed(j *restingJob, now time.Time) {
 func (r *reader) wrongly(j *restingJob, now time.Time, format string, args ...any) {
 	r.wrong = append(r.wrong, fmt.Sprintf("job %s, at rest at %s, %s later: %s\n    %s: %s", j.job.Name, stamp(j.saidAt.Sub(r.plan.begins)), now.Sub(j.saidAt),
 		fmt.Sprintf(format, args...), j.said.State, j.said.Headline))
+}
+
+// recordedWrites is the Job with what an API server records of the executor's writes of its status, which that of
+// the worlds does not.
+func (r *reader) recordedWrites(job *batchv1.Job) *batchv1.Job {
+	if !r.managed(job) || job.Status.StartTime == nil && len(job.Status.Conditions) == 0 {
+		return job
+	}
+	out := *job
+	out.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "jobpolicy-executor", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "status"}}
+	return &out
 }
 
 // managed reports whether the executors act on the Job.
