@@ -38,7 +38,7 @@ func executorRules() []rbacv1.PolicyRule {
 		rule("batch", "cronjobs", "get", "list", "watch", "patch"),
 		rule("batch", "cronjobs/status", "update"),
 		rule("batch", "cronjobs/finalizers", "update"),
-		rule("jobpolicy.dev", "jobpolicies", "get", "list", "watch"),
+		rule("jobpolicy.dev", "jobpolicies", "list", "watch"),
 		rule("jobpolicy.dev", "jobpolicies/status", "patch"),
 		rule("", "namespaces", "get", "list", "watch"),
 		rule("", "pods", "get", "list", "watch", "create", "delete", "patch"),
