@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,7 +31,7 @@ func (r *clusterReader) usePolicy(ctx context.Context, object *metav1.ObjectMeta
 		if err := r.core.Get().Resource("namespaces").Name(r.Namespace).Do(ctx).Into(ns); err != nil {
 			return ""
 		}
-		if name = ns.Annotations[wire.DefaultPolicy]; name == "" {
+		if name = strings.TrimSpace(ns.Annotations[wire.DefaultPolicy]); name == "" {
 			return ""
 		}
 	}

@@ -126,7 +126,7 @@ func compareWithTheAPIServer(t *testing.T, file string, docs []string) int {
 
 type finding struct {
 	Object, Severity, Path, Text, Check string
-	Line                         int
+	Line                                int
 }
 
 // errorsIn asks check.
