@@ -11,7 +11,8 @@ func (s *snapshot) held() bool {
 
 // optionsLost reports whether the options that the Job asks for cannot be read, and the caller
 // does not know the last ones that could be. Then a Job that has started gets no more pods:
-// they might be pods that its options forbid, such as retries without a delay.
+// they might be pods that its options forbid, such as retries without a delay. One that has
+// finished is kept (expire).
 func (l lifetime) optionsLost() bool {
 	return len(l.spec.GetOptionProblems()) > 0 && l.spec.GetOptions() == nil
 }
