@@ -219,7 +219,7 @@ func (j *judge) undecided(r *jobRecord) string {
 }
 
 // judgeMissing: at rest, as many pods run as the Job wants, except those that a retry
-// delay, a quota or ending pods hold back.
+// delay, a quota, ending pods or options that cannot be read hold back.
 func (j *judge) judgeMissing(r *jobRecord) {
 	var active, terminating int64
 	for _, p := range r.live {
@@ -246,7 +246,7 @@ func (j *judge) judgeMissing(r *jobRecord) {
 		j.breach("liveness", r.key, r.uid, "the Job is suspended, and %d pods run", active)
 	case active > wanted && (r.job.Spec.Completions != nil || wanted > 0):
 		j.breach("liveness", r.key, r.uid, "%d pods run, and the Job wants %d", active, wanted)
-	case active+terminating >= needed || j.delayed(r) || j.outOfQuota(r):
+	case active+terminating >= needed || j.delayed(r) || j.outOfQuota(r) || policyUnreadable(r.job):
 	default:
 		j.breach("liveness", r.key, r.uid, "%d pods run, the Job wants %d, and nothing holds the others back", active, needed)
 	}

@@ -233,7 +233,19 @@ func TestAnUnreadablePolicy(t *testing.T) {
 		"nothing starts":               {play: rests(func(tp *tape) { tp.job("a", has(unreadable)) })},
 		"nothing starts, and it could": {want: []string{"status", "liveness"}, play: rests(func(tp *tape) { tp.job("a", has("{job: {}}")) })},
 		"pods start":                   {want: []string{"I6"}, play: func(tp *tape) { starts(tp, has(unreadable)) }},
-		"pods start, and they may":     {play: func(tp *tape) { starts(tp, has("{job: {}}")) }},
+		"no more start": {play: rests(func(tp *tape) {
+			starts(tp)
+			tp.spec(has(unreadable))
+			fails(tp, "a-0")
+			counts(tp)
+		})},
+		"no more start, and they could": {want: []string{"liveness"}, play: rests(func(tp *tape) {
+			starts(tp)
+			tp.spec(has("{job: {}}"))
+			fails(tp, "a-0")
+			counts(tp)
+		})},
+		"pods start, and they may": {play: func(tp *tape) { starts(tp, has("{job: {}}")) }},
 	})
 }
 
@@ -253,6 +265,13 @@ func TestTimeToLive(t *testing.T) {
 		"over":          {play: deleteAfter(time.Minute, ttl)},
 		"not over":      {want: []string{"ttl"}, play: deleteAfter(59*time.Second, ttl)},
 		"without limit": {want: []string{"ttl"}, play: deleteAfter(time.Hour)},
+		"over, and its policy cannot be read": {want: []string{"ttl"}, play: func(tp *tape) {
+			starts(tp, ttl)
+			tp.spec(func(job *batchv1.Job) { job.Annotations = map[string]string{wire.Policy: unreadable} })
+			completes(tp)
+			tp.wait(time.Hour)
+			tp.removes(executorA, "jobs", "job-a")
+		}},
 		"over, by its policy": {play: deleteAfter(time.Second, ttl, func(job *batchv1.Job) {
 			job.Annotations = map[string]string{wire.Policy: "{job: {ttlSecondsAfterComplete: 1}}"}
 		})},

@@ -13,11 +13,15 @@ import (
 
 func suspended(job *batchv1.Job) bool { return job.Spec.Suspend != nil && *job.Spec.Suspend }
 
-// held reports whether the Job does not start because its policy cannot be read.
-func held(job *batchv1.Job) bool {
+// policyUnreadable reports whether the Job has options that cannot be read. An executor that did
+// not know valid ones before starts no pod of such a Job, and keeps it once it has finished.
+func policyUnreadable(job *batchv1.Job) bool {
 	_, problems := wire.PolicySpec(job.Annotations)
-	return len(problems) > 0 && job.Status.StartTime == nil
+	return len(problems) > 0
 }
+
+// held reports whether the Job does not start because its policy cannot be read.
+func held(job *batchv1.Job) bool { return policyUnreadable(job) && job.Status.StartTime == nil }
 
 func perIndex(job *batchv1.Job) bool { return job.Spec.BackoffLimitPerIndex != nil }
 

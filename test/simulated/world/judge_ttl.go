@@ -11,7 +11,8 @@ import (
 )
 
 // expiry is when a finished Job's time to live is over: by the option for its
-// outcome, else its spec, else the default of its options. ok is false if the Job has none.
+// outcome, else its spec, else the default of its options. ok is false if the Job has none, or
+// keeps them to itself: options that cannot be read may say longer.
 func expiry(job *batchv1.Job) (at time.Time, ok bool) {
 	terminal := condition(job, finished(job))
 	if terminal == nil || terminal.LastTransitionTime.IsZero() {
@@ -22,7 +23,10 @@ func expiry(job *batchv1.Job) (at time.Time, ok bool) {
 }
 
 func ttlOf(job *batchv1.Job) (time.Duration, bool) {
-	policy, _ := wire.PolicySpec(job.Annotations)
+	policy, problems := wire.PolicySpec(job.Annotations)
+	if len(problems) > 0 {
+		return 0, false
+	}
 	options := policy.GetJob()
 	if options == nil {
 		options = &jobpolicyv1.JobOptions{}
