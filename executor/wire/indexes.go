@@ -1,42 +1,25 @@
 package wire
 
 import (
-	"errors"
-	"fmt"
 	"strconv"
-	"strings"
 
+	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
-var errIndexes = errors.New("malformed index list")
-
-// ParseIndexes reads Kubernetes' notation of index sets, such as "1,3-5". The
-// empty string is the empty set.
+// ParseIndexes is answer.ParseIndexes, and joins neighbours: "0,1" becomes the range (0,1).
 func ParseIndexes(s string) (*jobpolicyv1.IndexSet, error) {
-	set := &jobpolicyv1.IndexSet{}
-	if s == "" {
-		return set, nil
+	read, err := answer.ParseIndexes(s)
+	if err != nil {
+		return nil, err
 	}
-	for part := range strings.SplitSeq(s, ",") {
-		from, to, isRange := strings.Cut(part, "-")
-		if !isRange {
-			to = from
+	set := &jobpolicyv1.IndexSet{}
+	for _, r := range read.Ranges {
+		if n := len(set.Ranges); n > 0 && r.First == set.Ranges[n-1].Last+1 {
+			set.Ranges[n-1].Last = r.Last
+			continue
 		}
-		first, err1 := strconv.ParseInt(from, 10, 32)
-		last, err2 := strconv.ParseInt(to, 10, 32)
-		if err1 != nil || err2 != nil || first < 0 || last < first {
-			return nil, fmt.Errorf("%q: %w", part, errIndexes)
-		}
-		n := len(set.Ranges)
-		switch {
-		case n > 0 && int32(first) <= set.Ranges[n-1].Last:
-			return nil, fmt.Errorf("%q is out of order: %w", part, errIndexes)
-		case n > 0 && int32(first) == set.Ranges[n-1].Last+1:
-			set.Ranges[n-1].Last = int32(last)
-		default:
-			set.Ranges = append(set.Ranges, &jobpolicyv1.IndexRange{First: int32(first), Last: int32(last)})
-		}
+		set.Ranges = append(set.Ranges, r)
 	}
 	return set, nil
 }
