@@ -15,34 +15,36 @@ import (
 	"jobpolicy.dev/test/kit/executables"
 )
 
-// jobsetWithEngine is JobSet with a few files of ours, which ask the engine (docs/adopt.md). It plays beside our executor;
-// beside the built-in controllers, JobSet as it is does.
-var jobsetWithEngine = client{
-	name:    "jobset-with-engine",
-	plays:   "jobset",
-	needs:   []string{"kubectl", "jobset", "jobset-with-engine"},
-	objects: jobset.objects,
-	install: installJobSetWithEngine,
-}
-
-func installJobSetWithEngine(t *testing.T, plane *cluster.Cluster) func(*testing.T, side) {
-	t.Helper()
-	asIs := prepareJobSet(t, plane, "jobset")
-	return func(t *testing.T, s side) {
-		t.Helper()
-		if s == builtin {
-			asIs.start(t, plane)
-			return
-		}
-		asIs.asking(startEngine(t, engineProgram(t))).startAndMeasure(t, plane)
+// asking is a client with a few files of ours, which ask the engine (docs/adopt.md). It plays beside our executor; beside the
+// built-in controllers, the client as it is does.
+func asking(asIs client, prepare func(*testing.T, *cluster.Cluster) manager) client {
+	name := asIs.name + "-with-engine"
+	return client{
+		name:    name,
+		plays:   asIs.name,
+		needs:   append(slices.Clone(asIs.needs), name),
+		objects: asIs.objects,
+		install: func(t *testing.T, plane *cluster.Cluster) func(*testing.T, side) {
+			t.Helper()
+			asIs := prepare(t, plane)
+			return func(t *testing.T, s side) {
+				t.Helper()
+				if s == builtin {
+					asIs.start(t, plane)
+					return
+				}
+				asIs.asking(startEngine(t, engineProgram(t))).startAndMeasure(t, plane)
+			}
+		},
 	}
 }
 
-// asking is the manager of JobSet that asks an engine, in place of JobSet as it is.
+// asking is the manager of a client that asks an engine, in place of the client as it is.
 func (m manager) asking(e *engine) manager {
-	arguments := append([]string{"jobset-with-engine"}, m.command[1:]...)
-	m.name, m.command = "jobset-with-engine", append(append(e.variables(), arguments...), "--zap-log-level=4")
-	return m
+	name := m.name + "-with-engine"
+	command := slices.Clone(m.command)
+	command[slices.Index(command, m.name)] = name
+	return manager{name, slices.Concat(e.variables(), command, []string{"--zap-log-level=4"}), m.readyURL}
 }
 
 // startAndMeasure is start; when the test ends, it says how many questions were asked, and how long they took.
@@ -75,70 +77,10 @@ func questions(t *testing.T, log string) map[string][]time.Duration {
 	return took
 }
 
-func TestJobSetWithEngine(t *testing.T) { compare(t, jobsetWithEngine) }
-
-// defects are engines that JobSet's own tests and the conformance kit must find.
-var defects = map[string]defect{
-	"a time to live ends a second late":   {"engine/ttl.go", "Add(time.Duration(e.seconds)*time.Second)", "Add(time.Duration(e.seconds+1)*time.Second)"},
-	"a success rule needs one index more": {"engine/successpolicy.go", "have >= int64(rule.GetSucceededCount())", "have > int64(rule.GetSucceededCount())"},
-}
-
-// JobSet's own tests pass with the engine as it is: those of its functions, and those on an API server with etcd. So does
-// the conformance kit.
-func TestJobSetsOwnTestsWithEngine(t *testing.T) {
-	jobsetWithEngine.check(t, jobsetWithEngine.chosen("own-tests"))
-	e := startEngine(t, engineProgram(t))
-	out, err := e.functions(t, "-bench=.", "-benchtime=2000x")
-	if err != nil {
-		t.Errorf("JobSet's functions: %v\n%s", err, out)
-	}
-	t.Logf("one question at a time:\n%s", strings.Join(regexp.MustCompile("(?m)^Benchmark.*").FindAllString(out, -1), "\n"))
-	if out, err := e.specs(t, "-ginkgo.skip="+needsAConflict); err != nil {
-		t.Errorf("JobSet's specs: %v\n%s", err, out)
-	}
-	if out, err := e.conformance(t); err != nil {
-		t.Errorf("conformance kit: %v\n%s", err, out)
-	}
-}
-
-// needsAConflict is a spec that wants an update to be refused. Nothing there refuses it, so it fails unless JobSet happens to
-// write at the same time; with JobSet as it is, too.
-const needsAConflict = "rejects updates to parallelism and completions"
-
-// JobSet's own tests and the conformance kit find a wrong engine.
-func TestWrongEnginesAreFound(t *testing.T) {
-	jobsetWithEngine.check(t, jobsetWithEngine.chosen("wrong-engines"))
-	for name, d := range defects {
-		t.Run(name, func(t *testing.T) {
-			e := startEngine(t, d.build(t))
-			functions, functionsErr := e.functions(t)
-			specs, specsErr := e.specs(t, "-ginkgo.focus=success policy")
-			found := append(failed(functions), failed(specs)...)
-			if t.Logf("found by %v", found); len(found) == 0 {
-				t.Errorf("no test of JobSet fails; its tests ended with %v and %v:\n%s\n%s", functionsErr, specsErr, functions, specs)
-			}
-			if out, err := e.conformance(t); err == nil || !strings.Contains(out, "CASES") {
-				t.Errorf("the conformance kit accepts it, or did not ask it (%v):\n%s", err, out)
-			}
-		})
-	}
-}
-
-// functions runs the tests of JobSet's controllers that need no server, and ours beside them.
-func (e *engine) functions(t *testing.T, flags ...string) (string, error) {
+// test runs tests of the client, and ours beside them.
+func (c client) test(t *testing.T, e *engine, pkg string, flags ...string) (string, error) {
 	t.Helper()
-	return e.test(t, "./pkg/controllers/", flags)
-}
-
-// specs runs the tests of JobSet's controllers on an API server with etcd.
-func (e *engine) specs(t *testing.T, flags ...string) (string, error) {
-	t.Helper()
-	return e.test(t, "./test/integration/controller/", append(flags, "-ginkgo.no-color", "-ginkgo.succinct"))
-}
-
-func (e *engine) test(t *testing.T, pkg string, flags []string) (string, error) {
-	t.Helper()
-	source := filepath.Join(programsDir(t), "source", "jobset-with-engine")
+	source := filepath.Join(programsDir(t), "source", c.name)
 	env := append(e.variables(), "GOWORK=off", "KUBEBUILDER_ASSETS="+servers(t))
 	return tryGo(t, source, env, append([]string{"test", "-mod=mod", "-count=1", "-timeout=20m", pkg}, flags...)...)
 }
@@ -175,4 +117,9 @@ func failed(out string) []string {
 		names = append(names, m[1]+m[2])
 	}
 	return names
+}
+
+// benchmarks are the lines about benchmarks.
+func benchmarks(out string) string {
+	return strings.Join(regexp.MustCompile("(?m)^Benchmark.*").FindAllString(out, -1), "\n")
 }

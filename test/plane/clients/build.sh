@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Builds the clients whose names are given into bin/clients at the top of the
+# Builds the clients whose names are given, and what they need, into bin/clients at the top of the
 # repository, each from the module that pins it. Shows how far it is. Needs Go and
 # bash. JobSet takes three minutes the first time, Kueue ten.
 #
 # Usage: test/plane/clients/build.sh CLIENT...
-#        CLIENT is kubectl, helm, jobset, kueue or jobset-with-engine.
+#        CLIENT is kubectl, helm, jobset, kueue, jobset-with-engine or kueue-with-engine.
 #
-# jobset-with-engine is JobSet with a few files of ours, which ask the engine (docs/adopt.md).
-# Its source, changed, is in bin/clients/source.
+# jobset-with-engine is JobSet with a few files of ours, which ask the engine (docs/adopt.md), and
+# kueue-with-engine is Kueue with such files. Their source, changed, is in bin/clients/source.
 set -euo pipefail
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 here=$repository # where the modules are looked for
@@ -21,6 +21,7 @@ package_of() {
 	jobset) echo test/plane/clients/programs/jobset sigs.k8s.io/jobset ;;
 	kueue) echo test/plane/clients/programs/kueue sigs.k8s.io/kueue/cmd/kueue ;;
 	jobset-with-engine) echo bin/clients/source/jobset-with-engine . ;;
+	kueue-with-engine) echo bin/clients/source/kueue-with-engine ./cmd/kueue ;;
 	*)
 		echo "build.sh: no client is called $1" >&2
 		return 1
@@ -28,36 +29,84 @@ package_of() {
 	esac
 }
 
-# change_jobset copies JobSet from the module cache, and puts our files into it.
-change_jobset() {
-	local from to=$repository/bin/clients/source/jobset-with-engine ours=$repository/test/plane/clients/testdata/adopters/jobset
-	local controllers=$to/pkg/controllers
-	from=$(GOWORK=off go -C "$repository/test/plane/clients/programs/jobset" list -m -f '{{.Dir}}' sigs.k8s.io/jobset)
+# with_needs CLIENT... prints the clients, each after those that it and its scenarios need.
+with_needs() {
+	local client
+	for client; do
+		case $client in
+		jobset | helm) echo kubectl ;;
+		kueue) with_needs jobset ;;
+		*-with-engine) with_needs "${client%-with-engine}" ;;
+		esac
+		echo "$client"
+	done
+}
+
+adopters=$repository/test/plane/clients/testdata/adopters
+
+# copy_module CLIENT MODULE PACKAGE PART... copies parts of a client's module from the module cache, puts our files into
+# its PACKAGE, and lets it ask the engine. It sets from, where the module is, and to, where the copy is.
+copy_module() {
+	local client=$1 module=$2 package=$3
+	shift 3
+	from=$(GOWORK=off go -C "$repository/test/plane/clients/programs/$client" list -m -f '{{.Dir}}' "$module")
+	to=$repository/bin/clients/source/$client-with-engine
 	rm -rf "$to"
 	mkdir -p "$to"
-	cp -r "$from"/{api,client-go,cmd,config,pkg,test,go.mod,go.sum,main.go} "$to"
+	(cd "$from" && cp -r --parents "$@" go.mod go.sum "$to")
 	chmod -R u+w "$to"
-	cp "$ours"/*.go "$controllers"
-	sed -i -f "$ours/jobset_controller.sed" "$controllers/jobset_controller.go"
-	if cmp -s "$from/pkg/controllers/jobset_controller.go" "$controllers/jobset_controller.go"; then
-		note "jobset_controller.sed changes nothing any more"
-		exit 1
-	fi
+	mkdir "$to/pkg/policyengine"
+	cp "$adopters/policyengine.go" "$to/pkg/policyengine"
+	cp "$adopters/$client"/*.go "$to/$package"
+	sed "s/^package .*/package $(basename "$package")/" "$adopters/measure_test.go" >"$to/$package/measure_test.go"
 	GOWORK=off go -C "$to" mod edit -require=jobpolicy.dev/proto@v0.0.0 -replace="jobpolicy.dev/proto=$repository/proto"
 	cat "$repository/proto/go.sum" >>"$to/go.sum"
 }
 
+# keep_versions CLIENT lets the copy use the versions of the client for what the contract requires, too. So the two share
+# what is compiled. Otherwise newer versions of golang.org/x would change nearly every package.
+keep_versions() {
+	GOWORK=off go -C "$repository/proto" list -m -f '{{if not .Main}}{{.Path}}{{end}}' all | grep -E '^(golang.org/x|google.golang.org)/' |
+		xargs env GOWORK=off go -C "$repository/test/plane/clients/programs/$1" list -e -m -f '{{if .Version}}{{.Path}}={{.Path}}@{{.Version}}{{end}}' |
+		sed 's/^./-replace=&/' | xargs env GOWORK=off go -C "$to" mod edit
+}
+
+# change FILE SCRIPT edits a file of the copy with one of our scripts.
+change() {
+	sed -i -f "$adopters/$2" "$to/$1"
+	if cmp -s "$from/$1" "$to/$1"; then
+		note "$2 changes nothing any more"
+		exit 1
+	fi
+}
+
+change_jobset() {
+	copy_module jobset sigs.k8s.io/jobset pkg/controllers api client-go cmd config pkg test main.go
+	change pkg/controllers/jobset_controller.go jobset/jobset_controller.sed
+}
+
+change_kueue() {
+	local job=pkg/controller/jobs/job
+	copy_module kueue sigs.k8s.io/kueue $job apis client-go cmd/kueue config internal pkg test Makefile
+	keep_versions kueue
+	mv "$to/$job/not_known_yet.go" "$to/pkg/controller/jobframework"
+	change pkg/controller/jobframework/reconciler.go kueue/reconciler.sed
+	change $job/job_controller.go kueue/job_controller.sed
+	change $job/job_multikueue_adapter.go kueue/job_multikueue_adapter.sed
+	sed -n -f "$adopters/kueue/before.sed" "$from/$job/job_controller.go" >"$to/$job/before_test.go"
+}
+
 out=$repository/bin/clients
 mkdir -p "$out"
-for client; do
+for client in $(with_needs "$@" | awk '!seen[$0]++'); do
 	found=$(package_of "$client")
 	read -r module package <<<"$found"
 	flags="-s -w"
 	if [ "$client" = kubectl ]; then flags=$(kubernetes_ldflags "$(version "$module" k8s.io/kubernetes)"); fi
-	if [ "$client" = jobset-with-engine ]; then
-		change_jobset
+	if [ "${client%-with-engine}" != "$client" ]; then
+		"change_${client%-with-engine}"
 		build "$module" "$out/source" "$package" -mod=mod -ldflags "$flags"
-		mv "$out/source/jobset" "$out/jobset-with-engine"
+		mv "$out/source/${client%-with-engine}" "$out/$client"
 	else
 		build "$module" "$out" "$package" -ldflags "$flags"
 	fi

@@ -18,7 +18,7 @@ var ofTheProduct = []history.Difference{{
 	Race:     true,
 }, {
 	Name:     "created-suspended", // A Job that is resumed before that never says it.
-	Scenario: regexp.MustCompile(`^kueue/|/resumed-at-once$`),
+	Scenario: regexp.MustCompile(`^kueue(-with-engine)?/|/resumed-at-once$`),
 	Builtin:  regexp.MustCompile(`^job [a-z0-9-]+: Suspended=True \(JobSuspended: `),
 	Race:     true,
 }}

@@ -50,6 +50,13 @@ var kueueWebhooks = []string{"clusterqueue", "cohort", "job", "jobset", "resourc
 
 func installKueue(t *testing.T, plane *cluster.Cluster) func(*testing.T, side) {
 	t.Helper()
+	prepareKueue(t, plane).start(t, plane)
+	return func(*testing.T, side) {}
+}
+
+// prepareKueue starts JobSet, installs what Kueue needs, and returns its manager.
+func prepareKueue(t *testing.T, plane *cluster.Cluster) manager {
+	t.Helper()
 	if os.Getuid() != 0 {
 		t.Fatal("Kueue reads a certificate from a fixed folder in /etc; only root can give it one of its own (CLIENTS chooses other clients)")
 	}
@@ -57,13 +64,11 @@ func installKueue(t *testing.T, plane *cluster.Cluster) func(*testing.T, side) {
 	components := filepath.Join(moduleDir(t, "kueue", "sigs.k8s.io/kueue"), "config", "components")
 	server, health := newWebhookServer(t), freeport.AddressFor(t)
 	define(t, plane, kueueDefinitions(t, server, filepath.Join(components, "crd"))...)
-	config := writeFile(t, fmt.Sprintf(kueueConfig, health, server.port, server.certDir))
-	command := append(withEtc(t, server), "kueue", "--config="+config)
-	manager{"kueue", command, "http://" + health + "/readyz"}.start(t, plane)
 	installWebhooks(t, plane, server, "kueue", filepath.Join(components, "webhook", "manifests.yaml"), func(name string) bool {
 		return slices.Contains(kueueWebhooks, strings.TrimSuffix(name[1:], ".kb.io"))
 	})
-	return func(*testing.T, side) {}
+	config := writeFile(t, fmt.Sprintf(kueueConfig, health, server.port, server.certDir))
+	return manager{"kueue", append(withEtc(t, server), "kueue", "--config="+config), "http://" + health + "/readyz"}
 }
 
 // kueueDefinitions are Kueue's kinds. It converts those that its kustomization patches for that.

@@ -139,17 +139,24 @@ func measure(recorder *history.Recorder, what string) figure {
 // script is the command that plays a scenario.
 func (s stage) script(t *testing.T, c client, scenario, namespace string) *exec.Cmd {
 	t.Helper()
+	return s.bash(t, c, namespace, ". $TESTDATA/"+c.folder()+"/"+scenario+".sh")
+}
+
+// bash is the command that runs shell commands after what every scenario of a client may use.
+func (s stage) bash(t *testing.T, c client, namespace, commands string) *exec.Cmd {
+	t.Helper()
 	folder, err := filepath.Abs("testdata")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), scenarioTimeout)
 	t.Cleanup(cancel)
-	commands := fmt.Sprintf("for part in prelude.sh %[1]s.sh %[1]s/%[2]s.sh; do if [ -e %[3]s/$part ]; then . %[3]s/$part; fi; done", c.folder(), scenario, folder)
-	script := exec.CommandContext(ctx, "bash", "-c", commands)
+	before := fmt.Sprintf(". $TESTDATA/prelude.sh; if [ -e $TESTDATA/%[1]s.sh ]; then . $TESTDATA/%[1]s.sh; fi; ", c.folder())
+	script := exec.CommandContext(ctx, "bash", "-c", before+commands)
 	home := t.TempDir()
 	script.Dir = home
 	script.Env = append(os.Environ(),
+		"TESTDATA="+folder,
 		"HOME="+home,
 		"PATH="+programsDir(t)+":"+os.Getenv("PATH"),
 		"KUBECONFIG="+s.kubeconfigFor(t, namespace),

@@ -11,7 +11,9 @@ import (
 
 	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+	"sigs.k8s.io/jobset/pkg/policyengine"
 )
 
 // askSuccessPolicy completes a JobSet if its success policy is met, and reports whether it is. wait is
@@ -19,7 +21,7 @@ import (
 func askSuccessPolicy(ctx context.Context, js *jobset.JobSet, owned *childJobs, updateStatusOpts *statusUpdateOpts) (completed bool, wait time.Duration, err error) {
 	completed, err = successPolicyMet(ctx, js, owned.successful)
 	if err != nil {
-		wait, err = later(ctx, err)
+		wait, err = policyengine.Later(ctx, err)
 		return false, wait, err
 	}
 	if completed {
@@ -37,7 +39,8 @@ func successPolicyMet(ctx context.Context, js *jobset.JobSet, successful []*batc
 	if err != nil {
 		return false, err
 	}
-	answers, err := matchSuccessPolicy(ctx, &jobpolicyv1.MatchSuccessPolicyRequest{Jobs: []*jobpolicyv1.SuccessPolicyProgress{progress}})
+	answers, err := policyengine.Ask(ctx, jobpolicyv1grpc.PolicyServiceClient.MatchSuccessPolicy,
+		&jobpolicyv1.MatchSuccessPolicyRequest{Jobs: []*jobpolicyv1.SuccessPolicyProgress{progress}})
 	if err != nil {
 		return false, err
 	}

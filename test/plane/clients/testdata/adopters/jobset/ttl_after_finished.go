@@ -14,7 +14,9 @@ import (
 
 	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+	"sigs.k8s.io/jobset/pkg/policyengine"
 )
 
 // executeTTLAfterFinishedPolicy deletes a finished JobSet whose time to live is over, its Jobs first.
@@ -26,7 +28,7 @@ func executeTTLAfterFinishedPolicy(ctx context.Context, c client.Client, clock c
 	now := clock.Now()
 	deadlines, err := deadlinesOf(ctx, js, &now)
 	if err != nil {
-		return later(ctx, fmt.Errorf("error checking if ttl expired: %w", err))
+		return policyengine.Later(ctx, fmt.Errorf("error checking if ttl expired: %w", err))
 	}
 	if !deadlines.GetExpired() {
 		return left(deadlines, now), nil
@@ -83,7 +85,7 @@ func deadlinesOf(ctx context.Context, js *jobset.JobSet, now *time.Time) (*jobpo
 	case now == nil:
 		return nil, errors.New("calculated invalid expiration time, jobset cleanup will be deferred")
 	}
-	answers, err := computeDeadlines(ctx, &jobpolicyv1.ComputeDeadlinesRequest{
+	answers, err := policyengine.Ask(ctx, jobpolicyv1grpc.PolicyServiceClient.ComputeDeadlines, &jobpolicyv1.ComputeDeadlinesRequest{
 		Now: timestamppb.New(*now),
 		Jobs: []*jobpolicyv1.JobLifetime{{
 			Spec:   &jobpolicyv1.JobSpec{TtlSecondsAfterFinished: js.Spec.TTLSecondsAfterFinished, Deleting: js.DeletionTimestamp != nil},

@@ -1,0 +1,7 @@
+# An index fails for good while another one runs. Its quota can go to the next Job, as that of an index that succeeded.
+quota 3
+job a '' 'completions: 3, parallelism: 3, completionMode: Indexed, backoffLimitPerIndex: 0,' 'sleep $((1 + JOB_COMPLETION_INDEX / 2 * 7)); exit $((JOB_COMPLETION_INDEX % 2))'
+job b '' 'completions: 2, parallelism: 2,' 'sleep 1'
+until_true job/b Complete
+echo "active when the next Job is done: $(kubectl get job a -o jsonpath='{.status.active}')"
+until_true job/a Failed
