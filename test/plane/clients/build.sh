@@ -82,12 +82,13 @@ change() {
 
 change_jobset() {
 	copy_module jobset sigs.k8s.io/jobset pkg/controllers api client-go cmd config pkg test main.go
+	keep_versions jobset
 	change pkg/controllers/jobset_controller.go jobset/jobset_controller.sed
 }
 
 change_kueue() {
 	local job=pkg/controller/jobs/job
-	copy_module kueue sigs.k8s.io/kueue $job apis client-go cmd/kueue config internal pkg test Makefile
+	copy_module kueue sigs.k8s.io/kueue $job apis client-go cmd/kueue config hack/testing internal pkg test Makefile
 	keep_versions kueue
 	mv "$to/$job/not_known_yet.go" "$to/pkg/controller/jobframework"
 	change pkg/controller/jobframework/reconciler.go kueue/reconciler.sed
