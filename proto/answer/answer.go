@@ -4,7 +4,7 @@
 // Complete and Check are its two halves. NewPods lists the pods to create. Next says
 // when to ask again. FollowUp says whether to ask again at once: that depends on what the
 // caller has changed. Finished says whether a Job is over. Only takes the answer to a partial
-// question about one item.
+// question about one item. ParseIndexes reads a set of indexes.
 package answer
 
 import (
