@@ -1,8 +1,8 @@
-# An index fails for good while another one runs. Its quota can go to the next Job, as that of an index that succeeded.
+# An index fails for good while two others run, and none is left. Its quota can go to the next Job, as that of an index that succeeded.
 quota 3
-printf '{apiVersion: batch/v1, kind: Job, metadata: {name: a, labels: {kueue.x-k8s.io/queue-name: q}}, spec: {suspend: true, completions: 3, parallelism: 3, completionMode: Indexed, backoffLimitPerIndex: 0, %s}}' \
-	"$(pod 'sleep $((1 + JOB_COMPLETION_INDEX / 2 * 7)); exit $((JOB_COMPLETION_INDEX % 2))' | sed 's/{name: main,/& resources: {requests: {cpu: 1}},/')" | create
-job b '' 'completions: 2, parallelism: 2,' 'sleep 1'
+printf '{apiVersion: batch/v1, kind: Job, metadata: {name: a, labels: {kueue.x-k8s.io/queue-name: q}}, spec: {suspend: true, completions: 4, parallelism: 3, completionMode: Indexed, backoffLimitPerIndex: 0, %s}}' \
+	"$(pod 'sleep $((1 + JOB_COMPLETION_INDEX / 2 * 15)); [ $JOB_COMPLETION_INDEX != 1 ]' | sed 's/{name: main,/& resources: {requests: {cpu: 1}},/')" | create
+job b '' '' 'sleep 1'
 until_true job/b Complete
 echo "active when the next Job is done: $(kubectl get job a -o jsonpath='{.status.active}')"
 until_true job/a Failed
