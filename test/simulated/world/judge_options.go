@@ -21,6 +21,10 @@ type jobOptions struct {
 		DelaysSeconds                             []int
 	}
 	StartDeadlineSeconds, TryDeadlineSeconds int64
+	NeverStarted                             []struct {
+		Problem, Action string
+		AfterSeconds    int
+	}
 }
 
 func optionsOf(job *batchv1.Job) (o jobOptions) {
