@@ -160,7 +160,7 @@ func drawUnstarted(t *rapid.T, req *request, names *uidNames) {
 			action = 1
 		}
 		options.NeverStarted = append(options.NeverStarted, &jobpolicyv1.NeverStarted{
-			Problem: problem, AfterSeconds: rapid.SampledFrom([]int32{1, 5, 1<<31 - 1}).Draw(t, "after"), Action: action,
+			Problem: problem, AfterSeconds: proto.Int32(rapid.SampledFrom([]int32{1, 5, 1<<31 - 1}).Draw(t, "after")), Action: action,
 		})
 	}
 	req.Spec.Options = options

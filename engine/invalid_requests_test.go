@@ -329,10 +329,10 @@ var invalidRows = []invalidRequest{
 	}},
 	{"an index that cannot fail", "spec.options.never_started", "FAIL_INDEX needs spec.backoff_limit_per_index", func(r *request) {
 		r.Spec.BackoffLimitPerIndex, r.Spec.MaxFailedIndexes, r.Spec.PodFailurePolicy = nil, nil, nil
-		r.Spec.Options = &jobpolicyv1.JobOptions{NeverStarted: []*jobpolicyv1.NeverStarted{{Problem: 1, AfterSeconds: 1, Action: 2}}}
+		r.Spec.Options = &jobpolicyv1.JobOptions{NeverStarted: []*jobpolicyv1.NeverStarted{{Problem: 1, AfterSeconds: proto.Int32(1), Action: 2}}}
 	}},
 	{"a problem in two options", "spec.options.never_started", "has two items of the same problem", func(r *request) {
-		r.Spec.Options = &jobpolicyv1.JobOptions{NeverStarted: []*jobpolicyv1.NeverStarted{{Problem: 1, AfterSeconds: 1}, {Problem: 1, AfterSeconds: 2}}}
+		r.Spec.Options = &jobpolicyv1.JobOptions{NeverStarted: []*jobpolicyv1.NeverStarted{{Problem: 1, AfterSeconds: proto.Int32(1)}, {Problem: 1, AfterSeconds: proto.Int32(2)}}}
 	}},
 	{
 		"negative restarts of sidecars", "active_pods.pods[0].max_sidecar_restarts", "must not be negative",

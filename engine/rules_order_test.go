@@ -46,7 +46,7 @@ func holdings() []holding {
 			make: func(t *testing.T, s *scene) {
 				s.req.Spec.Options = proto.CloneOf(cmp.Or(s.req.Spec.Options, &jobpolicyv1.JobOptions{}))
 				s.req.Spec.Options.NeverStarted = []*jobpolicyv1.NeverStarted{{
-					Problem: jobpolicyv1.PodStartProblem_POD_START_PROBLEM_IMAGE, AfterSeconds: 1,
+					Problem: jobpolicyv1.PodStartProblem_POD_START_PROBLEM_IMAGE, AfterSeconds: proto.Int32(1),
 					Action: jobpolicyv1.NeverStartedAction_NEVER_STARTED_ACTION_FAIL_JOB,
 				}}
 				s.mustTell(t, "pods active=1 indexes=3\nunstarted late start=Image since=0s index=3")

@@ -677,7 +677,7 @@ type NeverStarted struct {
 	// How long it may last, in seconds. It counts from a time in the pod's status, so a restart
 	// changes nothing; PodStartProblem says which one. A pod that shows the problem
 	// only later fails at once if the time is over by then.
-	AfterSeconds int32 `protobuf:"varint,2,opt,name=after_seconds,json=afterSeconds,proto3" json:"after_seconds,omitempty"`
+	AfterSeconds *int32 `protobuf:"varint,2,opt,name=after_seconds,json=afterSeconds,proto3,oneof" json:"after_seconds,omitempty"`
 	// What happens then. Absent: Count.
 	Action        NeverStartedAction `protobuf:"varint,3,opt,name=action,proto3,enum=jobpolicy.v1.NeverStartedAction" json:"action,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -722,8 +722,8 @@ func (x *NeverStarted) GetProblem() PodStartProblem {
 }
 
 func (x *NeverStarted) GetAfterSeconds() int32 {
-	if x != nil {
-		return x.AfterSeconds
+	if x != nil && x.AfterSeconds != nil {
+		return *x.AfterSeconds
 	}
 	return 0
 }
@@ -1002,11 +1002,12 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\x19_ttl_seconds_after_failedB%\n" +
 	"#_default_ttl_seconds_after_finishedB\x19\n" +
 	"\x17_start_deadline_secondsB\x17\n" +
-	"\x15_try_deadline_seconds\"\xb8\x01\n" +
+	"\x15_try_deadline_seconds\"\xcf\x01\n" +
 	"\fNeverStarted\x12?\n" +
-	"\aproblem\x18\x01 \x01(\x0e2\x1d.jobpolicy.v1.PodStartProblemB\x06\x8a\xce\x18\x02\x18\x01R\aproblem\x12-\n" +
-	"\rafter_seconds\x18\x02 \x01(\x05B\b\x8a\xce\x18\x04\b\x01\x18\x01R\fafterSeconds\x128\n" +
-	"\x06action\x18\x03 \x01(\x0e2 .jobpolicy.v1.NeverStartedActionR\x06action\"\xc4\x05\n" +
+	"\aproblem\x18\x01 \x01(\x0e2\x1d.jobpolicy.v1.PodStartProblemB\x06\x8a\xce\x18\x02\x18\x01R\aproblem\x122\n" +
+	"\rafter_seconds\x18\x02 \x01(\x05B\b\x8a\xce\x18\x04\b\x01\x18\x01H\x00R\fafterSeconds\x88\x01\x01\x128\n" +
+	"\x06action\x18\x03 \x01(\x0e2 .jobpolicy.v1.NeverStartedActionR\x06actionB\x10\n" +
+	"\x0e_after_seconds\"\xc4\x05\n" +
 	"\n" +
 	"RetryDelay\x128\n" +
 	"\x0finitial_seconds\x18\x01 \x01(\x05B\n" +
@@ -1125,6 +1126,7 @@ func file_jobpolicy_v1_options_proto_init() {
 	}
 	file_jobpolicy_v1_options_proto_msgTypes[0].OneofWrappers = []any{}
 	file_jobpolicy_v1_options_proto_msgTypes[3].OneofWrappers = []any{}
+	file_jobpolicy_v1_options_proto_msgTypes[4].OneofWrappers = []any{}
 	file_jobpolicy_v1_options_proto_msgTypes[5].OneofWrappers = []any{}
 	file_jobpolicy_v1_options_proto_msgTypes[6].OneofWrappers = []any{}
 	type x struct{}
