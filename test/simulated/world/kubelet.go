@@ -147,9 +147,9 @@ func (k *kubelets) hinder(pod *corev1.Pod, problem string) {
 		return
 	}
 	if problem == "Unschedulable" {
-		k.statusBy("scheduler", pod, func(p *corev1.Pod) { setProblem(p, problem) })
+		k.statusBy("scheduler", pod, func(p *corev1.Pod) { setProblem(p, problem, time.Now()) })
 	} else if k.bind(pod) == nil {
-		k.status(pod, func(p *corev1.Pod) { setProblem(p, problem) })
+		k.status(pod, func(p *corev1.Pod) { setProblem(p, problem, time.Now()) })
 	}
 }
 

@@ -57,8 +57,7 @@ var problemReasons = map[string]corev1.ContainerStateWaiting{
 }
 
 // setProblem says what keeps a pod from starting, as scheduler and kubelets do.
-func setProblem(pod *corev1.Pod, problem string) {
-	now := time.Now()
+func setProblem(pod *corev1.Pod, problem string, now time.Time) {
 	scheduled := problem != "Unschedulable"
 	podstatus.SetCondition(pod, corev1.PodScheduled, scheduled, map[bool]string{false: corev1.PodReasonUnschedulable}[scheduled], now)
 	if !scheduled {
