@@ -63,9 +63,11 @@ func (p *player) facts(pod *simPod) podfacts.Pod {
 	}
 	for _, c := range pod.containers {
 		facts.Restarts += int64(c.restarts)
-		facts.MaxRestarts = max(facts.MaxRestarts, c.restarts)
-		if c.sidecar() {
+		switch {
+		case c.sidecar():
 			facts.MaxSidecarRestarts = max(facts.MaxSidecarRestarts, c.restarts)
+		case !c.Init:
+			facts.MaxRestarts = max(facts.MaxRestarts, c.restarts)
 		}
 	}
 	if pod.ended() || pod.deleting {
