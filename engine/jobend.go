@@ -151,6 +151,9 @@ func (s *snapshot) describe(end *jobpolicyv1.JobEnd, pod failedPod) {
 	exit := decisiveExit(pod.failure, pod.match)
 	end.ContainerName, end.ExitCode, end.Signal = exit.GetContainerName(), exit.GetExitCode(), exit.GetSignal()
 	end.Reason = cmp.Or(pod.failure.GetReason(), exit.GetReason())
+	if option, step := s.spec.GetOptions().GetNextTryResources(), pod.failure.GetResourceStep(); option != nil && step > 0 {
+		end.RaisedResource, end.RaisedBy = option.GetResource(), multiplier(option, step)
+	}
 }
 
 // failureRuleName is the name of a rule of the pod failure policy; empty if it has none.

@@ -151,7 +151,12 @@ type JobEnd struct {
 	Reason string `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"`
 	// How many failures count so far: failed pods; container restarts, if these reached the
 	// limit; by a limit on indexes, failed pods of this index. 0: not known.
-	Tries         int32 `protobuf:"varint,11,opt,name=tries,proto3" json:"tries,omitempty"`
+	Tries int32 `protobuf:"varint,11,opt,name=tries,proto3" json:"tries,omitempty"`
+	// What the failed pod had more of than the template says (options.next_try_resources). Absent:
+	// nothing.
+	RaisedResource RaisedResource `protobuf:"varint,12,opt,name=raised_resource,json=raisedResource,proto3,enum=jobpolicy.v1.RaisedResource" json:"raised_resource,omitempty"`
+	// How many times as much, but at most the option's max. Only with raised_resource.
+	RaisedBy      float64 `protobuf:"fixed64,13,opt,name=raised_by,json=raisedBy,proto3" json:"raised_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -263,11 +268,25 @@ func (x *JobEnd) GetTries() int32 {
 	return 0
 }
 
+func (x *JobEnd) GetRaisedResource() RaisedResource {
+	if x != nil {
+		return x.RaisedResource
+	}
+	return RaisedResource_RAISED_RESOURCE_UNSPECIFIED
+}
+
+func (x *JobEnd) GetRaisedBy() float64 {
+	if x != nil {
+		return x.RaisedBy
+	}
+	return 0
+}
+
 var File_jobpolicy_v1_job_end_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_job_end_proto_rawDesc = "" +
 	"\n" +
-	"\x1ajobpolicy/v1/job_end.proto\x12\fjobpolicy.v1\x1a\x17jobpolicy/v1/rule.proto\"\x99\x03\n" +
+	"\x1ajobpolicy/v1/job_end.proto\x12\fjobpolicy.v1\x1a\x1ajobpolicy/v1/options.proto\x1a\x17jobpolicy/v1/rule.proto\"\xfd\x03\n" +
 	"\x06JobEnd\x12,\n" +
 	"\x05class\x18\x01 \x01(\x0e2\x16.jobpolicy.v1.EndClassR\x05class\x12&\n" +
 	"\x04rule\x18\x02 \x01(\x0e2\x12.jobpolicy.v1.RuleR\x04rule\x12/\n" +
@@ -280,7 +299,9 @@ const file_jobpolicy_v1_job_end_proto_rawDesc = "" +
 	"\x06signal\x18\t \x01(\x05R\x06signal\x12\x16\n" +
 	"\x06reason\x18\n" +
 	" \x01(\tR\x06reason\x12\x14\n" +
-	"\x05tries\x18\v \x01(\x05R\x05triesB\x14\n" +
+	"\x05tries\x18\v \x01(\x05R\x05tries\x12E\n" +
+	"\x0fraised_resource\x18\f \x01(\x0e2\x1c.jobpolicy.v1.RaisedResourceR\x0eraisedResource\x12\x1b\n" +
+	"\traised_by\x18\r \x01(\x01R\braisedByB\x14\n" +
 	"\x12_policy_rule_indexB\b\n" +
 	"\x06_index*\xdd\x01\n" +
 	"\bEndClass\x12\x19\n" +
@@ -308,18 +329,20 @@ func file_jobpolicy_v1_job_end_proto_rawDescGZIP() []byte {
 var file_jobpolicy_v1_job_end_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_jobpolicy_v1_job_end_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_jobpolicy_v1_job_end_proto_goTypes = []any{
-	(EndClass)(0),  // 0: jobpolicy.v1.EndClass
-	(*JobEnd)(nil), // 1: jobpolicy.v1.JobEnd
-	(Rule)(0),      // 2: jobpolicy.v1.Rule
+	(EndClass)(0),       // 0: jobpolicy.v1.EndClass
+	(*JobEnd)(nil),      // 1: jobpolicy.v1.JobEnd
+	(Rule)(0),           // 2: jobpolicy.v1.Rule
+	(RaisedResource)(0), // 3: jobpolicy.v1.RaisedResource
 }
 var file_jobpolicy_v1_job_end_proto_depIdxs = []int32{
 	0, // 0: jobpolicy.v1.JobEnd.class:type_name -> jobpolicy.v1.EndClass
 	2, // 1: jobpolicy.v1.JobEnd.rule:type_name -> jobpolicy.v1.Rule
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	3, // 2: jobpolicy.v1.JobEnd.raised_resource:type_name -> jobpolicy.v1.RaisedResource
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_job_end_proto_init() }
@@ -327,6 +350,7 @@ func file_jobpolicy_v1_job_end_proto_init() {
 	if File_jobpolicy_v1_job_end_proto != nil {
 		return
 	}
+	file_jobpolicy_v1_options_proto_init()
 	file_jobpolicy_v1_rule_proto_init()
 	file_jobpolicy_v1_job_end_proto_msgTypes[0].OneofWrappers = []any{}
 	type x struct{}

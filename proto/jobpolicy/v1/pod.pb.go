@@ -342,7 +342,10 @@ type PodFailure struct {
 	// True: somebody asked for the pod's deletion before it had ended. Read only for JobEnd.
 	DeletedBeforeEnd bool `protobuf:"varint,1001,opt,name=deleted_before_end,json=deletedBeforeEnd,proto3" json:"deleted_before_end,omitempty"`
 	// True: no container of the pod has run, init containers aside. Read only for JobEnd.
-	NeverRan      bool `protobuf:"varint,1002,opt,name=never_ran,json=neverRan,proto3" json:"never_ran,omitempty"`
+	NeverRan bool `protobuf:"varint,1002,opt,name=never_ran,json=neverRan,proto3" json:"never_ran,omitempty"`
+	// How often the pod's resources had been raised: its annotation jobpolicy.dev/resource-step, 0 to 64. Read
+	// only for JobEnd; FailedTry decides about the next pod.
+	ResourceStep  int32 `protobuf:"varint,1003,opt,name=resource_step,json=resourceStep,proto3" json:"resource_step,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -419,6 +422,13 @@ func (x *PodFailure) GetNeverRan() bool {
 	return false
 }
 
+func (x *PodFailure) GetResourceStep() int32 {
+	if x != nil {
+		return x.ResourceStep
+	}
+	return 0
+}
+
 // ContainerExit is how one container ended.
 type ContainerExit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -427,7 +437,7 @@ type ContainerExit struct {
 	// Never 0.
 	ExitCode int32 `protobuf:"varint,2,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
 	// state.terminated.reason, such as OOMKilled, at most 253 bytes: the caller cuts off the
-	// rest. Read only for JobEnd.
+	// rest. Read only for JobEnd and in FailedTry.
 	Reason string `protobuf:"bytes,1000,opt,name=reason,proto3" json:"reason,omitempty"`
 	// state.terminated.signal; 0: the runtime does not say. Read only for JobEnd.
 	Signal        int32 `protobuf:"varint,1001,opt,name=signal,proto3" json:"signal,omitempty"`
@@ -881,8 +891,12 @@ type RetryFacts struct {
 	// 64, the delay grows no more; that of Settings has long reached its maximum. With
 	// backoff_limit_per_index these delay no pod: the rows in unaccounted_pods do.
 	RecentFailures []*PodFailureFact `protobuf:"bytes,2,rep,name=recent_failures,json=recentFailures,proto3" json:"recent_failures,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Set by the caller if options.next_try_resources is set: what failed pods had, and how they
+	// failed, as far as it matters for the next ones. In any order, at most 100000. For an INDEXED Job
+	// with more, those of the lowest indexes. Needs CAPABILITY_OPTIONS.
+	FailedTries   []*FailedTry `protobuf:"bytes,3,rep,name=failed_tries,json=failedTries,proto3" json:"failed_tries,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RetryFacts) Reset() {
@@ -929,6 +943,82 @@ func (x *RetryFacts) GetRecentFailures() []*PodFailureFact {
 	return nil
 }
 
+func (x *RetryFacts) GetFailedTries() []*FailedTry {
+	if x != nil {
+		return x.FailedTries
+	}
+	return nil
+}
+
+// FailedTry says how pods failed that had the same resources. Of an INDEXED Job there are messages for each index that
+// has no active pod and has not succeeded; otherwise for the whole Job. Only pods with the
+// highest resource_step count, of all pods of the index or the Job that exist or that the caller remembers. There is
+// one message for each different list of container_exits among them, at most 64.
+type FailedTry struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The completion index. INDEXED only.
+	Index *int32 `protobuf:"varint,1,opt,name=index,proto3,oneof" json:"index,omitempty"`
+	// How often the resources of these pods had been raised, 0 to 64: CreatePods.resources.step
+	// when they were created. In Kubernetes: the annotation jobpolicy.dev/resource-step.
+	ResourceStep int32 `protobuf:"varint,2,opt,name=resource_step,json=resourceStep,proto3" json:"resource_step,omitempty"`
+	// Terminated containers with an exit code other than 0; at most 1000. The signal is not needed.
+	// Empty: the pods have not failed by themselves; for example, somebody deleted them.
+	ContainerExits []*ContainerExit `protobuf:"bytes,3,rep,name=container_exits,json=containerExits,proto3" json:"container_exits,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *FailedTry) Reset() {
+	*x = FailedTry{}
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FailedTry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FailedTry) ProtoMessage() {}
+
+func (x *FailedTry) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FailedTry.ProtoReflect.Descriptor instead.
+func (*FailedTry) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *FailedTry) GetIndex() int32 {
+	if x != nil && x.Index != nil {
+		return *x.Index
+	}
+	return 0
+}
+
+func (x *FailedTry) GetResourceStep() int32 {
+	if x != nil {
+		return x.ResourceStep
+	}
+	return 0
+}
+
+func (x *FailedTry) GetContainerExits() []*ContainerExit {
+	if x != nil {
+		return x.ContainerExits
+	}
+	return nil
+}
+
 // PodFailureFact is one past failure.
 type PodFailureFact struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -947,7 +1037,7 @@ type PodFailureFact struct {
 
 func (x *PodFailureFact) Reset() {
 	*x = PodFailureFact{}
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[9]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -959,7 +1049,7 @@ func (x *PodFailureFact) String() string {
 func (*PodFailureFact) ProtoMessage() {}
 
 func (x *PodFailureFact) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[9]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -972,7 +1062,7 @@ func (x *PodFailureFact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodFailureFact.ProtoReflect.Descriptor instead.
 func (*PodFailureFact) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{9}
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PodFailureFact) GetFinishedTime() *timestamppb.Timestamp {
@@ -1020,7 +1110,7 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"\afailure\x18\x06 \x01(\v2\x18.jobpolicy.v1.PodFailureR\afailure\x12.\n" +
 	"\x13index_failure_count\x18\a \x01(\x05R\x11indexFailureCount\x12=\n" +
 	"\x1bindex_ignored_failure_count\x18\b \x01(\x05R\x18indexIgnoredFailureCountB\b\n" +
-	"\x06_index\"\x96\x02\n" +
+	"\x06_index\"\xbc\x02\n" +
 	"\n" +
 	"PodFailure\x12\x19\n" +
 	"\bpod_name\x18\x01 \x01(\tR\apodName\x12D\n" +
@@ -1030,7 +1120,8 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"conditions\x12\x17\n" +
 	"\x06reason\x18\xe8\a \x01(\tR\x06reason\x12-\n" +
 	"\x12deleted_before_end\x18\xe9\a \x01(\bR\x10deletedBeforeEnd\x12\x1c\n" +
-	"\tnever_ran\x18\xea\a \x01(\bR\bneverRan\"\x85\x01\n" +
+	"\tnever_ran\x18\xea\a \x01(\bR\bneverRan\x12$\n" +
+	"\rresource_step\x18\xeb\a \x01(\x05R\fresourceStep\"\x85\x01\n" +
 	"\rContainerExit\x12%\n" +
 	"\x0econtainer_name\x18\x01 \x01(\tR\rcontainerName\x12\x1b\n" +
 	"\texit_code\x18\x02 \x01(\x05R\bexitCode\x12\x17\n" +
@@ -1065,11 +1156,17 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"\ttruncated\x18\x02 \x01(\bR\ttruncated\"c\n" +
 	"\bInFlight\x12\x18\n" +
 	"\acreates\x18\x01 \x01(\x05R\acreates\x12=\n" +
-	"\x0ecreate_indexes\x18\x02 \x01(\v2\x16.jobpolicy.v1.IndexSetR\rcreateIndexes\"\x9b\x01\n" +
+	"\x0ecreate_indexes\x18\x02 \x01(\v2\x16.jobpolicy.v1.IndexSetR\rcreateIndexes\"\xd7\x01\n" +
 	"\n" +
 	"RetryFacts\x12F\n" +
 	"\x11last_success_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x0flastSuccessTime\x12E\n" +
-	"\x0frecent_failures\x18\x02 \x03(\v2\x1c.jobpolicy.v1.PodFailureFactR\x0erecentFailures\"\xab\x01\n" +
+	"\x0frecent_failures\x18\x02 \x03(\v2\x1c.jobpolicy.v1.PodFailureFactR\x0erecentFailures\x12:\n" +
+	"\ffailed_tries\x18\x03 \x03(\v2\x17.jobpolicy.v1.FailedTryR\vfailedTries\"\x9b\x01\n" +
+	"\tFailedTry\x12\x19\n" +
+	"\x05index\x18\x01 \x01(\x05H\x00R\x05index\x88\x01\x01\x12#\n" +
+	"\rresource_step\x18\x02 \x01(\x05R\fresourceStep\x12D\n" +
+	"\x0fcontainer_exits\x18\x03 \x03(\v2\x1b.jobpolicy.v1.ContainerExitR\x0econtainerExitsB\b\n" +
+	"\x06_index\"\xab\x01\n" +
 	"\x0ePodFailureFact\x12?\n" +
 	"\rfinished_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\ffinishedTime\x122\n" +
 	"\afailure\x18\x02 \x01(\v2\x18.jobpolicy.v1.PodFailureR\afailure\x12\x1a\n" +
@@ -1096,7 +1193,7 @@ func file_jobpolicy_v1_pod_proto_rawDescGZIP() []byte {
 }
 
 var file_jobpolicy_v1_pod_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_jobpolicy_v1_pod_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_jobpolicy_v1_pod_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_jobpolicy_v1_pod_proto_goTypes = []any{
 	(PodPhase)(0),                 // 0: jobpolicy.v1.PodPhase
 	(*PodSummary)(nil),            // 1: jobpolicy.v1.PodSummary
@@ -1108,37 +1205,40 @@ var file_jobpolicy_v1_pod_proto_goTypes = []any{
 	(*ActivePods)(nil),            // 7: jobpolicy.v1.ActivePods
 	(*InFlight)(nil),              // 8: jobpolicy.v1.InFlight
 	(*RetryFacts)(nil),            // 9: jobpolicy.v1.RetryFacts
-	(*PodFailureFact)(nil),        // 10: jobpolicy.v1.PodFailureFact
-	(*IndexSet)(nil),              // 11: jobpolicy.v1.IndexSet
-	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
-	(*PodConditionPattern)(nil),   // 13: jobpolicy.v1.PodConditionPattern
+	(*FailedTry)(nil),             // 10: jobpolicy.v1.FailedTry
+	(*PodFailureFact)(nil),        // 11: jobpolicy.v1.PodFailureFact
+	(*IndexSet)(nil),              // 12: jobpolicy.v1.IndexSet
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(*PodConditionPattern)(nil),   // 14: jobpolicy.v1.PodConditionPattern
 }
 var file_jobpolicy_v1_pod_proto_depIdxs = []int32{
-	11, // 0: jobpolicy.v1.PodSummary.active_indexes:type_name -> jobpolicy.v1.IndexSet
-	11, // 1: jobpolicy.v1.PodSummary.terminating_indexes:type_name -> jobpolicy.v1.IndexSet
+	12, // 0: jobpolicy.v1.PodSummary.active_indexes:type_name -> jobpolicy.v1.IndexSet
+	12, // 1: jobpolicy.v1.PodSummary.terminating_indexes:type_name -> jobpolicy.v1.IndexSet
 	0,  // 2: jobpolicy.v1.UnaccountedPod.phase:type_name -> jobpolicy.v1.PodPhase
-	12, // 3: jobpolicy.v1.UnaccountedPod.finished_time:type_name -> google.protobuf.Timestamp
+	13, // 3: jobpolicy.v1.UnaccountedPod.finished_time:type_name -> google.protobuf.Timestamp
 	3,  // 4: jobpolicy.v1.UnaccountedPod.failure:type_name -> jobpolicy.v1.PodFailure
 	4,  // 5: jobpolicy.v1.PodFailure.container_exits:type_name -> jobpolicy.v1.ContainerExit
-	13, // 6: jobpolicy.v1.PodFailure.conditions:type_name -> jobpolicy.v1.PodConditionPattern
-	11, // 7: jobpolicy.v1.UnlistedPods.succeeded_indexes:type_name -> jobpolicy.v1.IndexSet
-	11, // 8: jobpolicy.v1.UnlistedPods.failed_indexes:type_name -> jobpolicy.v1.IndexSet
+	14, // 6: jobpolicy.v1.PodFailure.conditions:type_name -> jobpolicy.v1.PodConditionPattern
+	12, // 7: jobpolicy.v1.UnlistedPods.succeeded_indexes:type_name -> jobpolicy.v1.IndexSet
+	12, // 8: jobpolicy.v1.UnlistedPods.failed_indexes:type_name -> jobpolicy.v1.IndexSet
 	0,  // 9: jobpolicy.v1.ActivePod.phase:type_name -> jobpolicy.v1.PodPhase
-	12, // 10: jobpolicy.v1.ActivePod.ready_since:type_name -> google.protobuf.Timestamp
-	12, // 11: jobpolicy.v1.ActivePod.created_time:type_name -> google.protobuf.Timestamp
+	13, // 10: jobpolicy.v1.ActivePod.ready_since:type_name -> google.protobuf.Timestamp
+	13, // 11: jobpolicy.v1.ActivePod.created_time:type_name -> google.protobuf.Timestamp
 	4,  // 12: jobpolicy.v1.ActivePod.last_exit:type_name -> jobpolicy.v1.ContainerExit
-	12, // 13: jobpolicy.v1.ActivePod.last_exit_time:type_name -> google.protobuf.Timestamp
+	13, // 13: jobpolicy.v1.ActivePod.last_exit_time:type_name -> google.protobuf.Timestamp
 	6,  // 14: jobpolicy.v1.ActivePods.pods:type_name -> jobpolicy.v1.ActivePod
-	11, // 15: jobpolicy.v1.InFlight.create_indexes:type_name -> jobpolicy.v1.IndexSet
-	12, // 16: jobpolicy.v1.RetryFacts.last_success_time:type_name -> google.protobuf.Timestamp
-	10, // 17: jobpolicy.v1.RetryFacts.recent_failures:type_name -> jobpolicy.v1.PodFailureFact
-	12, // 18: jobpolicy.v1.PodFailureFact.finished_time:type_name -> google.protobuf.Timestamp
-	3,  // 19: jobpolicy.v1.PodFailureFact.failure:type_name -> jobpolicy.v1.PodFailure
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	12, // 15: jobpolicy.v1.InFlight.create_indexes:type_name -> jobpolicy.v1.IndexSet
+	13, // 16: jobpolicy.v1.RetryFacts.last_success_time:type_name -> google.protobuf.Timestamp
+	11, // 17: jobpolicy.v1.RetryFacts.recent_failures:type_name -> jobpolicy.v1.PodFailureFact
+	10, // 18: jobpolicy.v1.RetryFacts.failed_tries:type_name -> jobpolicy.v1.FailedTry
+	4,  // 19: jobpolicy.v1.FailedTry.container_exits:type_name -> jobpolicy.v1.ContainerExit
+	13, // 20: jobpolicy.v1.PodFailureFact.finished_time:type_name -> google.protobuf.Timestamp
+	3,  // 21: jobpolicy.v1.PodFailureFact.failure:type_name -> jobpolicy.v1.PodFailure
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_pod_proto_init() }
@@ -1151,13 +1251,14 @@ func file_jobpolicy_v1_pod_proto_init() {
 	file_jobpolicy_v1_pod_proto_msgTypes[1].OneofWrappers = []any{}
 	file_jobpolicy_v1_pod_proto_msgTypes[5].OneofWrappers = []any{}
 	file_jobpolicy_v1_pod_proto_msgTypes[9].OneofWrappers = []any{}
+	file_jobpolicy_v1_pod_proto_msgTypes[10].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_pod_proto_rawDesc), len(file_jobpolicy_v1_pod_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
