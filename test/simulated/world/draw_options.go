@@ -5,6 +5,9 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"jobpolicy.dev/executor/wire"
 )
 
@@ -30,7 +33,25 @@ func (d *drawer) options() {
 		if d.chance(40) {
 			o["tryDeadlineSeconds"] = d.among(1, 60)
 		}
+		if d.chance(40) {
+			o["nextTryResources"] = map[string]any{"resource": "Memory", "max": mostMemory, "onExitCodes": []int{1 + d.among(0, 2)}}
+			j.giveMemory()
+		}
 		j.setOptions(o)
+	}
+}
+
+// leastMemory is the limit of all containers whose memory is raised, and mostMemory is what it may become.
+const (
+	leastMemory = "64Mi"
+	mostMemory  = "200Mi"
+)
+
+// giveMemory gives each container a limit that can be raised.
+func (j *jobPlan) giveMemory() {
+	for i := range j.spec.Template.Spec.Containers {
+		limit := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(leastMemory)}
+		j.spec.Template.Spec.Containers[i].Resources.Limits = limit
 	}
 }
 
@@ -82,7 +103,7 @@ func (j *jobPlan) setOptions(o map[string]any) {
 
 // optionFeatures calls set for each option.
 func (j *jobPlan) optionFeatures(set map[string]bool) {
-	for _, name := range []string{"retryDelay", "startDeadlineSeconds", "tryDeadlineSeconds", "endCondition"} {
+	for _, name := range []string{"retryDelay", "startDeadlineSeconds", "tryDeadlineSeconds", "nextTryResources", "endCondition"} {
 		feature := "option " + name
 		set[feature] = set[feature] || strings.Contains(j.annotations[wire.Policy], name)
 	}
