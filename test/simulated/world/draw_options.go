@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/test/simulated/jobspec"
 )
 
 // options gives Jobs options of their own: some one, some several. A rare situation is about
@@ -34,8 +35,11 @@ func (d *drawer) options() {
 			o["tryDeadlineSeconds"] = d.among(1, 60)
 		}
 		if d.chance(40) {
-			o["nextTryResources"] = map[string]any{"resource": "Memory", "max": mostMemory, "onExitCodes": []int{1 + d.among(0, 2)}}
+			o["nextTryResources"] = map[string]any{"resource": "Memory", "max": mostMemory, "onExitCodes": jobspec.Exits[:d.among(1, len(jobspec.Exits)-1)]}
 			j.giveMemory()
+			if o["retryDelay"] == nil {
+				o["retryDelay"] = map[string]any{"initialSeconds": d.among(20, 120)} // Time for a restart before the next try.
+			}
 		}
 		j.setOptions(o)
 	}
