@@ -37,8 +37,8 @@ var ofClients = []history.Difference{{
 	Reason: "Kueue v0.19.0 keeps the quota of an index that has failed for good until the Job has ended (kueue#13482). Kueue that asks the engine gives it " +
 		"to the next Job at once, which is done while the first one still runs.",
 	Scenario: regexp.MustCompile(`^kueue-with-engine/failed-index$`),
-	Builtin:  regexp.MustCompile(`^prints active when the next Job is done:$`),
-	Ours:     regexp.MustCompile(`^prints active when the next Job is done: 2$`),
+	Builtin:  regexp.MustCompile(`^prints done while both run: no$`),
+	Ours:     regexp.MustCompile(`^prints done while both run: yes$`),
 }}
 
 // known are the differences that histories may show.

@@ -4,5 +4,6 @@ printf '{apiVersion: batch/v1, kind: Job, metadata: {name: a, labels: {kueue.x-k
 	"$(pod 'sleep $((1 + JOB_COMPLETION_INDEX / 2 * 15)); [ $JOB_COMPLETION_INDEX != 1 ]' | sed 's/{name: main,/& resources: {requests: {cpu: 1}},/')" | create
 job b '' '' 'sleep 1'
 until_true job/b Complete
-echo "active when the next Job is done: $(kubectl get job a -o jsonpath='{.status.active}')"
+completed=$(kubectl get job a -o jsonpath='{.status.completedIndexes}')
+echo "done while both run: $([ "$completed" = 0 ] && echo yes || echo no)"
 until_true job/a Failed
