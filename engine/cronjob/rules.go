@@ -80,6 +80,7 @@ type asked = rules.Asked[answer]
 func startRules() []rules.Rule[facts, answer] {
 	return []rules.Rule[facts, answer]{
 		{Name: jobpolicyv1.Rule_RULE_DELETING, Ask: deleting},
+		{Name: jobpolicyv1.Rule_RULE_INVALID_POLICY, Ask: invalidPolicy},
 		{Name: jobpolicyv1.Rule_RULE_MANUAL_RUN_REQUESTED, Ask: manualRunRequested},
 		{Name: jobpolicyv1.Rule_RULE_UNKNOWN_TIME_ZONE, Ask: unknownTimeZone},
 		{Name: jobpolicyv1.Rule_RULE_SUSPENDED, Ask: suspended},
@@ -102,6 +103,16 @@ func deleting(f facts) answer {
 		return decided("the CronJob is being deleted")
 	}
 	return no("the CronJob is not being deleted")
+}
+
+// invalidPolicy waits for options that can be read: they may say that a run does not start, or
+// starts later. It comes before manual runs, for which they may say so, too.
+func invalidPolicy(f facts) answer {
+	if !f.optionsLost() {
+		return no("the options are known")
+	}
+	return decided("the options that the CronJob asks for cannot be read: %s", f.spec.GetOptionProblems()[0]).
+		waiting(jobpolicyv1.WaitReason_WAIT_REASON_INVALID_POLICY, time.Time{})
 }
 
 // manualRunRequested starts the manual run that spec.run_now asks for, once for each text.

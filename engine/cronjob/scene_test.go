@@ -280,6 +280,12 @@ func (c *cluster) option(rest string) error {
 	case "problem":
 		spec.OptionProblems = append(spec.OptionProblems, text)
 		return nil
+	case "lost": // with a problem: nobody knows the last options
+		spec.Options, spec.OptionProblems = nil, []string{text}
+		return nil
+	case "found":
+		spec.Options, spec.OptionProblems = &jobpolicyv1.CronJobOptions{}, nil
+		return nil
 	case "observed_schedule":
 		since, seen, _ := strings.Cut(text, " ")
 		spec.ObservedSchedule = &jobpolicyv1.ObservedSchedule{Since: timestamp(since), Schedule: seen}

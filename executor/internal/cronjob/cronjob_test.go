@@ -893,3 +893,22 @@ func TestTheDecisionLogSaysWhyARunWasNotStarted(t *testing.T) {
 		t.Errorf("failure %q, want %q", got, want)
 	}
 }
+
+// A request has the options that can be read, or the last ones that could be; none at all if nobody knows them.
+func TestOptionsThatCannotBeReadAnyMore(t *testing.T) {
+	s, problems := newCronState(testCron()), []string{"it does not exist"}
+	read := &jobpolicyv1.CronJobOptions{StaggerSeconds: new(int32(5))}
+	if got := s.lastOptions(nil, problems); got != nil {
+		t.Errorf("options that were never known: %v, want none", got)
+	}
+	if got := s.lastOptions(nil, nil); got != nil {
+		t.Errorf("options of a CronJob without any: %v, want none", got)
+	}
+	if got := s.lastOptions(nil, problems); got == nil || got.StaggerSeconds != nil {
+		t.Errorf("the last options: %v, want empty ones", got)
+	}
+	s.lastOptions(read, nil)
+	if got := s.lastOptions(nil, problems); got != read {
+		t.Errorf("the last options: %v, want %v", got, read)
+	}
+}

@@ -255,8 +255,10 @@ type CronJobSpec struct {
 	// Needs CAPABILITY_OPTIONS.
 	Options *CronJobOptions `protobuf:"bytes,12,opt,name=options,proto3" json:"options,omitempty"`
 	// Set by the caller; why the options that the CronJob asks for cannot be read: as
-	// JobSpec.option_problems. The CronJob goes on with those in options. Needs
-	// CAPABILITY_OPTIONS.
+	// JobSpec.option_problems. With problems, options are the last ones that could be read, as
+	// far as the caller knows them; they may be present and empty. While they are absent, no
+	// run starts, also none that run_now asks for; what becomes due meanwhile counts as missed.
+	// Needs CAPABILITY_OPTIONS.
 	OptionProblems []string `protobuf:"bytes,13,rep,name=option_problems,json=optionProblems,proto3" json:"option_problems,omitempty"`
 	// Set by the caller; any text but the empty one: one run starts now, once for each
 	// text, also while the CronJob is suspended; with FORBID when the active runs have

@@ -52,6 +52,9 @@ const (
 	Rule_RULE_COMPLETIONS_REACHED Rule = 9
 	// The CronJob is being deleted: no run is started.
 	Rule_RULE_DELETING Rule = 101
+	// The options that the CronJob asks for cannot be read, and the caller does not know the
+	// last ones that could be (CronJobSpec.option_problems without options).
+	Rule_RULE_INVALID_POLICY Rule = 116
 	// A manual run was requested (CronJobSpec.run_now).
 	Rule_RULE_MANUAL_RUN_REQUESTED Rule = 102
 	// The schedule's time zone cannot be found.
@@ -97,6 +100,7 @@ var (
 		8:   "RULE_SUCCESS_POLICY_MET",
 		9:   "RULE_COMPLETIONS_REACHED",
 		101: "RULE_DELETING",
+		116: "RULE_INVALID_POLICY",
 		102: "RULE_MANUAL_RUN_REQUESTED",
 		103: "RULE_UNKNOWN_TIME_ZONE",
 		104: "RULE_SUSPENDED",
@@ -125,6 +129,7 @@ var (
 		"RULE_SUCCESS_POLICY_MET":               8,
 		"RULE_COMPLETIONS_REACHED":              9,
 		"RULE_DELETING":                         101,
+		"RULE_INVALID_POLICY":                   116,
 		"RULE_MANUAL_RUN_REQUESTED":             102,
 		"RULE_UNKNOWN_TIME_ZONE":                103,
 		"RULE_SUSPENDED":                        104,
@@ -173,7 +178,7 @@ var File_jobpolicy_v1_rule_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_rule_proto_rawDesc = "" +
 	"\n" +
-	"\x17jobpolicy/v1/rule.proto\x12\fjobpolicy.v1*\xe8\x05\n" +
+	"\x17jobpolicy/v1/rule.proto\x12\fjobpolicy.v1*\x81\x06\n" +
 	"\x04Rule\x12\x14\n" +
 	"\x10RULE_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dRULE_SUCCESS_ALREADY_DECLARED\x10\x01\x12!\n" +
@@ -187,7 +192,8 @@ const file_jobpolicy_v1_rule_proto_rawDesc = "" +
 	"%RULE_ALL_INDEXES_FINISHED_SOME_FAILED\x10\a\x12\x1b\n" +
 	"\x17RULE_SUCCESS_POLICY_MET\x10\b\x12\x1c\n" +
 	"\x18RULE_COMPLETIONS_REACHED\x10\t\x12\x11\n" +
-	"\rRULE_DELETING\x10e\x12\x1d\n" +
+	"\rRULE_DELETING\x10e\x12\x17\n" +
+	"\x13RULE_INVALID_POLICY\x10t\x12\x1d\n" +
 	"\x19RULE_MANUAL_RUN_REQUESTED\x10f\x12\x1a\n" +
 	"\x16RULE_UNKNOWN_TIME_ZONE\x10g\x12\x12\n" +
 	"\x0eRULE_SUSPENDED\x10h\x12\x1a\n" +

@@ -168,6 +168,8 @@ func (j *judge) judgeRun(w apiserver.Write, c *cronRecord, r *jobRecord, at time
 		j.breach("I9", r.key, r.uid, "%s started a run of a CronJob that somebody else runs", w.By)
 	case (c.gone && j.old(c.goneAt)) || (c.cron.DeletionTimestamp != nil && j.old(c.cron.DeletionTimestamp.Time)):
 		j.breach("cron", r.key, r.uid, "%s started a run of CronJob %s, which is deleted", w.By, c.key.Name)
+	case !j.cronLately(c, readable):
+		j.breach("cron", r.key, r.uid, "%s started a run of CronJob %s, whose options cannot be read", w.By, c.key.Name)
 	case runNow:
 	case at.IsZero():
 		j.breach("cron", r.key, r.uid, "%s started a run that does not say for which scheduled time, and nobody asked for one now", w.By)

@@ -76,6 +76,9 @@ func (j *judge) judgeHistory(c *cronRecord) {
 		}
 	}
 	for _, outcome := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
+		if outcome == batchv1.JobFailed && !readable(c.cron) {
+			continue // They may count for an option.
+		}
 		if limit := historyLimit(c.cron, outcome); kept[outcome] > limit {
 			j.breach("cron", c.key, c.uid, "%d Jobs that are %s are kept, and the history limit is %d", kept[outcome], outcome, limit)
 		}

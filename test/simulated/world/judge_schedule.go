@@ -135,7 +135,7 @@ func (j *judge) judgeOwed(c *cronRecord) {
 // mustRun reports whether the CronJob's runs must start in time.
 func (j *judge) mustRun(c *cronRecord) bool {
 	deadline := c.cron.Spec.StartingDeadlineSeconds
-	return !c.gone && c.cron.DeletionTimestamp == nil && j.cronOurs(c) && !cronSuspended(c.cron) && j.askew() == 0 &&
+	return !c.gone && c.cron.DeletionTimestamp == nil && j.cronOurs(c) && !cronSuspended(c.cron) && readable(c.cron) && j.askew() == 0 &&
 		(deadline == nil || *deadline >= int64(prompt/time.Second))
 }
 

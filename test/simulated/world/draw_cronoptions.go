@@ -1,0 +1,39 @@
+package world
+
+import (
+	"time"
+
+	"jobpolicy.dev/executor/wire"
+)
+
+// unreadableOptions are options of a CronJob that no executor can use.
+const unreadableOptions = "{cronJob: {staggerSeconds: 0}}"
+
+// cronOptions gives some CronJobs options of their own.
+func (d *drawer) cronOptions() {
+	if len(d.p.situations) > 0 {
+		return
+	}
+	for i, c := range d.p.crons {
+		if d.begin(uint64(400 + i)); wire.HasPolicy(c.annotations) {
+			continue
+		}
+		if d.chance(8) {
+			d.unreadable(c)
+		}
+	}
+}
+
+// unreadable gives a CronJob options that cannot be read, until a user corrects them.
+func (d *drawer) unreadable(c *cronPlan) {
+	c.setOptions(unreadableOptions)
+	d.add(step{at: d.within(time.Minute, d.p.calm), who: "user", verb: "set cron options", on: c.on(), text: "{}"})
+}
+
+// setOptions writes options as people do.
+func (c *cronPlan) setOptions(text string) {
+	if c.annotations == nil {
+		c.annotations = map[string]string{}
+	}
+	c.annotations[wire.Policy] = text
+}
