@@ -638,8 +638,16 @@ type CronJobOptions struct {
 	// of a run do not change, and startingDeadlineSeconds counts from the later start.
 	// A run that was asked for by hand starts at once. Absent: runs start when they are due.
 	StaggerSeconds *int32 `protobuf:"varint,10,opt,name=stagger_seconds,json=staggerSeconds,proto3,oneof" json:"stagger_seconds,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// How many missed runs start: the newest so many of those that were due while nobody could
+	// start them, because the controller was away, the CronJob was suspended, or, with
+	// concurrencyPolicy Forbid, an earlier run was active. They start in order of their scheduled
+	// times: with Allow at once, with Forbid one after another. With Replace only the latest
+	// starts: it would end the others. Those that startingDeadlineSeconds rules out do not count.
+	// 0: none: a run that does not start within a minute does not start any more, unless, with
+	// Forbid, it waited for a run whose Job still exists. Absent: 1, the latest one.
+	MaxMissedRuns *int32 `protobuf:"varint,11,opt,name=max_missed_runs,json=maxMissedRuns,proto3,oneof" json:"max_missed_runs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CronJobOptions) Reset() {
@@ -710,6 +718,13 @@ func (x *CronJobOptions) GetSuspendAfterFailures() int32 {
 func (x *CronJobOptions) GetStaggerSeconds() int32 {
 	if x != nil && x.StaggerSeconds != nil {
 		return *x.StaggerSeconds
+	}
+	return 0
+}
+
+func (x *CronJobOptions) GetMaxMissedRuns() int32 {
+	if x != nil && x.MaxMissedRuns != nil {
+		return *x.MaxMissedRuns
 	}
 	return 0
 }
@@ -805,7 +820,7 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\x10_initial_secondsB\x0e\n" +
 	"\f_max_secondsB\t\n" +
 	"\a_factorB\x11\n" +
-	"\x0f_jitter_percent\"\xe6\x03\n" +
+	"\x0f_jitter_percent\"\xb1\x04\n" +
 	"\x0eCronJobOptions\x12@\n" +
 	"\x14start_jitter_seconds\x18\x01 \x01(\x05B\t\x8a\xce\x18\x05\b\x00\x10\x90\x1cH\x00R\x12startJitterSeconds\x88\x01\x01\x12?\n" +
 	"\rrepeated_hour\x18\x02 \x01(\x0e2\x1a.jobpolicy.v1.RepeatedHourR\frepeatedHour\x12<\n" +
@@ -814,10 +829,12 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\x16suspend_after_failures\x18\x05 \x01(\x05B\b\x8a\xce\x18\x04\b\x01\x10dH\x01R\x14suspendAfterFailures\x88\x01\x01\x128\n" +
 	"\x0fstagger_seconds\x18\n" +
 	" \x01(\x05B\n" +
-	"\x8a\xce\x18\x06\b\x01\x10\x80\xa3\x05H\x02R\x0estaggerSeconds\x88\x01\x01B\x17\n" +
+	"\x8a\xce\x18\x06\b\x01\x10\x80\xa3\x05H\x02R\x0estaggerSeconds\x88\x01\x01\x125\n" +
+	"\x0fmax_missed_runs\x18\v \x01(\x05B\b\x8a\xce\x18\x04\b\x00\x10dH\x03R\rmaxMissedRuns\x88\x01\x01B\x17\n" +
 	"\x15_start_jitter_secondsB\x19\n" +
 	"\x17_suspend_after_failuresB\x12\n" +
-	"\x10_stagger_seconds*v\n" +
+	"\x10_stagger_secondsB\x12\n" +
+	"\x10_max_missed_runs*v\n" +
 	"\fRepeatedHour\x12\x1d\n" +
 	"\x19REPEATED_HOUR_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12REPEATED_HOUR_BOTH\x10\x01\x12\x17\n" +

@@ -71,6 +71,8 @@ const (
 	Rule_RULE_NOTHING_DUE Rule = 108
 	// The run would start later than starting_deadline_seconds allows.
 	Rule_RULE_STARTING_DEADLINE_PASSED Rule = 109
+	// The run was missed, and CronJobOptions.max_missed_runs is 0.
+	Rule_RULE_MISSED_RUN Rule = 117
 	// The run has a Job already.
 	Rule_RULE_ALREADY_STARTED Rule = 110
 	// A Job that the CronJob does not control has the run's name.
@@ -109,6 +111,7 @@ var (
 		107: "RULE_NEVER_DUE",
 		108: "RULE_NOTHING_DUE",
 		109: "RULE_STARTING_DEADLINE_PASSED",
+		117: "RULE_MISSED_RUN",
 		110: "RULE_ALREADY_STARTED",
 		111: "RULE_NAME_TAKEN",
 		112: "RULE_START_JITTER",
@@ -138,6 +141,7 @@ var (
 		"RULE_NEVER_DUE":                        107,
 		"RULE_NOTHING_DUE":                      108,
 		"RULE_STARTING_DEADLINE_PASSED":         109,
+		"RULE_MISSED_RUN":                       117,
 		"RULE_ALREADY_STARTED":                  110,
 		"RULE_NAME_TAKEN":                       111,
 		"RULE_START_JITTER":                     112,
@@ -178,7 +182,7 @@ var File_jobpolicy_v1_rule_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_rule_proto_rawDesc = "" +
 	"\n" +
-	"\x17jobpolicy/v1/rule.proto\x12\fjobpolicy.v1*\x81\x06\n" +
+	"\x17jobpolicy/v1/rule.proto\x12\fjobpolicy.v1*\x96\x06\n" +
 	"\x04Rule\x12\x14\n" +
 	"\x10RULE_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dRULE_SUCCESS_ALREADY_DECLARED\x10\x01\x12!\n" +
@@ -201,7 +205,8 @@ const file_jobpolicy_v1_rule_proto_rawDesc = "" +
 	"\x19RULE_UNPARSEABLE_SCHEDULE\x10j\x12\x12\n" +
 	"\x0eRULE_NEVER_DUE\x10k\x12\x14\n" +
 	"\x10RULE_NOTHING_DUE\x10l\x12!\n" +
-	"\x1dRULE_STARTING_DEADLINE_PASSED\x10m\x12\x18\n" +
+	"\x1dRULE_STARTING_DEADLINE_PASSED\x10m\x12\x13\n" +
+	"\x0fRULE_MISSED_RUN\x10u\x12\x18\n" +
 	"\x14RULE_ALREADY_STARTED\x10n\x12\x13\n" +
 	"\x0fRULE_NAME_TAKEN\x10o\x12\x15\n" +
 	"\x11RULE_START_JITTER\x10p\x12\x1e\n" +

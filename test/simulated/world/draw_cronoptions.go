@@ -1,6 +1,7 @@
 package world
 
 import (
+	"fmt"
 	"time"
 
 	"jobpolicy.dev/executor/wire"
@@ -18,8 +19,11 @@ func (d *drawer) cronOptions() {
 		if d.begin(uint64(400 + i)); wire.HasPolicy(c.annotations) {
 			continue
 		}
-		if d.chance(8) {
+		switch {
+		case d.chance(8):
 			d.unreadable(c)
+		case d.chance(30):
+			c.setOptions(fmt.Sprintf("{cronJob: {maxMissedRuns: %d}}", pick(d, 0, 2, 3, 100)))
 		}
 	}
 }

@@ -183,6 +183,10 @@ func (j *judge) judgeRun(w apiserver.Write, c *cronRecord, r *jobRecord, at time
 		j.breach("cron", r.key, r.uid, "%s started the run of %s, and the schedule of CronJob %s has no such time", w.By, at, c.key.Name)
 	case j.tooLate(c, at):
 		j.breach("cron", r.key, r.uid, "%s started the run of %s at %s: later than the starting deadline allows", w.By, at, j.now)
+	case j.unwanted(c, at):
+		j.breach("cron", r.key, r.uid, "%s started the run of %s at %s: it was missed, and no missed run is wanted", w.By, at, j.now)
+	case j.leavesOut(c, at):
+		j.breach("cron", r.key, r.uid, "%s started the run of %s, and left out an earlier one after %s; as many as %d missed ones are wanted", w.By, at, c.base(), maxMissedOf(c.cron))
 	case j.askew() > 0: // A clock that is set back may start a run again.
 	case c.runs[at.Unix()].job != nil && j.remembered(w, c, at):
 		j.breach("cron", r.key, r.uid, "%s started the run of %s a second time; the first was Job %s (UID %s)", w.By, at, c.runs[at.Unix()].job.key.Name, c.runs[at.Unix()].job.uid)

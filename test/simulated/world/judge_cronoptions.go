@@ -1,6 +1,8 @@
 package world
 
 import (
+	"time"
+
 	batchv1 "k8s.io/api/batch/v1"
 
 	"jobpolicy.dev/executor/wire"
@@ -11,4 +13,41 @@ import (
 func readable(cron *batchv1.CronJob) bool {
 	_, problems := wire.PolicySpec(cron.Annotations)
 	return len(problems) == 0
+}
+
+// maxMissedOf is how many missed runs of a CronJob start.
+func maxMissedOf(cron *batchv1.CronJob) int {
+	policy, _ := wire.PolicySpec(cron.Annotations)
+	most := 1
+	if o := policy.GetCronJob(); o != nil && o.MaxMissedRuns != nil {
+		most = int(o.GetMaxMissedRuns())
+	}
+	if cron.Spec.ConcurrencyPolicy == batchv1.ReplaceConcurrent {
+		return min(most, 1)
+	}
+	return most
+}
+
+// unwanted reports whether a run that starts now was missed, and its CronJob wants no missed ones.
+// One that waited for another run was not missed.
+func (j *judge) unwanted(c *cronRecord, at time.Time) bool {
+	return !j.cronLately(c, func(cron *batchv1.CronJob) bool {
+		return maxMissedOf(cron) > 0 || cron.Spec.ConcurrencyPolicy == batchv1.ForbidConcurrent ||
+			j.now.Sub(j.startOf(cron, at)) <= startsWithin+underWay+j.askew()
+	})
+}
+
+// leavesOut reports whether a run that starts now leaves out an earlier one that its CronJob wants:
+// fewer were due since then than start.
+func (j *judge) leavesOut(c *cronRecord, at time.Time) bool {
+	most, t := maxMissedOf(c.cron), j.timetable(c.cron)
+	if most <= 1 || t == nil || t.every > 0 || c.cron.Spec.StartingDeadlineSeconds != nil || j.rivals || j.unsure(c) ||
+		c.lastRun.IsZero() || !c.lastStimulus.Before(c.lastRun) || !t.after(c.base()).Before(at) {
+		return false
+	}
+	due := 0
+	for next := at; due < most && !next.IsZero() && !next.After(j.now.Add(j.fastest)); next = t.after(next) {
+		due++
+	}
+	return due < most
 }
