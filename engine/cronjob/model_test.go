@@ -297,7 +297,7 @@ func (l *life) start(due time.Time) time.Time {
 	for room < 25*time.Hour && !l.plan.is(due.Add(room).In(l.loc)) {
 		room += time.Minute
 	}
-	most := min(int64(window), int64(room/time.Second)-11)
+	most := min(int64(window), int64(room/time.Second)-10)
 	return due.Add(time.Duration(shareOfReport*float64(most+1)) * time.Second)
 }
 

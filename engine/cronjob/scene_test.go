@@ -311,6 +311,10 @@ func setOption(o *jobpolicyv1.CronJobOptions, name, text string) error {
 		m.Set(field, protoreflect.ValueOfEnum(n))
 		return nil
 	}
+	if field.Kind() == protoreflect.BoolKind {
+		m.Set(field, protoreflect.ValueOfBool(text == "true"))
+		return nil
+	}
 	n, err := strconv.ParseInt(text, 10, 32)
 	m.Set(field, protoreflect.ValueOfInt32(int32(n)))
 	return err
@@ -322,6 +326,7 @@ func (c *cluster) status(rest string) error {
 	st := c.req.Status
 	return pairs(rest, map[string]func(string) error{
 		"last":    setTime(&st.LastScheduleTime),
+		"next":    setTime(&st.NextScheduleTime),
 		"success": setTime(&st.LastSuccessfulTime),
 		"active": func(v string) error {
 			st.Active = nil

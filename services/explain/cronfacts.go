@@ -170,18 +170,20 @@ func limit(n *int32) string {
 var cronAnnotations = map[string]string{
 	wire.RunNow:           "one run starts now, once for each text",
 	wire.CronJobManagedBy: "the controller that runs it, while spec.suspend is true",
+	wire.NextScheduleTime: "when the next run is due, for programs",
 	wire.CronJobSuspend:   "whether that controller starts no runs",
 }
 
 // cronOptions say what the options mean.
 var cronOptions = map[string]string{
-	"startJitterSeconds":   "a run starts up to so many seconds later",
-	"repeatedHour":         "which run starts of two in an hour that the clock shows twice",
-	"skippedHour":          "what becomes of a run in an hour that the clock leaves out",
-	"missedBeforeEdit":     "what becomes of times before the schedule was changed",
-	"suspendAfterFailures": "it is suspended after so many failed runs in a row",
-	"maxMissedRuns":        "how many missed runs start",
-	"staggerSeconds":       "each run starts at an offset of up to so many seconds, the CronJob's own",
+	"startJitterSeconds":      "a run starts up to so many seconds later",
+	"repeatedHour":            "which run starts of two in an hour that the clock shows twice",
+	"skippedHour":             "what becomes of a run in an hour that the clock leaves out",
+	"missedBeforeEdit":        "what becomes of times before the schedule was changed",
+	"suspendAfterFailures":    "it is suspended after so many failed runs in a row",
+	"maxMissedRuns":           "how many missed runs start",
+	"publishNextScheduleTime": "the annotation " + wire.NextScheduleTime + " says when the next run is due",
+	"staggerSeconds":          "each run starts at an offset of up to so many seconds, the CronJob's own",
 }
 
 func newestFirst(events []corev1.Event) {

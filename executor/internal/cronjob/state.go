@@ -82,11 +82,11 @@ func asksAnew(before, after *batchv1.CronJob) bool {
 	return before.Generation != after.Generation || !maps.Equal(ours(before.Annotations), ours(after.Annotations))
 }
 
-// ours are the annotations that have a meaning to this controller or to the engine.
+// ours are the annotations that ask this controller or the engine for something.
 func ours(annotations map[string]string) map[string]string {
 	kept := map[string]string{}
 	for name, text := range annotations {
-		if strings.HasPrefix(name, "jobpolicy.dev/") {
+		if strings.HasPrefix(name, "jobpolicy.dev/") && name != wire.NextScheduleTime {
 			kept[name] = text
 		}
 	}

@@ -646,8 +646,14 @@ type CronJobOptions struct {
 	// 0: none: a run that does not start within a minute does not start any more, unless, with
 	// Forbid, it waited for a run whose Job still exists. Absent: 1, the latest one.
 	MaxMissedRuns *int32 `protobuf:"varint,11,opt,name=max_missed_runs,json=maxMissedRuns,proto3,oneof" json:"max_missed_runs,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// Publishes when the next run is due, for programs: in the annotation
+	// jobpolicy.dev/next-schedule-time of the CronJob, in UTC (RFC 3339). A run that waits for its
+	// stagger or its start jitter still is the next one. There is no annotation while the CronJob
+	// is suspended or no further run is known. It is written together with the status, so that it
+	// costs no write of its own when a run starts. Absent: it is not published.
+	PublishNextScheduleTime bool `protobuf:"varint,13,opt,name=publish_next_schedule_time,json=publishNextScheduleTime,proto3" json:"publish_next_schedule_time,omitempty"`
+	unknownFields           protoimpl.UnknownFields
+	sizeCache               protoimpl.SizeCache
 }
 
 func (x *CronJobOptions) Reset() {
@@ -727,6 +733,13 @@ func (x *CronJobOptions) GetMaxMissedRuns() int32 {
 		return *x.MaxMissedRuns
 	}
 	return 0
+}
+
+func (x *CronJobOptions) GetPublishNextScheduleTime() bool {
+	if x != nil {
+		return x.PublishNextScheduleTime
+	}
+	return false
 }
 
 var file_jobpolicy_v1_options_proto_extTypes = []protoimpl.ExtensionInfo{
@@ -820,7 +833,7 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\x10_initial_secondsB\x0e\n" +
 	"\f_max_secondsB\t\n" +
 	"\a_factorB\x11\n" +
-	"\x0f_jitter_percent\"\xb1\x04\n" +
+	"\x0f_jitter_percent\"\xee\x04\n" +
 	"\x0eCronJobOptions\x12@\n" +
 	"\x14start_jitter_seconds\x18\x01 \x01(\x05B\t\x8a\xce\x18\x05\b\x00\x10\x90\x1cH\x00R\x12startJitterSeconds\x88\x01\x01\x12?\n" +
 	"\rrepeated_hour\x18\x02 \x01(\x0e2\x1a.jobpolicy.v1.RepeatedHourR\frepeatedHour\x12<\n" +
@@ -830,7 +843,8 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\x0fstagger_seconds\x18\n" +
 	" \x01(\x05B\n" +
 	"\x8a\xce\x18\x06\b\x01\x10\x80\xa3\x05H\x02R\x0estaggerSeconds\x88\x01\x01\x125\n" +
-	"\x0fmax_missed_runs\x18\v \x01(\x05B\b\x8a\xce\x18\x04\b\x00\x10dH\x03R\rmaxMissedRuns\x88\x01\x01B\x17\n" +
+	"\x0fmax_missed_runs\x18\v \x01(\x05B\b\x8a\xce\x18\x04\b\x00\x10dH\x03R\rmaxMissedRuns\x88\x01\x01\x12;\n" +
+	"\x1apublish_next_schedule_time\x18\r \x01(\bR\x17publishNextScheduleTimeB\x17\n" +
 	"\x15_start_jitter_secondsB\x19\n" +
 	"\x17_suspend_after_failuresB\x12\n" +
 	"\x10_stagger_secondsB\x12\n" +

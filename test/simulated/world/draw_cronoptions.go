@@ -23,7 +23,9 @@ func (d *drawer) cronOptions() {
 		case d.chance(8):
 			d.unreadable(c)
 		case d.chance(30):
-			c.setOptions(fmt.Sprintf("{cronJob: {maxMissedRuns: %d}}", pick(d, 0, 2, 3, 100)))
+			c.setOptions(fmt.Sprintf("{cronJob: {maxMissedRuns: %d, publishNextScheduleTime: %t}}", pick(d, 0, 2, 3, 100), d.chance(50)))
+		case d.chance(10):
+			c.setOptions("{cronJob: {publishNextScheduleTime: true, staggerSeconds: 20}}")
 		}
 	}
 }

@@ -83,6 +83,9 @@ func (j *judge) cronWritten(w apiserver.Write, ours bool) {
 		c.earlier = c.earlier[1:]
 	}
 	c.cron = next
+	if ours {
+		j.judgePublishes(c, w.By)
+	}
 }
 
 // recentCrons are the versions that an executor may use.

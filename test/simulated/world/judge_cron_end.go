@@ -22,6 +22,7 @@ func (j *judge) judgeCronEnd(c *cronRecord) {
 	}
 	j.judgeActive(c)
 	j.judgeHistory(c)
+	j.judgePublished(c)
 }
 
 // looksAgain is how long after a reconcile an executor looks at a CronJob again if nothing happens,

@@ -51,3 +51,30 @@ func (j *judge) leavesOut(c *cronRecord, at time.Time) bool {
 	}
 	return due < most
 }
+
+// judgePublished: a CronJob that asks for it publishes its next run, unless it is suspended; no other one does.
+// Its time is one of the schedule, and the next one unless that waits for its offset.
+func (j *judge) judgePublished(c *cronRecord) {
+	policy, _ := wire.PolicySpec(c.cron.Annotations)
+	text, is := c.cron.Annotations[wire.NextScheduleTime]
+	asked := policy.GetCronJob().GetPublishNextScheduleTime() && !cronSuspended(c.cron)
+	if asked != is && j.seenByRightClocks() && readable(c.cron) {
+		j.breach("cron", c.key, c.uid, "the next run is published: %t (%s), want %t", is, text, asked)
+	}
+}
+
+// judgePublishes checks what an executor publishes when it writes the status of a CronJob: that the next run is
+// later than the last one, and one of the schedule.
+func (j *judge) judgePublishes(c *cronRecord, by string) {
+	at, err := time.Parse(time.RFC3339, c.cron.Annotations[wire.NextScheduleTime])
+	t, last := j.timetable(c.cron), c.cron.Status.LastScheduleTime
+	if err != nil || t == nil || j.askew() > 0 || t.every > 0 && j.unsure(c) {
+		return
+	}
+	if last != nil && !at.After(last.Time) {
+		j.breach("cron", c.key, c.uid, "%s published the next run of %s, and the last one was that of %s", by, at, last)
+	}
+	if t.every == 0 && !j.onSchedule(c, at) {
+		j.breach("cron", c.key, c.uid, "%s published the next run of %s, and the schedule has no such time", by, at)
+	}
+}
