@@ -116,7 +116,7 @@ func nextStatus(f facts, last answer) *jobpolicyv1.CronJobStatus {
 func (f facts) publishedNext() *timestamppb.Timestamp {
 	next, comes := f.nextRun()
 	switch {
-	case f.spec.GetDeleting() || f.optionsLost():
+	case f.optionsLost():
 		return f.status.GetNextScheduleTime()
 	case !comes || !f.options.GetPublishNextScheduleTime():
 		return nil
