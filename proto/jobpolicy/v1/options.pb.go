@@ -1003,8 +1003,22 @@ type CronJobOptions struct {
 	// of a run do not change, and startingDeadlineSeconds counts from the later start.
 	// A run that was asked for by hand starts at once. Absent: runs start when they are due.
 	StaggerSeconds *int32 `protobuf:"varint,10,opt,name=stagger_seconds,json=staggerSeconds,proto3,oneof" json:"stagger_seconds,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// How many missed runs start: the newest so many of those that were due while nobody could
+	// start them, because the controller was away, the CronJob was suspended, or, with
+	// concurrencyPolicy Forbid, an earlier run was active. They start in order of their scheduled
+	// times: with Allow at once, with Forbid one after another. With Replace only the latest
+	// starts: it would end the others. Those that startingDeadlineSeconds rules out do not count.
+	// 0: none: a run that does not start within a minute does not start any more, unless, with
+	// Forbid, it waited for a run whose Job still exists. Absent: 1, the latest one.
+	MaxMissedRuns *int32 `protobuf:"varint,11,opt,name=max_missed_runs,json=maxMissedRuns,proto3,oneof" json:"max_missed_runs,omitempty"`
+	// Publishes when the next run is due, for programs: in the annotation
+	// jobpolicy.dev/next-schedule-time of the CronJob, in UTC (RFC 3339). A run that waits for its
+	// stagger or its start jitter still is the next one. There is no annotation while the CronJob
+	// is suspended or no further run is known. It is written together with the status, so that it
+	// costs no write of its own when a run starts. Absent: it is not published.
+	PublishNextScheduleTime bool `protobuf:"varint,13,opt,name=publish_next_schedule_time,json=publishNextScheduleTime,proto3" json:"publish_next_schedule_time,omitempty"`
+	unknownFields           protoimpl.UnknownFields
+	sizeCache               protoimpl.SizeCache
 }
 
 func (x *CronJobOptions) Reset() {
@@ -1077,6 +1091,20 @@ func (x *CronJobOptions) GetStaggerSeconds() int32 {
 		return *x.StaggerSeconds
 	}
 	return 0
+}
+
+func (x *CronJobOptions) GetMaxMissedRuns() int32 {
+	if x != nil && x.MaxMissedRuns != nil {
+		return *x.MaxMissedRuns
+	}
+	return 0
+}
+
+func (x *CronJobOptions) GetPublishNextScheduleTime() bool {
+	if x != nil {
+		return x.PublishNextScheduleTime
+	}
+	return false
 }
 
 var file_jobpolicy_v1_options_proto_extTypes = []protoimpl.ExtensionInfo{
@@ -1190,7 +1218,7 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"&!has(self.factor) || self.factor > 1.0\x12\x14expected more than 1\x1a\x06factor\x92\xce\x18\x87\x01\n" +
 	"GisQuantity(self.max) && quantity(self.max).isGreaterThan(quantity('0'))\x127expected a Kubernetes quantity above 0, for example 8Gi\x1a\x03max\x92\xce\x18\xaf\x01\n" +
 	"Mself.resource != 'Cpu' || has(self.onExitCodes) && size(self.onExitCodes) > 0\x12Qexpected at least one exit code, because running out of memory does not raise Cpu\x1a\vonExitCodesB\t\n" +
-	"\a_factor\"\xe6\x03\n" +
+	"\a_factor\"\xee\x04\n" +
 	"\x0eCronJobOptions\x12@\n" +
 	"\x14start_jitter_seconds\x18\x01 \x01(\x05B\t\x8a\xce\x18\x05\b\x00\x10\x90\x1cH\x00R\x12startJitterSeconds\x88\x01\x01\x12?\n" +
 	"\rrepeated_hour\x18\x02 \x01(\x0e2\x1a.jobpolicy.v1.RepeatedHourR\frepeatedHour\x12<\n" +
@@ -1199,10 +1227,13 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\x16suspend_after_failures\x18\x05 \x01(\x05B\b\x8a\xce\x18\x04\b\x01\x10dH\x01R\x14suspendAfterFailures\x88\x01\x01\x128\n" +
 	"\x0fstagger_seconds\x18\n" +
 	" \x01(\x05B\n" +
-	"\x8a\xce\x18\x06\b\x01\x10\x80\xa3\x05H\x02R\x0estaggerSeconds\x88\x01\x01B\x17\n" +
+	"\x8a\xce\x18\x06\b\x01\x10\x80\xa3\x05H\x02R\x0estaggerSeconds\x88\x01\x01\x125\n" +
+	"\x0fmax_missed_runs\x18\v \x01(\x05B\b\x8a\xce\x18\x04\b\x00\x10dH\x03R\rmaxMissedRuns\x88\x01\x01\x12;\n" +
+	"\x1apublish_next_schedule_time\x18\r \x01(\bR\x17publishNextScheduleTimeB\x17\n" +
 	"\x15_start_jitter_secondsB\x19\n" +
 	"\x17_suspend_after_failuresB\x12\n" +
-	"\x10_stagger_seconds*\xec\x01\n" +
+	"\x10_stagger_secondsB\x12\n" +
+	"\x10_max_missed_runs*\xec\x01\n" +
 	"\x0fPodStartProblem\x12!\n" +
 	"\x1dPOD_START_PROBLEM_UNSPECIFIED\x10\x00\x12#\n" +
 	"\x1fPOD_START_PROBLEM_UNSCHEDULABLE\x10\x01\x12'\n" +

@@ -88,7 +88,7 @@ func giveMemory(s *batchv1.JobSpec) {
 // The runs of a CronJob start although its policy is missing; Jobs with a policy of the template wait for theirs.
 func TestACronJobWithoutItsPolicy(t *testing.T) {
 	c := cron("c", func(c *batchv1.CronJob) { c.Annotations = map[string]string{wire.Policy: "gone"} })
-	const own = `note: metadata.annotations: jobpolicy.dev/policy names the JobPolicy "gone", which no file has, or only with mistakes: runs start without its options until the cluster has it`
+	const own = `note: metadata.annotations: jobpolicy.dev/policy names the JobPolicy "gone", which no file has, or only with mistakes: a CronJob that the executor has not run with valid options starts no run before the cluster has it`
 	if got := said(&manifest.Object{Kind: "CronJob", CronJob: &c}, "policy"); got != own {
 		t.Errorf("found %q, want %q", got, own)
 	}

@@ -144,6 +144,7 @@ var ignorableFields = map[protoreflect.FullName]string{
 	"jobpolicy.v1.JobSpec.controlled":                      "read only with Settings.pod_groups, which an engine that does not know it refuses",
 	"jobpolicy.v1.JobSpec.group_template_name":             "as controlled",
 	"jobpolicy.v1.JobSpec.scheduling":                      "as controlled",
+	"jobpolicy.v1.CronJobStatus.next_schedule_time":        "read only with CronJobOptions.publish_next_schedule_time, which an engine that does not know it refuses",
 	"jobpolicy.v1.DecideJobRequest.seen_suspended":         "an engine that ignores it starts the Job, too; only the events and the condition of the suspension are missing",
 	"jobpolicy.v1.Verdict.end":                             "of the answer; it says how the Job failed, and nothing is done because of it",
 	"jobpolicy.v1.MatchPodFailurePolicyRequest.rule_names": "an engine that ignores it answers without names; the actions are the same",
