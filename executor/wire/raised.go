@@ -70,6 +70,14 @@ func multiply(q resource.Quantity, name corev1.ResourceName, by float64, most re
 		n := int64(math.Round(float64(q.MilliValue()) * by))
 		return *resource.NewMilliQuantity(min(n, most.MilliValue()), q.Format)
 	}
+	whole := most.Value() // Rounded up.
+	if resource.NewQuantity(whole, most.Format).Cmp(most) > 0 {
+		whole--
+	}
 	n := int64(math.Round(float64(q.Value()) * by))
-	return *resource.NewQuantity(min(n, most.Value()), q.Format)
+	raised := resource.NewQuantity(min(n, whole), q.Format)
+	if raised.Cmp(q) < 0 {
+		return q // Parts of a byte.
+	}
+	return *raised
 }
