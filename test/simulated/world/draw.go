@@ -44,6 +44,7 @@ func draw(seed uint64, options drawOptions) *plan {
 	d.options()
 	d.cronOptions()
 	d.classified()
+	d.neverStarts()
 	if d.podjob {
 		d.forPodjob()
 	}
