@@ -24,6 +24,9 @@
 // live. The same judges check it. Groups of one owner that want the same names are left to the
 // tests of executor/podjob.
 //
+// In worlds of upstream (-world.upstream) Kubernetes' own controllers stand in for the executor. What the
+// judges find there is counted, and is no failure: docs/upstream-findings.md.
+//
 // # What the judges tolerate
 //
 // For each fact, a judge asks whether the writer must have known it. The writer must if it
