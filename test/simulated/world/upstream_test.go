@@ -97,7 +97,7 @@ var findings = map[string]finding{
 		s.job.fates = []fate{stopped, pod(20*sec, endsWell)}
 		s.fails(unavailable, "PATCH", "pods", 2*sec, 12*sec)
 	}},
-	"fails-while-suspended": {"I5", "startTime is required for finished job", func(s *scene) {
+	"ends-while-suspended": {"I5", "startTime is required for finished job", func(s *scene) {
 		s.job.spec.BackoffLimit, s.job.fates = new(int32(0)), []fate{pod(6*sec, endsBadly)}
 		s.at(3*sec, "user", "suspend")
 		s.fails(unavailable, "PATCH", "pods", 2*sec, 12*sec)
