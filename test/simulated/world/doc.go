@@ -11,10 +11,8 @@
 // Virtual time puts everything in order. How long each request, answer and watch event
 // takes, to the nanosecond, follows from the seed and from its content. So
 // hardly anything happens at the same instant, and the same seed nearly always gives
-// the same log of writes: 968 of 1,000 worlds (seeds 1 to 1000) had the same log when
-// one process played them twice on a machine busy with other work. The logs
-// differ if several objects become due at the same instant: docs/worlds.md has
-// examples.
+// the same log of writes. The logs differ if several objects become due at the same
+// instant: docs/worlds.md has the causes.
 //
 // A world has about 150 writes. docs/worlds.md says how long it takes, and what
 // takes the time.
