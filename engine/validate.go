@@ -15,6 +15,7 @@ const (
 	maxReasonBytes    = 1024
 	maxMessageBytes   = 32768
 	maxRows           = 100_000
+	maxUnstarted      = 10_000
 	maxReleases       = 2 * maxRows
 	maxRanges         = 200_000
 	maxConditions     = 100
@@ -104,6 +105,13 @@ func (c checker) retry(r *jobpolicyv1.RetryFacts) {
 		c.Within("failure")
 		c.failure(f.GetFailure())
 		c.Leave()
+		if f != nil {
+			c.index(f.Index)
+		}
+	})
+	check.Each(c.Checker, "retry.failed_tries", maxRows, r.GetFailedTries(), func(f *jobpolicyv1.FailedTry) {
+		c.Between("resource_step", int64(f.GetResourceStep()), 0, maxResourceStep)
+		c.exits(f.GetContainerExits())
 		if f != nil {
 			c.index(f.Index)
 		}

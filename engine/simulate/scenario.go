@@ -99,7 +99,7 @@ const (
 	Evicted
 	// Hangs: the container runs forever.
 	Hangs
-	// NeverStarts: the pod stays Pending, as with an image that cannot be pulled.
+	// NeverStarts: the pod stays Pending, because an image cannot be pulled.
 	NeverStarts
 )
 
@@ -108,6 +108,8 @@ type Outcome struct {
 	Ending Ending
 	// ExitCode, 1 to 255, is used only with Fails.
 	ExitCode int32
+	// OutOfMemory: the container is OOMKilled. Used only with Fails.
+	OutOfMemory bool
 	// After is how long the container runs. Zero: drawn from Scenario.Runtime.
 	After time.Duration
 }

@@ -15,7 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"jobpolicy.dev/proto/podfacts"
 )
+
+// ResourceStepAnnotation says how often the resources of a pod had been raised when it was created
+// (options.next_try_resources). A pod without it has what the template says.
+const ResourceStepAnnotation = "jobpolicy.dev/resource-step"
 
 // NoIndex is the index of a pod without a valid completion index.
 const NoIndex int32 = -1
@@ -38,6 +44,9 @@ type Pod struct {
 	Scheduled bool
 	// HasRun: one of its containers has run, init containers aside.
 	HasRun bool
+	// ResourceStep is how often the pod's resources had been raised when it was created: the
+	// annotation ResourceStepAnnotation, 0 to podfacts.MaxResourceStep.
+	ResourceStep uint8
 
 	Indexing // Placed here, it fills the padding after the booleans.
 	Deletion
@@ -100,6 +109,7 @@ type phase struct {
 	phase  corev1.PodPhase
 	waits  string
 	reason string
+	start  Start
 }
 
 // Owner is the object that controls a pod.
@@ -140,6 +150,7 @@ func From(pod *corev1.Pod) *Pod {
 		HasTrackingFinalizer: slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer),
 		Scheduled:            pod.Spec.NodeName != "",
 		HasRun:               hasRun(pod),
+		ResourceStep:         uint8(min(failureCount(pod, ResourceStepAnnotation), podfacts.MaxResourceStep)),
 		Deletion:             Deletion{pod.DeletionTimestamp != nil, deletionAsked(pod)},
 		Indexing: Indexing{
 			Index:                Index(pod),
@@ -149,7 +160,7 @@ func From(pod *corev1.Pod) *Pod {
 		Containers: Containers{Restarts: restarts(pod), ContainersEnded: containersEnded(pod)},
 		interned: interned{
 			namespace:  unique.Make(pod.Namespace),
-			phase:      unique.Make(phase{pod.Status.Phase, waits(pod), pod.Status.Reason}),
+			phase:      unique.Make(phase{pod.Status.Phase, waits(pod), pod.Status.Reason, startOf(pod)}),
 			controller: unique.Make(controller(pod)),
 		},
 	}
@@ -168,6 +179,9 @@ func (p *Pod) Phase() corev1.PodPhase { return p.phase.Value().phase }
 // Unschedulable or ImagePullBackOff, for example. Empty: it has ended, or nothing is known
 // to keep it.
 func (p *Pod) WaitingReason() string { return p.phase.Value().waits }
+
+// Start says whether the pod has started, and what keeps it from that.
+func (p *Pod) Start() Start { return p.phase.Value().start }
 
 // Reason is the reason in the pod's status, such as Evicted; empty if it has none.
 func (p *Pod) Reason() string { return p.phase.Value().reason }

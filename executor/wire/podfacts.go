@@ -33,7 +33,7 @@ func PodFacts(p *podcache.Pod) podfacts.Pod {
 		UID: uid, Name: p.Name, Phase: PodPhase(p.Phase()),
 		Tracked: p.HasTrackingFinalizer, Deleting: p.Deleting, Scheduled: p.Scheduled, Ready: p.Ready, HasRun: p.HasRun,
 		Created: Time(p.Created), Finished: Time(p.ContainersEnded), DeletionRequested: Time(p.DeletionAsked),
-		IndexFailures: p.IndexFailures, IndexIgnoredFailures: p.IndexIgnoredFailures,
+		ResourceStep: int32(p.ResourceStep), IndexFailures: p.IndexFailures, IndexIgnoredFailures: p.IndexIgnoredFailures,
 		Restarts: p.Restarts, MaxRestarts: p.MaxRestarts, MaxSidecarRestarts: p.MaxSidecarRestarts,
 	}
 	if p.Index != podcache.NoIndex {
@@ -44,6 +44,9 @@ func PodFacts(p *podcache.Pod) podfacts.Pod {
 		facts.ReadySince = Time(p.ReadyChanged)
 	case p.Unready:
 		facts.UnreadySince = Time(p.ReadyChanged)
+	}
+	if start := p.Start(); start.Unstarted && (start.Problem != 0 || p.Ended() || p.Deleting) {
+		facts.Start = podStart(start)
 	}
 	if p.Ended() || p.Deleting {
 		addFailure(&facts, p)
@@ -59,6 +62,14 @@ func containerExit(exit *podcache.Exit) *jobpolicyv1.ContainerExit {
 		ContainerName: Text(exit.Container, maxContainerNameBytes), ExitCode: exit.Code,
 		Reason: Text(exit.Reason, maxContainerNameBytes), Signal: exit.Signal,
 	}
+}
+
+func podStart(start podcache.Start) *jobpolicyv1.PodStart {
+	m := &jobpolicyv1.PodStart{Problem: start.Problem, Reason: Text(start.Reason, maxContainerNameBytes)}
+	if start.Problem != 0 {
+		m.Since = Timestamp(start.Since())
+	}
+	return m
 }
 
 // addFailure adds how a pod failed. Only a pod that has ended or is being deleted may have failed.

@@ -27,6 +27,23 @@ func classOf(name string) jobpolicyv1.EndClass {
 	return jobpolicyv1.EndClass(number)
 }
 
+var problems = jobpolicyv1.PodStartProblem(0).Descriptor()
+
+// problemName is a problem as conditions write it; empty for none, and for one that this version does not have.
+func problemName(problem jobpolicyv1.PodStartProblem) string {
+	value := problems.Values().ByNumber(problem.Number())
+	if value == nil || problem == jobpolicyv1.PodStartProblem_POD_START_PROBLEM_UNSPECIFIED {
+		return ""
+	}
+	return options.EnumName(problems, value)
+}
+
+// problemOf is the problem with a name; unspecified if there is none.
+func problemOf(name string) jobpolicyv1.PodStartProblem {
+	number, _ := options.EnumValue(problems, name)
+	return jobpolicyv1.PodStartProblem(number)
+}
+
 // ruleOf is the rule with a name; unspecified if this version does not have it.
 func ruleOf(name string) jobpolicyv1.Rule {
 	for number := range jobpolicyv1.Rule_name {
@@ -51,7 +68,7 @@ func Sentence(end *jobpolicyv1.JobEnd) string {
 		}
 		return subject(end) + " could not be started" + because(end) + "."
 	case jobpolicyv1.EndClass_END_CLASS_OUT_OF_MEMORY:
-		return subject(end) + " ran out of memory."
+		return subject(end) + " ran out of memory" + moreMemory(end) + "."
 	case jobpolicyv1.EndClass_END_CLASS_INFRASTRUCTURE:
 		return pod(end) + " was ended from outside" + because(end) + "."
 	case jobpolicyv1.EndClass_END_CLASS_POLICY:
@@ -60,6 +77,14 @@ func Sentence(end *jobpolicyv1.JobEnd) string {
 		return subject(end) + " failed" + exit(end) + "."
 	}
 	return "It is not known why the Job failed."
+}
+
+// moreMemory says how many times the memory of the template a pod might have had.
+func moreMemory(end *jobpolicyv1.JobEnd) string {
+	if end.GetRaisedResource() != jobpolicyv1.RaisedResource_RAISED_RESOURCE_MEMORY {
+		return ""
+	}
+	return fmt.Sprintf(" with %.4g times the memory of the template, or the most that it may have", end.GetRaisedBy())
 }
 
 func subject(end *jobpolicyv1.JobEnd) string {

@@ -56,9 +56,15 @@ type Pod struct {
 	// was. It is read only of active pods.
 	LastExit   *jobpolicyv1.ContainerExit
 	LastExited time.Time
+	// Start says that no container has run, init containers included, and what keeps the pod from
+	// starting, if its status shows that. It is nil if one has run, and for an active pod without
+	// such a problem. It is read only for Jobs with options.never_started.
+	Start *jobpolicyv1.PodStart
 	// IndexFailures and IndexIgnoredFailures are the values of CreatePods.failure_counts
 	// when the pod was created.
 	IndexFailures, IndexIgnoredFailures int32
+	// ResourceStep is RaisedPods.step when the pod was created; 0: none.
+	ResourceStep int32
 	// Restarts adds up the restarts of all containers, MaxRestarts is the highest
 	// among regular ones, MaxSidecarRestarts among restartable init containers.
 	Restarts                        int64

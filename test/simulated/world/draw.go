@@ -44,6 +44,9 @@ func draw(seed uint64, options drawOptions) *plan {
 	d.rare()
 	d.options()
 	d.classified()
+	if !d.upstream { // Only our executors know what to do with such pods.
+		d.neverStarts()
+	}
 	switch {
 	case d.podjob:
 		d.forPodjob()
