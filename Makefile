@@ -190,8 +190,8 @@ parity: ## compare with the built-in controllers on N=5000 generated cases from 
 RUN_WORLDS = go -C test test -count=1 -timeout 0 -v ./simulated/world -run
 
 .PHONY: worlds
-worlds: ## simulate N=1000 clusters ("worlds") from seed FROM=1 on, or replay one and print its history: SEED=7 (TELL=1: without shrinking it)
-	@$(RUN_WORLDS) TestWorlds -args $(if $(SEED),-world.seed=$(SEED) $(if $(TELL),-world.tell),-world.seeds=$(or $(N),1000) -world.from=$(or $(FROM),1)) $(WORLD_ARGS)
+worlds: ## simulate N=1000 clusters ("worlds") from seed FROM=1 on, or replay one and print its history: SEED=7 (TELL=1: without shrinking it); UPSTREAM=1: with Kubernetes' own controllers
+	@$(RUN_WORLDS) TestWorlds -args $(if $(UPSTREAM),-world.upstream) $(if $(SEED),-world.seed=$(SEED) $(if $(TELL),-world.tell),-world.seeds=$(or $(N),1000) -world.from=$(or $(FROM),1)) $(WORLD_ARGS)
 
 .PHONY: mutants
 mutants: ## plant defects in engine and executor, and search for each in simulated worlds (MUTANT=regexp N=20000; hours)

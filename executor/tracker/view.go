@@ -3,6 +3,7 @@ package tracker
 import (
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -152,28 +153,34 @@ func (j *Job) Pod(uid types.UID) (*podcache.Pod, bool) {
 	return r.Pod, true
 }
 
-// Strays returns the pods that the Job controls and its selector does not match.
+// Strays returns the pods that the Job controls and its selector does not match, ordered by name.
 func (j *Job) Strays() []*podcache.Pod {
 	j.mu.Lock()
-	defer j.mu.Unlock()
 	out := make([]*podcache.Pod, 0, len(j.pods.strays))
 	for _, r := range j.pods.strays {
 		out = append(out, r.Pod)
 	}
-	return out
+	j.mu.Unlock()
+	return byName(out)
 }
 
-// WithTrackingFinalizer returns the pods that have the tracking finalizer.
+// WithTrackingFinalizer returns the pods that have the tracking finalizer, ordered by name.
 func (j *Job) WithTrackingFinalizer() []*podcache.Pod {
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	var out []*podcache.Pod
+	j.mu.Lock()
 	for _, r := range j.pods.records {
 		if r.Pod.HasTrackingFinalizer {
 			out = append(out, r.Pod)
 		}
 	}
-	return out
+	j.mu.Unlock()
+	return byName(out)
+}
+
+// byName orders pods, so that what is done with them, a few at a time, is done in the same order each time.
+func byName(pods []*podcache.Pod) []*podcache.Pod {
+	slices.SortFunc(pods, func(a, b *podcache.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return pods
 }
 
 // Idle reports whether no pod is active, terminating or being created, so that the Job may

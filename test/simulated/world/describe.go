@@ -48,6 +48,7 @@ func (e executorPlan) String() string {
 			out = append(out, fmt.Sprintf(format, args...))
 		}
 	}
+	say(e.upstream, "which are Kubernetes' own")
 	say(e.maxChanges > 0, "%d changes of pods a decision", e.maxChanges)
 	say(e.maxUncounted > 0, "%d uncounted pods a status", e.maxUncounted)
 	say(e.maxUnseen > 0, "%d unseen pods of a Job", e.maxUnseen)

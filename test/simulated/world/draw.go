@@ -19,6 +19,7 @@ type drawer struct {
 type drawOptions struct {
 	faultless bool // Nothing fails, and nobody is killed.
 	podjob    bool // A controller made with package podjob stands in for the executor.
+	upstream  bool // Kubernetes' own controllers do.
 }
 
 // draw makes the plan of a seed.
@@ -44,9 +45,14 @@ func draw(seed uint64, options drawOptions) *plan {
 	d.options()
 	d.cronOptions()
 	d.classified()
-	d.neverStarts()
-	if d.podjob {
+	if !d.upstream { // Only our executors know what to do with such pods.
+		d.neverStarts()
+	}
+	switch {
+	case d.podjob:
 		d.forPodjob()
+	case d.upstream:
+		d.forUpstream()
 	}
 	slices.SortStableFunc(d.p.steps, func(a, b *step) int { return cmp.Or(cmp.Compare(a.write, b.write), cmp.Compare(a.at, b.at)) })
 	return d.p

@@ -19,6 +19,7 @@ import (
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/leaderelection"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/test/simulated/parity/virtual"
 )
 
 // The lease that the active executor holds.
@@ -109,6 +110,9 @@ func (f *fleet) build(p *process) (func(context.Context) error, error) {
 	if settings.podjob {
 		made, err := f.podjobs(p)
 		return f.began(p, made), err
+	}
+	if settings.upstream {
+		return f.began(p, upstream{virtual.Config(p.link)}), nil
 	}
 	log := slog.New(&logHandler{w: f.w, by: p.name})
 	if !settings.elected() {

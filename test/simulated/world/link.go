@@ -10,6 +10,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // A link connects one executor to the API server.
@@ -137,9 +139,18 @@ func (l *link) inspect(r *request, resp *http.Response) {
 	body, err := io.ReadAll(resp.Body)
 	resp.Body.Close()
 	if err == nil {
-		l.refused(l.by, r.Method, r.resource, string(body))
+		l.refused(l.by, r.Method, r.resource, statusMessage(body))
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
+}
+
+// statusMessage is what an answer of the API server says in words.
+func statusMessage(body []byte) string {
+	object, err := runtime.Decode(scheme.Codecs.UniversalDeserializer(), body)
+	if st, ok := object.(*metav1.Status); ok && err == nil {
+		return st.Message
+	}
+	return string(body)
 }
 
 // remember keeps the first answer to each list that may be served from the cache.

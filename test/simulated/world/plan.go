@@ -31,8 +31,9 @@ type plan struct {
 
 // An executorPlan is how the executors are configured.
 type executorPlan struct {
-	podjob  bool // A controller made with package podjob stands in for the executor.
-	replace bool
+	podjob   bool // A controller made with package podjob stands in for the executor.
+	upstream bool // Kubernetes' own controllers stand in for the executor.
+	replace  bool
 	// replicas is how many processes there are. If there are several they elect a
 	// leader, unless all of them act at once, as if leader election had failed.
 	replicas                 int

@@ -133,7 +133,7 @@ func firstLines(text string) string {
 // workerArgs are the flags of a worker process.
 func workerArgs() []string {
 	var args []string
-	for name, on := range map[string]bool{"world.twice": *twiceFlag, "world.faultless": *spareFlag, "world.podjob": *podjobFlag, "world.until-broken": *untilFlag} {
+	for name, on := range map[string]bool{"world.twice": *twiceFlag, "world.faultless": *spareFlag, "world.podjob": *podjobFlag, "world.upstream": *upstreamFlag, "world.until-broken": *untilFlag} {
 		if on {
 			args = append(args, "-"+name)
 		}

@@ -123,6 +123,9 @@ func newWorld(p *plan, tells bool) *world {
 
 // managed reports whether the executors manage the Job.
 func (w *world) managed(job *batchv1.Job) bool {
+	if w.plan.executor.upstream {
+		return job.Spec.ManagedBy == nil || *job.Spec.ManagedBy == batchv1.JobControllerName
+	}
 	if job.Spec.ManagedBy == nil || *job.Spec.ManagedBy == batchv1.JobControllerName {
 		return w.plan.executor.replace
 	}

@@ -7,28 +7,32 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 )
 
 var (
-	seedsFlag   = flag.Uint64("world.seeds", 500, "number of worlds")
-	fromFlag    = flag.Uint64("world.from", 1, "the seed of the first world; the others follow")
-	seedFlag    = flag.Uint64("world.seed", 0, "play only this world; if it breaks a rule, shrink it and print its history")
-	tellFlag    = flag.Bool("world.tell", false, "with one seed: print its history even if nothing is broken, and do not shrink it")
-	withFlag    = flag.String("world.with", "", "play only worlds whose plan has a feature, a fault or a step of this name, such as 'many pods'")
-	workersFlag = flag.Int("world.workers", 2, "number of processes")
-	twiceFlag   = flag.Bool("world.twice", false, "play each world twice, and count how often both logs of writes are the same; with one seed: print where two histories part")
-	spareFlag   = flag.Bool("world.faultless", false, "nothing fails, and nobody is killed")
-	podjobFlag  = flag.Bool("world.podjob", false, "play worlds of package podjob, not of the executor")
-	untilFlag   = flag.Bool("world.until-broken", false, "stop after the first world that breaks a rule, and do not shrink it")
-	eachFlag    = flag.Bool("world.each-fault", false, "cross the features of Jobs with each kind of fault, not with classes of them")
-	workerFlag  = flag.Bool("world.worker", false, "work for another process: read seeds, write reports as JSON")
+	seedsFlag    = flag.Uint64("world.seeds", 500, "number of worlds")
+	fromFlag     = flag.Uint64("world.from", 1, "the seed of the first world; the others follow")
+	seedFlag     = flag.Uint64("world.seed", 0, "play only this world; if it breaks a rule, shrink it and print its history")
+	tellFlag     = flag.Bool("world.tell", false, "with one seed: print its history even if nothing is broken, and do not shrink it")
+	alarmFlag    = flag.String("world.alarm", "", "with one seed: shrink it to a world in which something is found whose text contains this. Default: that breaks the same rule as the first thing found")
+	withFlag     = flag.String("world.with", "", "play only worlds whose plan has a feature, a fault or a step of this name, such as 'many pods'")
+	workersFlag  = flag.Int("world.workers", 2, "number of processes")
+	twiceFlag    = flag.Bool("world.twice", false, "play each world twice, and count how often both logs of writes are the same; with one seed: print where two histories part")
+	spareFlag    = flag.Bool("world.faultless", false, "nothing fails, and nobody is killed")
+	podjobFlag   = flag.Bool("world.podjob", false, "play worlds of package podjob, not of the executor")
+	upstreamFlag = flag.Bool("world.upstream", false, "play worlds of Kubernetes' own controllers, not of the executor, and count what the judges find")
+	untilFlag    = flag.Bool("world.until-broken", false, "stop after the first world that breaks a rule, and do not shrink it")
+	eachFlag     = flag.Bool("world.each-fault", false, "cross the features of Jobs with each kind of fault, not with classes of them")
+	workerFlag   = flag.Bool("world.worker", false, "work for another process: read seeds, write reports as JSON")
 )
 
 // drawn is the plan of a seed, as the flags say.
 func drawn(seed uint64) *plan {
-	return draw(seed, drawOptions{faultless: *spareFlag, podjob: *podjobFlag})
+	return draw(seed, drawOptions{faultless: *spareFlag, podjob: *podjobFlag, upstream: *upstreamFlag})
 }
 
 // TestWorlds plays worlds, and fails if a rule is broken in one of them.
@@ -127,15 +131,17 @@ const shrinkTries = 400
 // result.
 func smallest(t *testing.T, p *plan, e *aftermath) (*plan, *aftermath) {
 	rule := e.breaches[0].rule
+	same := func(b breach) bool { return b.rule == rule }
+	if *alarmFlag != "" {
+		same = func(b breach) bool { return strings.Contains(b.String(), *alarmFlag) }
+	}
 	p = shrink(p, shrinkTries, func(smaller *plan) bool {
 		tried := play(t, smaller, true)
-		for _, b := range tried.breaches {
-			if b.rule == rule {
-				e = tried
-				return true
-			}
+		if !slices.ContainsFunc(tried.breaches, same) {
+			return false
 		}
-		return false
+		e = tried
+		return true
 	})
 	return p, e
 }
@@ -144,7 +150,7 @@ func smallest(t *testing.T, p *plan, e *aftermath) (*plan, *aftermath) {
 func simulate(t *testing.T, n uint64) *tally {
 	began := time.Now()
 	seeds := &seedRange{next: *fromFlag, end: *fromFlag + n}
-	total, logs, twice := newTally(), 0, sameness{}
+	total, logs, twice, found := newTally(), 0, sameness{}, alarms{}
 	var slowest struct {
 		seed uint64
 		took time.Duration
@@ -159,7 +165,7 @@ func simulate(t *testing.T, n uint64) *tally {
 		if took := time.Duration(r.Micros) * time.Microsecond; took > slowest.took {
 			slowest.seed, slowest.took = r.Seed, took
 		}
-		if len(r.Breaches) > 0 {
+		if found.add(r.Seed, r.Breaches); len(r.Breaches) > 0 && !*upstreamFlag {
 			logs++
 			if logs <= 20 {
 				t.Errorf("world %d: %s", r.Seed, r.Breaches)
@@ -180,10 +186,14 @@ func simulate(t *testing.T, n uint64) *tally {
 	if err := c.play(t); err != nil {
 		t.Error(err)
 	}
-	if unused := total.unused(); total.worlds >= 500 && !*podjobFlag && len(unused) > 0 {
+	if unused := total.unused(); total.worlds >= 500 && !*podjobFlag && !*upstreamFlag && len(unused) > 0 {
 		t.Errorf("no world uses these parts of the contract: %s", unused)
 	}
 	fmt.Fprintln(os.Stderr, progress(total, n, time.Since(began)))
+	if *upstreamFlag {
+		t.Logf("%s\n%s", progress(total, n, time.Since(began)), found)
+		return total
+	}
 	t.Logf("%s\n%s\n%s\n%s\nslowest: world %d, %s", progress(total, n, time.Since(began)), total, total.crossing.table(*eachFlag), twice, slowest.seed, slowest.took)
 	return total
 }
@@ -209,7 +219,7 @@ func work(t *testing.T) {
 		}
 		e := play(t, p, false)
 		r := e.report()
-		if len(e.breaches) > 0 && !*untilFlag {
+		if len(e.breaches) > 0 && !*untilFlag && !*upstreamFlag {
 			r.Story = e.plan.String() + e.journal.story(e.breaches...)
 		}
 		if *twiceFlag {

@@ -1,0 +1,26 @@
+package world
+
+import (
+	"os"
+	"testing"
+)
+
+// sampled is how many seeds TestASeedGivesTheSameHistoryTwice plays. docs/worlds.md says why some
+// other seeds may give two histories: none of these does.
+const sampled = 20
+
+// TestASeedGivesTheSameHistoryTwice plays some worlds twice, and compares the logs of writes byte for byte.
+func TestASeedGivesTheSameHistoryTwice(t *testing.T) {
+	prepare()
+	twice := sameness{}
+	pool := workerPool{
+		binary: os.Args[0], args: []string{"-world.twice"}, workers: *workersFlag, seeds: &seedRange{next: 1, end: 1 + sampled},
+		tell: twice.add,
+	}
+	if err := pool.play(t); err != nil {
+		t.Fatal(err)
+	}
+	if twice.all != sampled || twice.same != sampled {
+		t.Errorf("%d of %d worlds were played twice. %s", twice.all, sampled, twice)
+	}
+}
