@@ -152,7 +152,7 @@ inline seeJob(e) {
 #else
 #define podsGone ((mine(e) & ~X.end) == 0 && X.leaving == 0)
 #endif
-#ifdef WRONG_FINAL_WITH_HOLDERS
+#if defined(WRONG_FINAL_WITH_HOLDERS) || defined(WRONG_FINAL_WITH_UNCOUNTED)
 #define noHolders true
 #else
 #define noHolders (rows == 0)
