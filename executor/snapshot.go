@@ -55,13 +55,15 @@ func (d *decider) snapshot(s *tracker.Job, activeRows bool) (snapshot, error) {
 	if activeRows {
 		options.ActiveRows = maxActiveRows
 	}
+	read, problems := d.policies.OfJob(job)
+	asked := s.Options(read, problems)
+	options.NeverStarted = asked.GetNeverStarted()
 	view := s.View(options)
 	req, err := view.Request(job, d.cfg.Settings, now)
 	if err != nil {
 		return snapshot{}, fmt.Errorf("snapshot: %w", err)
 	}
-	read, problems := d.policies.OfJob(job)
-	req.Spec.Options, req.Spec.OptionProblems = s.Options(read, problems), problems
+	req.Spec.Options, req.Spec.OptionProblems = asked, problems
 	if view.HasRun {
 		podfacts.TellHasRun(req)
 	}
