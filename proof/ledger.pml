@@ -619,7 +619,8 @@ proctype others() {
 
 /* The end of a run: nothing can happen any more. */
 #ifdef INDEXED
-#define isCounted(p) (has(bad, p) -> cnt[p] > 0 : (cidx & ix(bit_(p))) != 0)
+/* A pod that succeeds after it was recorded as failed stays that (I3). */
+#define isCounted(p) (cnt[p] > 0 || (!has(bad, p) && (cidx & ix(bit_(p))) != 0))
 #else
 #define isCounted(p) (cnt[p] > 0)
 #endif
