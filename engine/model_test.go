@@ -96,8 +96,15 @@ func drawOptions(t *rapid.T, spec *jobpolicyv1.JobSpec) {
 	}).Draw(t, "retryDelay")
 	start := rapid.SampledFrom([]*int64{nil, nil, nil, proto.Int64(1), proto.Int64(30)}).Draw(t, "startDeadline")
 	try := rapid.SampledFrom([]*int64{nil, nil, proto.Int64(5)}).Draw(t, "tryDeadline")
-	if retry != nil || start != nil || try != nil {
-		spec.Options = &jobpolicyv1.JobOptions{RetryDelay: proto.CloneOf(retry), StartDeadlineSeconds: start, TryDeadlineSeconds: try}
+	next := rapid.SampledFrom([]*jobpolicyv1.NextTryResources{
+		nil, nil, nil,
+		{Resource: jobpolicyv1.RaisedResource_RAISED_RESOURCE_MEMORY, Max: "8Gi", OnExitCodes: []int32{42}},
+		{Resource: jobpolicyv1.RaisedResource_RAISED_RESOURCE_CPU, Max: "2", Factor: proto.Float64(1.5), OnExitCodes: []int32{1, 43}},
+	}).Draw(t, "nextTryResources")
+	if retry != nil || start != nil || try != nil || next != nil {
+		spec.Options = &jobpolicyv1.JobOptions{
+			RetryDelay: proto.CloneOf(retry), StartDeadlineSeconds: start, TryDeadlineSeconds: try, NextTryResources: proto.CloneOf(next),
+		}
 	}
 }
 

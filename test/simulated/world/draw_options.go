@@ -5,7 +5,11 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/test/simulated/jobspec"
 )
 
 // options gives Jobs options of their own: some one, some several. A rare situation is about
@@ -30,7 +34,28 @@ func (d *drawer) options() {
 		if d.chance(40) {
 			o["tryDeadlineSeconds"] = d.among(1, 60)
 		}
+		if d.chance(40) {
+			o["nextTryResources"] = map[string]any{"resource": "Memory", "max": mostMemory, "onExitCodes": jobspec.Exits[:d.among(1, len(jobspec.Exits)-1)]}
+			j.giveMemory()
+			if o["retryDelay"] == nil {
+				o["retryDelay"] = map[string]any{"initialSeconds": d.among(20, 120)} // Time for a restart before the next try.
+			}
+		}
 		j.setOptions(o)
+	}
+}
+
+// leastMemory is the limit of all containers whose memory is raised, and mostMemory is what it may become.
+const (
+	leastMemory = "64Mi"
+	mostMemory  = "200Mi"
+)
+
+// giveMemory gives each container a limit that can be raised.
+func (j *jobPlan) giveMemory() {
+	for i := range j.spec.Template.Spec.Containers {
+		limit := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(leastMemory)}
+		j.spec.Template.Spec.Containers[i].Resources.Limits = limit
 	}
 }
 
@@ -82,7 +107,7 @@ func (j *jobPlan) setOptions(o map[string]any) {
 
 // optionFeatures calls set for each option.
 func (j *jobPlan) optionFeatures(set map[string]bool) {
-	for _, name := range []string{"retryDelay", "startDeadlineSeconds", "tryDeadlineSeconds", "endCondition", "neverStarted"} {
+	for _, name := range []string{"retryDelay", "startDeadlineSeconds", "tryDeadlineSeconds", "neverStarted", "nextTryResources", "endCondition"} {
 		feature := "option " + name
 		set[feature] = set[feature] || strings.Contains(j.annotations[wire.Policy], name)
 	}
