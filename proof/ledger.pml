@@ -535,7 +535,7 @@ proctype executor(byte e) {
 #else
 	:: atomic { ready(e) && X.final == 0 && X.changed -> d_step { decide(e) }; writeStatus(e) }
 #endif
-	:: d_step { ready(e) && X.final == 0 && !X.changed && X.released != 0 -> X.release = X.released; X.leaving = 0 }
+	:: d_step { ready(e) && X.final == 0 && !X.changed && (X.released | X.leaving) != 0 -> X.release = X.released; X.leaving = 0 }
 	:: d_step { ready(e) && X.final == 0 && X.verdict == 0 && !X.jdel && X.known != 0 -> X.release = X.known }
 #ifndef WRONG_FINISHED_IS_LEFT
 	:: d_step { ready(e) && X.final != 0 && X.done != 0 -> X.release = X.done }
