@@ -193,6 +193,18 @@ RUN_WORLDS = go -C test test -count=1 -timeout 0 -v ./simulated/world -run
 worlds: ## simulate N=1000 clusters ("worlds") from seed FROM=1 on, or replay one and print its history: SEED=7 (TELL=1: without shrinking it); UPSTREAM=1: with Kubernetes' own controllers
 	@$(RUN_WORLDS) TestWorlds -args $(if $(UPSTREAM),-world.upstream) $(if $(SEED),-world.seed=$(SEED) $(if $(TELL),-world.tell),-world.seeds=$(or $(N),1000) -world.from=$(or $(FROM),1)) $(WORLD_ARGS)
 
+.PHONY: proof-packages
+proof-packages: ## install what make prove needs: Spin, z3 and a C compiler (Debian packages; as root)
+	@proof/packages.sh
+
+# docs/proof.md says what is proved.
+.PHONY: prove prove-full
+prove: ## check the model of the ledger with Spin, and its invariant with z3 (minutes; QUICK=1: a sample)
+	@proof/prove.sh $(if $(QUICK),quick,small)
+
+prove-full: ## the same with more pods and executors (long; needs 3 GB of memory)
+	@proof/prove.sh large
+
 .PHONY: mutants
 mutants: ## plant defects in engine and executor, and search for each in simulated worlds (MUTANT=regexp N=20000; hours)
 	@$(RUN_WORLDS) 'TestMutants$$' -args -world.mutants='$(or $(MUTANT),.)' -world.mutant-seeds=$(or $(N),20000) $(WORLD_ARGS)

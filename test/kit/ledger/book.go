@@ -57,13 +57,6 @@ const (
 	ReleasedTooSoon Kind = "a pod that had ended was released before the status accounts for it"
 )
 
-// rules are the invariants that the kinds of problems break. The API server refuses a status with more
-// ready than active pods.
-var rules = map[Kind]string{
-	MoreReady: "I5", RecordedTwice: "I3", RecordedAgain: "I2", CountedHolder: "I2", WrongFailed: "I2", WrongSucceeded: "I2", WrongIndexes: "I2", IndexTwice: "I3",
-	ConditionGone: "I4", BothEnds: "I4", NoInterim: "I4", EndWithPods: "I4", EndBeforePod: "I4", ReleasedTooSoon: "I1",
-}
-
 // A Problem is an invariant that a write breaks.
 type Problem struct {
 	Kind
@@ -75,7 +68,10 @@ type Problem struct {
 }
 
 // Rule is the number of the invariant, such as "I2".
-func (p Problem) Rule() string { return rules[p.Kind] }
+func (p Problem) Rule() string { return guards[p.Kind].rule }
+
+// Step is the step that the write may not be.
+func (p Problem) Step() Step { return guards[p.Kind].step }
 
 // String says what is wrong, with the facts.
 func (p Problem) String() string { return fmt.Sprintf("%s: %s", p.Kind, p.detail) }
