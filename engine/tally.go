@@ -90,6 +90,7 @@ func (t *tally) tallyIndexes(s *snapshot) {
 			failed = append(failed, r.pod.GetIndex())
 		}
 	}
+	failed = append(failed, s.endingIndexes()...)
 	recorded := indexProgress{s.completed, s.failedIndexes}
 	t.indexProgress = recorded.and(indexset.Of(succeeded...).Union(s.unlistedSucceeded), indexset.Of(failed...))
 	t.succeeded = t.succeededIndexes.Len()

@@ -56,14 +56,14 @@ func (d *decider) snapshot(s *tracker.Job, activeRows bool) (snapshot, error) {
 		options.ActiveRows = maxActiveRows
 	}
 	read, problems := d.policies.OfJob(job)
-	own := s.Options(read, problems)
-	options.FailedTries = own.GetNextTryResources() != nil
+	asked := s.Options(read, problems)
+	options.NeverStarted, options.FailedTries = asked.GetNeverStarted(), asked.GetNextTryResources() != nil
 	view := s.View(options)
 	req, err := view.Request(job, d.cfg.Settings, now)
 	if err != nil {
 		return snapshot{}, fmt.Errorf("snapshot: %w", err)
 	}
-	req.Spec.Options, req.Spec.OptionProblems = own, problems
+	req.Spec.Options, req.Spec.OptionProblems = asked, problems
 	if view.HasRun {
 		podfacts.TellHasRun(req)
 	}

@@ -133,7 +133,8 @@ func (c *Controller) request(g *Group, pods *tracker.Job, activePods bool) (*job
 	job.UID, job.Spec.TTLSecondsAfterFinished, job.Annotations = pods.UID, nil, nil
 	now := c.now()
 	question := tracker.ViewOptions{
-		Uncounted: job.Status.UncountedTerminatedPods, Now: now, MaxRows: maxRows, FailedTries: g.Options.GetNextTryResources() != nil,
+		Uncounted: job.Status.UncountedTerminatedPods, Now: now, MaxRows: maxRows,
+		NeverStarted: g.Options.GetNeverStarted(), FailedTries: g.Options.GetNextTryResources() != nil,
 	}
 	if activePods {
 		question.ActiveRows = maxRows

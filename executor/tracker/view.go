@@ -26,6 +26,8 @@ type ViewOptions struct {
 	// status has recorded more, or if failures are limited per index: then as many as a
 	// request may have.
 	MaxRows int
+	// NeverStarted are options.never_started: which pods that do not start to list.
+	NeverStarted []*jobpolicyv1.NeverStarted
 	// ActiveRows is how many active pods to list at most. 0: none, and View.Active is nil.
 	ActiveRows int
 	// FailedTries asks for View.Retry.FailedTries. The first View with them costs O(pods).
@@ -44,6 +46,8 @@ type View struct {
 	Confirmed [][]byte
 	// Active lists active pods; nil unless they were asked for.
 	Active *jobpolicyv1.ActivePods
+	// Unstarted lists active pods that do not start, as ViewOptions.NeverStarted asks.
+	Unstarted []*jobpolicyv1.ActivePod
 	// HasRun: a pod has run that is active or unaccounted.
 	HasRun bool
 	// InFlight: nil if no creation is in flight.
@@ -59,7 +63,7 @@ func (v *View) Request(job *batchv1.Job, settings *jobpolicyv1.Settings, now tim
 		return nil, err
 	}
 	req.Now, req.Settings = timestamppb.New(now), settings
-	req.Pods, req.ActivePods = v.Pods, v.Active
+	req.Pods, req.ActivePods, req.UnstartedPods = v.Pods, v.Active, v.Unstarted
 	req.UnaccountedPods, req.UnlistedPods, req.ConfirmedReleases = v.Unaccounted, v.Unlisted, v.Confirmed
 	req.InFlight, req.Retry = v.InFlight, v.Retry
 	return req, nil
@@ -69,6 +73,7 @@ func (v *View) Request(job *batchv1.Job, settings *jobpolicyv1.Settings, now tim
 func (j *Job) View(o ViewOptions) View {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.pods.tellStarts(len(o.NeverStarted) > 0)
 	recorded, counter := o.recorded(), j.pods.counter
 	if o.FailedTries {
 		counter.KeepTries(j.pods.all())
@@ -81,6 +86,9 @@ func (j *Job) View(o ViewOptions) View {
 		Confirmed: recorded.Confirmed(j.pods.tracked),
 	}
 	v.Unaccounted, v.Unlisted = counter.Rows(recorded, o.MaxRows, o.wall())
+	if len(o.NeverStarted) > 0 {
+		v.Unstarted = counter.Unstarted(o.NeverStarted, recorded)
+	}
 	if o.ActiveRows > 0 {
 		v.Active = counter.Active(j.pods.all(), recorded, o.ActiveRows)
 	}

@@ -41,5 +41,15 @@ func together(path string, m protoreflect.Message, name func(protoreflect.FieldD
 			problem("on_exit_codes", "expected at least one exit code, because running out of memory does not raise Cpu")
 		}
 	}
+	if o, ok := m.Interface().(*jobpolicyv1.JobOptions); ok {
+		seen := map[jobpolicyv1.PodStartProblem]bool{}
+		for _, n := range o.GetNeverStarted() {
+			if seen[n.GetProblem()] {
+				problem("never_started", "has two items of the same problem")
+				break
+			}
+			seen[n.GetProblem()] = true
+		}
+	}
 	return problems
 }

@@ -22,6 +22,143 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// PodStartProblem is what keeps a pod from starting. If several do, the first one below counts. A pod
+// that none of them describes, for example one that a node has been chosen for but that
+// the node does not answer for, has no problem.
+type PodStartProblem int32
+
+const (
+	// No problem.
+	PodStartProblem_POD_START_PROBLEM_UNSPECIFIED PodStartProblem = 0
+	// The scheduler finds no node: the condition PodScheduled is False with the reason
+	// Unschedulable, since its lastTransitionTime. A pod that had scheduling gates
+	// has that time from before: its time with gates counts, too.
+	PodStartProblem_POD_START_PROBLEM_UNSCHEDULABLE PodStartProblem = 1
+	// The node cannot mount a volume, or cannot make the pod's sandbox and network: the condition
+	// PodReadyToStartContainers is False, since its lastTransitionTime. The pod's status does not
+	// tell which of them it is, only events do. Missing ConfigMaps, Secrets and claims that a volume needs are
+	// such problems.
+	PodStartProblem_POD_START_PROBLEM_VOLUME_OR_SANDBOX PodStartProblem = 2
+	// The image of a container cannot be had: a container waits with the reason ErrImagePull, ImagePullBackOff,
+	// InvalidImageName, ErrImageNeverPull, ImageInspectError, RegistryUnavailable,
+	// SignatureValidationFailed or ImageVolumeMountFailed. The reasons have no times. It counts since the pod was ready to start
+	// containers (condition PodReadyToStartContainers), without that condition since status.startTime. So
+	// the time of a long pull counts, too.
+	PodStartProblem_POD_START_PROBLEM_IMAGE PodStartProblem = 3
+	// The node refuses to run a container as root (runAsNonRoot): a container waits with the reason
+	// CreateContainerConfigError and a message about that. It counts as Image.
+	PodStartProblem_POD_START_PROBLEM_SECURITY_CONTEXT PodStartProblem = 4
+	// A container cannot be made from its configuration, for example because a ConfigMap, a Secret or a key
+	// that its environment needs is missing: a container waits with the reason CreateContainerConfigError,
+	// CreateContainerError, PreCreateHookError, PreStartHookError or RunContainerError. It counts as Image.
+	PodStartProblem_POD_START_PROBLEM_CONFIGURATION PodStartProblem = 5
+)
+
+// Enum value maps for PodStartProblem.
+var (
+	PodStartProblem_name = map[int32]string{
+		0: "POD_START_PROBLEM_UNSPECIFIED",
+		1: "POD_START_PROBLEM_UNSCHEDULABLE",
+		2: "POD_START_PROBLEM_VOLUME_OR_SANDBOX",
+		3: "POD_START_PROBLEM_IMAGE",
+		4: "POD_START_PROBLEM_SECURITY_CONTEXT",
+		5: "POD_START_PROBLEM_CONFIGURATION",
+	}
+	PodStartProblem_value = map[string]int32{
+		"POD_START_PROBLEM_UNSPECIFIED":       0,
+		"POD_START_PROBLEM_UNSCHEDULABLE":     1,
+		"POD_START_PROBLEM_VOLUME_OR_SANDBOX": 2,
+		"POD_START_PROBLEM_IMAGE":             3,
+		"POD_START_PROBLEM_SECURITY_CONTEXT":  4,
+		"POD_START_PROBLEM_CONFIGURATION":     5,
+	}
+)
+
+func (x PodStartProblem) Enum() *PodStartProblem {
+	p := new(PodStartProblem)
+	*p = x
+	return p
+}
+
+func (x PodStartProblem) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (PodStartProblem) Descriptor() protoreflect.EnumDescriptor {
+	return file_jobpolicy_v1_options_proto_enumTypes[0].Descriptor()
+}
+
+func (PodStartProblem) Type() protoreflect.EnumType {
+	return &file_jobpolicy_v1_options_proto_enumTypes[0]
+}
+
+func (x PodStartProblem) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use PodStartProblem.Descriptor instead.
+func (PodStartProblem) EnumDescriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{0}
+}
+
+// NeverStartedAction is what happens to a pod that never starts.
+type NeverStartedAction int32
+
+const (
+	// Read as COUNT.
+	NeverStartedAction_NEVER_STARTED_ACTION_UNSPECIFIED NeverStartedAction = 0
+	// The pod is deleted and counts as failed, with retry delay and limits.
+	NeverStartedAction_NEVER_STARTED_ACTION_COUNT NeverStartedAction = 1
+	// The pod's index fails at once. Only for Jobs with backoffLimitPerIndex; for others the policy
+	// cannot be used.
+	NeverStartedAction_NEVER_STARTED_ACTION_FAIL_INDEX NeverStartedAction = 2
+	// The Job fails at once, with the reason PodNeverStarted.
+	NeverStartedAction_NEVER_STARTED_ACTION_FAIL_JOB NeverStartedAction = 3
+)
+
+// Enum value maps for NeverStartedAction.
+var (
+	NeverStartedAction_name = map[int32]string{
+		0: "NEVER_STARTED_ACTION_UNSPECIFIED",
+		1: "NEVER_STARTED_ACTION_COUNT",
+		2: "NEVER_STARTED_ACTION_FAIL_INDEX",
+		3: "NEVER_STARTED_ACTION_FAIL_JOB",
+	}
+	NeverStartedAction_value = map[string]int32{
+		"NEVER_STARTED_ACTION_UNSPECIFIED": 0,
+		"NEVER_STARTED_ACTION_COUNT":       1,
+		"NEVER_STARTED_ACTION_FAIL_INDEX":  2,
+		"NEVER_STARTED_ACTION_FAIL_JOB":    3,
+	}
+)
+
+func (x NeverStartedAction) Enum() *NeverStartedAction {
+	p := new(NeverStartedAction)
+	*p = x
+	return p
+}
+
+func (x NeverStartedAction) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (NeverStartedAction) Descriptor() protoreflect.EnumDescriptor {
+	return file_jobpolicy_v1_options_proto_enumTypes[1].Descriptor()
+}
+
+func (NeverStartedAction) Type() protoreflect.EnumType {
+	return &file_jobpolicy_v1_options_proto_enumTypes[1]
+}
+
+func (x NeverStartedAction) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use NeverStartedAction.Descriptor instead.
+func (NeverStartedAction) EnumDescriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{1}
+}
+
 // RaisedResource is a resource that later pods get more of.
 type RaisedResource int32
 
@@ -56,11 +193,11 @@ func (x RaisedResource) String() string {
 }
 
 func (RaisedResource) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_options_proto_enumTypes[0].Descriptor()
+	return file_jobpolicy_v1_options_proto_enumTypes[2].Descriptor()
 }
 
 func (RaisedResource) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_options_proto_enumTypes[0]
+	return &file_jobpolicy_v1_options_proto_enumTypes[2]
 }
 
 func (x RaisedResource) Number() protoreflect.EnumNumber {
@@ -69,7 +206,7 @@ func (x RaisedResource) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RaisedResource.Descriptor instead.
 func (RaisedResource) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{0}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{2}
 }
 
 // RepeatedHour says which run starts of a wall-clock time that comes twice.
@@ -113,11 +250,11 @@ func (x RepeatedHour) String() string {
 }
 
 func (RepeatedHour) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_options_proto_enumTypes[1].Descriptor()
+	return file_jobpolicy_v1_options_proto_enumTypes[3].Descriptor()
 }
 
 func (RepeatedHour) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_options_proto_enumTypes[1]
+	return &file_jobpolicy_v1_options_proto_enumTypes[3]
 }
 
 func (x RepeatedHour) Number() protoreflect.EnumNumber {
@@ -126,7 +263,7 @@ func (x RepeatedHour) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RepeatedHour.Descriptor instead.
 func (RepeatedHour) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{1}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{3}
 }
 
 // SkippedHour says what happens to a run whose wall-clock time does not come.
@@ -166,11 +303,11 @@ func (x SkippedHour) String() string {
 }
 
 func (SkippedHour) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_options_proto_enumTypes[2].Descriptor()
+	return file_jobpolicy_v1_options_proto_enumTypes[4].Descriptor()
 }
 
 func (SkippedHour) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_options_proto_enumTypes[2]
+	return &file_jobpolicy_v1_options_proto_enumTypes[4]
 }
 
 func (x SkippedHour) Number() protoreflect.EnumNumber {
@@ -179,7 +316,7 @@ func (x SkippedHour) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SkippedHour.Descriptor instead.
 func (SkippedHour) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{2}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{4}
 }
 
 // MissedBeforeEdit says what happens to times of a new schedule that have passed before
@@ -220,11 +357,11 @@ func (x MissedBeforeEdit) String() string {
 }
 
 func (MissedBeforeEdit) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_options_proto_enumTypes[3].Descriptor()
+	return file_jobpolicy_v1_options_proto_enumTypes[5].Descriptor()
 }
 
 func (MissedBeforeEdit) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_options_proto_enumTypes[3]
+	return &file_jobpolicy_v1_options_proto_enumTypes[5]
 }
 
 func (x MissedBeforeEdit) Number() protoreflect.EnumNumber {
@@ -233,7 +370,7 @@ func (x MissedBeforeEdit) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MissedBeforeEdit.Descriptor instead.
 func (MissedBeforeEdit) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{3}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{5}
 }
 
 // Limits are the values that a field may have. A number is at least min and at most max;
@@ -471,6 +608,9 @@ type JobOptions struct {
 	// now on. How often the resources of a pod were raised stands in its annotation
 	// jobpolicy.dev/resource-step. Absent: all pods ask for what the template says.
 	NextTryResources *NextTryResources `protobuf:"bytes,17,opt,name=next_try_resources,json=nextTryResources,proto3" json:"next_try_resources,omitempty"`
+	// What becomes of pods that never start, by what keeps them; each problem at most once. A pod with
+	// another problem waits for ever, as with the built-in controllers. It acts on pods that exist, too.
+	NeverStarted []*NeverStarted `protobuf:"bytes,13,rep,name=never_started,json=neverStarted,proto3" json:"never_started,omitempty"`
 	// True: when the Job fails, it gets the condition jobpolicy.dev/FailureClassified, in the
 	// same status as FailureTarget and after it. The reason is the class of the failure:
 	// NeverStarted, Deadline, OutOfMemory, Infrastructure, Policy, Application or Unknown. The
@@ -479,7 +619,8 @@ type JobOptions struct {
 	//	Container main of pod train-x7k2p ran out of memory. [rule=backoffLimitExceeded pod=train-x7k2p container=main exitCode=137 reason=OOMKilled tries=3]
 	//
 	// The parts are rule, policyRule (its position), policyRuleName, pod, index, container,
-	// exitCode, signal, reason, tries and raised, in this order, and each only if it is known. A value
+	// exitCode, signal, reason, problem (PodStartProblem), tries and raised, in this order, and each only if it is
+	// known. A value
 	// that has other characters than letters, digits and . _ - : / stands in double quotes, as
 	// in JSON. It may be set until the Job fails.
 	EndCondition bool `protobuf:"varint,30,opt,name=end_condition,json=endCondition,proto3" json:"end_condition,omitempty"`
@@ -571,6 +712,13 @@ func (x *JobOptions) GetNextTryResources() *NextTryResources {
 	return nil
 }
 
+func (x *JobOptions) GetNeverStarted() []*NeverStarted {
+	if x != nil {
+		return x.NeverStarted
+	}
+	return nil
+}
+
 func (x *JobOptions) GetEndCondition() bool {
 	if x != nil {
 		return x.EndCondition
@@ -583,6 +731,73 @@ func (x *JobOptions) GetFailureRuleNames() []string {
 		return x.FailureRuleNames
 	}
 	return nil
+}
+
+// NeverStarted says what becomes of a pod that does not start because of a problem. A pod of which any
+// container has run, init containers included, is never meant.
+type NeverStarted struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What keeps the pod, as its status shows it.
+	Problem PodStartProblem `protobuf:"varint,1,opt,name=problem,proto3,enum=jobpolicy.v1.PodStartProblem" json:"problem,omitempty"`
+	// How long it may last, in seconds. It counts from a time in the pod's status, so a restart
+	// changes nothing; PodStartProblem says which one. A pod that shows the problem
+	// only later fails at once if the time is over by then.
+	AfterSeconds *int32 `protobuf:"varint,2,opt,name=after_seconds,json=afterSeconds,proto3,oneof" json:"after_seconds,omitempty"`
+	// What happens then. Absent: Count.
+	Action        NeverStartedAction `protobuf:"varint,3,opt,name=action,proto3,enum=jobpolicy.v1.NeverStartedAction" json:"action,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NeverStarted) Reset() {
+	*x = NeverStarted{}
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NeverStarted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NeverStarted) ProtoMessage() {}
+
+func (x *NeverStarted) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NeverStarted.ProtoReflect.Descriptor instead.
+func (*NeverStarted) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *NeverStarted) GetProblem() PodStartProblem {
+	if x != nil {
+		return x.Problem
+	}
+	return PodStartProblem_POD_START_PROBLEM_UNSPECIFIED
+}
+
+func (x *NeverStarted) GetAfterSeconds() int32 {
+	if x != nil && x.AfterSeconds != nil {
+		return *x.AfterSeconds
+	}
+	return 0
+}
+
+func (x *NeverStarted) GetAction() NeverStartedAction {
+	if x != nil {
+		return x.Action
+	}
+	return NeverStartedAction_NEVER_STARTED_ACTION_UNSPECIFIED
 }
 
 // RetryDelay says how long the next pod waits after pods of the Job have failed; with
@@ -614,7 +829,7 @@ type RetryDelay struct {
 
 func (x *RetryDelay) Reset() {
 	*x = RetryDelay{}
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[4]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -626,7 +841,7 @@ func (x *RetryDelay) String() string {
 func (*RetryDelay) ProtoMessage() {}
 
 func (x *RetryDelay) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[4]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -639,7 +854,7 @@ func (x *RetryDelay) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryDelay.ProtoReflect.Descriptor instead.
 func (*RetryDelay) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{4}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *RetryDelay) GetInitialSeconds() int32 {
@@ -701,7 +916,7 @@ type NextTryResources struct {
 
 func (x *NextTryResources) Reset() {
 	*x = NextTryResources{}
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[5]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -713,7 +928,7 @@ func (x *NextTryResources) String() string {
 func (*NextTryResources) ProtoMessage() {}
 
 func (x *NextTryResources) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[5]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -726,7 +941,7 @@ func (x *NextTryResources) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NextTryResources.ProtoReflect.Descriptor instead.
 func (*NextTryResources) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{5}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *NextTryResources) GetContainer() string {
@@ -795,7 +1010,7 @@ type CronJobOptions struct {
 
 func (x *CronJobOptions) Reset() {
 	*x = CronJobOptions{}
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[6]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -807,7 +1022,7 @@ func (x *CronJobOptions) String() string {
 func (*CronJobOptions) ProtoMessage() {}
 
 func (x *CronJobOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[6]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -820,7 +1035,7 @@ func (x *CronJobOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CronJobOptions.ProtoReflect.Descriptor instead.
 func (*CronJobOptions) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{6}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CronJobOptions) GetStartJitterSeconds() int32 {
@@ -919,7 +1134,7 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\n" +
 	"PolicySpec\x12*\n" +
 	"\x03job\x18\x01 \x01(\v2\x18.jobpolicy.v1.JobOptionsR\x03job\x127\n" +
-	"\bcron_job\x18\x02 \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\acronJob\"\xfc\x05\n" +
+	"\bcron_job\x18\x02 \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\acronJob\"\xec\a\n" +
 	"\n" +
 	"JobOptions\x12H\n" +
 	"\x1attl_seconds_after_complete\x18\x01 \x01(\x05B\x06\x8a\xce\x18\x02\b\x00H\x00R\x17ttlSecondsAfterComplete\x88\x01\x01\x12D\n" +
@@ -930,15 +1145,22 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"retryDelay\x12A\n" +
 	"\x16start_deadline_seconds\x18\v \x01(\x03B\x06\x8a\xce\x18\x02\b\x01H\x03R\x14startDeadlineSeconds\x88\x01\x01\x12C\n" +
 	"\x14try_deadline_seconds\x18\f \x01(\x03B\f\x8a\xce\x18\b\b\x01\x10\xff\xff\xff\xff\aH\x04R\x12tryDeadlineSeconds\x88\x01\x01\x12L\n" +
-	"\x12next_try_resources\x18\x11 \x01(\v2\x1e.jobpolicy.v1.NextTryResourcesR\x10nextTryResources\x12#\n" +
+	"\x12next_try_resources\x18\x11 \x01(\v2\x1e.jobpolicy.v1.NextTryResourcesR\x10nextTryResources\x12G\n" +
+	"\rnever_started\x18\r \x03(\v2\x1a.jobpolicy.v1.NeverStartedB\x06\x8a\xce\x18\x02\x10\x05R\fneverStarted\x12#\n" +
 	"\rend_condition\x18\x1e \x01(\bR\fendCondition\x128\n" +
 	"\x12failure_rule_names\x18\x1f \x03(\tB\n" +
-	"\x8a\xce\x18\x06\x10\x14\"\x02\x10?R\x10failureRuleNamesB\x1d\n" +
+	"\x8a\xce\x18\x06\x10\x14\"\x02\x10?R\x10failureRuleNames:\xa4\x01\x92\xce\x18\x9f\x01\n" +
+	"l!has(self.neverStarted) || self.neverStarted.all(a, self.neverStarted.exists_one(b, b.problem == a.problem))\x12!has two items of the same problem\x1a\fneverStartedB\x1d\n" +
 	"\x1b_ttl_seconds_after_completeB\x1b\n" +
 	"\x19_ttl_seconds_after_failedB%\n" +
 	"#_default_ttl_seconds_after_finishedB\x19\n" +
 	"\x17_start_deadline_secondsB\x17\n" +
-	"\x15_try_deadline_seconds\"\xc4\x05\n" +
+	"\x15_try_deadline_seconds\"\xcf\x01\n" +
+	"\fNeverStarted\x12?\n" +
+	"\aproblem\x18\x01 \x01(\x0e2\x1d.jobpolicy.v1.PodStartProblemB\x06\x8a\xce\x18\x02\x18\x01R\aproblem\x122\n" +
+	"\rafter_seconds\x18\x02 \x01(\x05B\b\x8a\xce\x18\x04\b\x01\x18\x01H\x00R\fafterSeconds\x88\x01\x01\x128\n" +
+	"\x06action\x18\x03 \x01(\x0e2 .jobpolicy.v1.NeverStartedActionR\x06actionB\x10\n" +
+	"\x0e_after_seconds\"\xc4\x05\n" +
 	"\n" +
 	"RetryDelay\x128\n" +
 	"\x0finitial_seconds\x18\x01 \x01(\x05B\n" +
@@ -981,7 +1203,19 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\x8a\xce\x18\x06\b\x01\x10\x80\xa3\x05H\x02R\x0estaggerSeconds\x88\x01\x01B\x17\n" +
 	"\x15_start_jitter_secondsB\x19\n" +
 	"\x17_suspend_after_failuresB\x12\n" +
-	"\x10_stagger_seconds*f\n" +
+	"\x10_stagger_seconds*\xec\x01\n" +
+	"\x0fPodStartProblem\x12!\n" +
+	"\x1dPOD_START_PROBLEM_UNSPECIFIED\x10\x00\x12#\n" +
+	"\x1fPOD_START_PROBLEM_UNSCHEDULABLE\x10\x01\x12'\n" +
+	"#POD_START_PROBLEM_VOLUME_OR_SANDBOX\x10\x02\x12\x1b\n" +
+	"\x17POD_START_PROBLEM_IMAGE\x10\x03\x12&\n" +
+	"\"POD_START_PROBLEM_SECURITY_CONTEXT\x10\x04\x12#\n" +
+	"\x1fPOD_START_PROBLEM_CONFIGURATION\x10\x05*\xa2\x01\n" +
+	"\x12NeverStartedAction\x12$\n" +
+	" NEVER_STARTED_ACTION_UNSPECIFIED\x10\x00\x12\x1e\n" +
+	"\x1aNEVER_STARTED_ACTION_COUNT\x10\x01\x12#\n" +
+	"\x1fNEVER_STARTED_ACTION_FAIL_INDEX\x10\x02\x12!\n" +
+	"\x1dNEVER_STARTED_ACTION_FAIL_JOB\x10\x03*f\n" +
 	"\x0eRaisedResource\x12\x1f\n" +
 	"\x1bRAISED_RESOURCE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16RAISED_RESOURCE_MEMORY\x10\x01\x12\x17\n" +
@@ -1014,42 +1248,48 @@ func file_jobpolicy_v1_options_proto_rawDescGZIP() []byte {
 	return file_jobpolicy_v1_options_proto_rawDescData
 }
 
-var file_jobpolicy_v1_options_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_jobpolicy_v1_options_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_jobpolicy_v1_options_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_jobpolicy_v1_options_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_jobpolicy_v1_options_proto_goTypes = []any{
-	(RaisedResource)(0),                 // 0: jobpolicy.v1.RaisedResource
-	(RepeatedHour)(0),                   // 1: jobpolicy.v1.RepeatedHour
-	(SkippedHour)(0),                    // 2: jobpolicy.v1.SkippedHour
-	(MissedBeforeEdit)(0),               // 3: jobpolicy.v1.MissedBeforeEdit
-	(*Limits)(nil),                      // 4: jobpolicy.v1.Limits
-	(*FieldRule)(nil),                   // 5: jobpolicy.v1.FieldRule
-	(*PolicySpec)(nil),                  // 6: jobpolicy.v1.PolicySpec
-	(*JobOptions)(nil),                  // 7: jobpolicy.v1.JobOptions
-	(*RetryDelay)(nil),                  // 8: jobpolicy.v1.RetryDelay
-	(*NextTryResources)(nil),            // 9: jobpolicy.v1.NextTryResources
-	(*CronJobOptions)(nil),              // 10: jobpolicy.v1.CronJobOptions
-	(*descriptorpb.FieldOptions)(nil),   // 11: google.protobuf.FieldOptions
-	(*descriptorpb.MessageOptions)(nil), // 12: google.protobuf.MessageOptions
+	(PodStartProblem)(0),                // 0: jobpolicy.v1.PodStartProblem
+	(NeverStartedAction)(0),             // 1: jobpolicy.v1.NeverStartedAction
+	(RaisedResource)(0),                 // 2: jobpolicy.v1.RaisedResource
+	(RepeatedHour)(0),                   // 3: jobpolicy.v1.RepeatedHour
+	(SkippedHour)(0),                    // 4: jobpolicy.v1.SkippedHour
+	(MissedBeforeEdit)(0),               // 5: jobpolicy.v1.MissedBeforeEdit
+	(*Limits)(nil),                      // 6: jobpolicy.v1.Limits
+	(*FieldRule)(nil),                   // 7: jobpolicy.v1.FieldRule
+	(*PolicySpec)(nil),                  // 8: jobpolicy.v1.PolicySpec
+	(*JobOptions)(nil),                  // 9: jobpolicy.v1.JobOptions
+	(*NeverStarted)(nil),                // 10: jobpolicy.v1.NeverStarted
+	(*RetryDelay)(nil),                  // 11: jobpolicy.v1.RetryDelay
+	(*NextTryResources)(nil),            // 12: jobpolicy.v1.NextTryResources
+	(*CronJobOptions)(nil),              // 13: jobpolicy.v1.CronJobOptions
+	(*descriptorpb.FieldOptions)(nil),   // 14: google.protobuf.FieldOptions
+	(*descriptorpb.MessageOptions)(nil), // 15: google.protobuf.MessageOptions
 }
 var file_jobpolicy_v1_options_proto_depIdxs = []int32{
-	4,  // 0: jobpolicy.v1.Limits.items:type_name -> jobpolicy.v1.Limits
-	7,  // 1: jobpolicy.v1.PolicySpec.job:type_name -> jobpolicy.v1.JobOptions
-	10, // 2: jobpolicy.v1.PolicySpec.cron_job:type_name -> jobpolicy.v1.CronJobOptions
-	8,  // 3: jobpolicy.v1.JobOptions.retry_delay:type_name -> jobpolicy.v1.RetryDelay
-	9,  // 4: jobpolicy.v1.JobOptions.next_try_resources:type_name -> jobpolicy.v1.NextTryResources
-	0,  // 5: jobpolicy.v1.NextTryResources.resource:type_name -> jobpolicy.v1.RaisedResource
-	1,  // 6: jobpolicy.v1.CronJobOptions.repeated_hour:type_name -> jobpolicy.v1.RepeatedHour
-	2,  // 7: jobpolicy.v1.CronJobOptions.skipped_hour:type_name -> jobpolicy.v1.SkippedHour
-	3,  // 8: jobpolicy.v1.CronJobOptions.missed_before_edit:type_name -> jobpolicy.v1.MissedBeforeEdit
-	11, // 9: jobpolicy.v1.limits:extendee -> google.protobuf.FieldOptions
-	12, // 10: jobpolicy.v1.rules:extendee -> google.protobuf.MessageOptions
-	4,  // 11: jobpolicy.v1.limits:type_name -> jobpolicy.v1.Limits
-	5,  // 12: jobpolicy.v1.rules:type_name -> jobpolicy.v1.FieldRule
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	11, // [11:13] is the sub-list for extension type_name
-	9,  // [9:11] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	6,  // 0: jobpolicy.v1.Limits.items:type_name -> jobpolicy.v1.Limits
+	9,  // 1: jobpolicy.v1.PolicySpec.job:type_name -> jobpolicy.v1.JobOptions
+	13, // 2: jobpolicy.v1.PolicySpec.cron_job:type_name -> jobpolicy.v1.CronJobOptions
+	11, // 3: jobpolicy.v1.JobOptions.retry_delay:type_name -> jobpolicy.v1.RetryDelay
+	12, // 4: jobpolicy.v1.JobOptions.next_try_resources:type_name -> jobpolicy.v1.NextTryResources
+	10, // 5: jobpolicy.v1.JobOptions.never_started:type_name -> jobpolicy.v1.NeverStarted
+	0,  // 6: jobpolicy.v1.NeverStarted.problem:type_name -> jobpolicy.v1.PodStartProblem
+	1,  // 7: jobpolicy.v1.NeverStarted.action:type_name -> jobpolicy.v1.NeverStartedAction
+	2,  // 8: jobpolicy.v1.NextTryResources.resource:type_name -> jobpolicy.v1.RaisedResource
+	3,  // 9: jobpolicy.v1.CronJobOptions.repeated_hour:type_name -> jobpolicy.v1.RepeatedHour
+	4,  // 10: jobpolicy.v1.CronJobOptions.skipped_hour:type_name -> jobpolicy.v1.SkippedHour
+	5,  // 11: jobpolicy.v1.CronJobOptions.missed_before_edit:type_name -> jobpolicy.v1.MissedBeforeEdit
+	14, // 12: jobpolicy.v1.limits:extendee -> google.protobuf.FieldOptions
+	15, // 13: jobpolicy.v1.rules:extendee -> google.protobuf.MessageOptions
+	6,  // 14: jobpolicy.v1.limits:type_name -> jobpolicy.v1.Limits
+	7,  // 15: jobpolicy.v1.rules:type_name -> jobpolicy.v1.FieldRule
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	14, // [14:16] is the sub-list for extension type_name
+	12, // [12:14] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_options_proto_init() }
@@ -1062,13 +1302,14 @@ func file_jobpolicy_v1_options_proto_init() {
 	file_jobpolicy_v1_options_proto_msgTypes[4].OneofWrappers = []any{}
 	file_jobpolicy_v1_options_proto_msgTypes[5].OneofWrappers = []any{}
 	file_jobpolicy_v1_options_proto_msgTypes[6].OneofWrappers = []any{}
+	file_jobpolicy_v1_options_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_options_proto_rawDesc), len(file_jobpolicy_v1_options_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   7,
+			NumEnums:      6,
+			NumMessages:   8,
 			NumExtensions: 2,
 			NumServices:   0,
 		},

@@ -58,6 +58,7 @@ func (j *judge) judgeEnd(r *jobRecord) {
 	default:
 		j.judgeUndecided(r)
 		j.judgeMissing(r)
+		j.judgeStarts(r)
 	}
 }
 

@@ -144,6 +144,9 @@ func (r *jobRecord) dueWithin(j *judge, now time.Time, within time.Duration) boo
 	if limited && justNow(deadline) || mustStart && justNow(start) {
 		return true
 	}
+	if slices.ContainsFunc(j.lateStarts(r), justNow) {
+		return true
+	}
 	growing := j.growsUntil(r)
 	for _, p := range j.pods { // A failure delays others even if the pod need not be counted.
 		if p.job != r && !r.had(p) {

@@ -136,6 +136,9 @@ type fate struct {
 	obeys  bool
 	// away is the time from its end until its node is back and reports that it runs.
 	away time.Duration
+	// problem keeps it from starting (PodStartProblem), from shows after its creation until start. Empty: nothing does.
+	problem string
+	shows   time.Duration
 }
 
 // An ending is how a pod ends by itself.
