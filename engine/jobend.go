@@ -158,11 +158,11 @@ func (s *snapshot) describe(end *jobpolicyv1.JobEnd, pod failedPod) {
 		exit = nil // The container has not run; its node only says that it ended with the pod.
 	}
 	end.ContainerName, end.ExitCode, end.Signal = exit.GetContainerName(), exit.GetExitCode(), exit.GetSignal()
+	end.Reason = cmp.Or(pod.failure.GetReason(), pod.failure.GetStart().GetReason(), exit.GetReason())
+	end.Problem = pod.failure.GetStart().GetProblem()
 	if option, step := s.spec.GetOptions().GetNextTryResources(), pod.failure.GetResourceStep(); option != nil && step > 0 {
 		end.RaisedResource, end.RaisedBy = option.GetResource(), multiplier(option, step)
 	}
-	end.Reason = cmp.Or(pod.failure.GetReason(), pod.failure.GetStart().GetReason(), exit.GetReason())
-	end.Problem = pod.failure.GetStart().GetProblem()
 }
 
 // failureRuleName is the name of a rule of the pod failure policy; empty if it has none.

@@ -191,6 +191,15 @@ func (p *promises) problemsTold() int {
 	return told
 }
 
+// lateStart says that a pod is deleted because it did not start only when the time that an option gives it is over.
+func (p *promises) lateStart(d *jobpolicyv1.DeletePod, start *jobpolicyv1.PodStart) {
+	counts := slices.ContainsFunc(p.req.GetSpec().GetOptions().GetNeverStarted(), func(n *jobpolicyv1.NeverStarted) bool {
+		waited := p.req.GetNow().GetSeconds() - start.GetSince().GetSeconds()
+		return n.GetProblem() == start.GetProblem() && n.GetAction() <= jobpolicyv1.NeverStartedAction_NEVER_STARTED_ACTION_COUNT && waited >= int64(n.GetAfterSeconds())
+	})
+	p.expect(counts, "deletes a pod with problem %v since %v", start.GetProblem(), start.GetSince())
+}
+
 // raises: a new pod has as much as the failed ones with the most, or one step more.
 func (p *promises) raises() {
 	option, most := p.req.GetSpec().GetOptions().GetNextTryResources(), map[int32]int32{}
@@ -217,15 +226,6 @@ func (p *promises) raises() {
 		p.expect(step == most[key] || step == min(64, most[key]+1), "pod of index %d has step %d after %d", key, step, most[key])
 		p.expect(pod.Raised == nil || pod.Raised.GetMax() == option.GetMax() && pod.Raised.GetMultiplier() > 1, "raises %v", pod.Raised)
 	}
-}
-
-// lateStart says that a pod is deleted because it did not start only when the time that an option gives it is over.
-func (p *promises) lateStart(d *jobpolicyv1.DeletePod, start *jobpolicyv1.PodStart) {
-	counts := slices.ContainsFunc(p.req.GetSpec().GetOptions().GetNeverStarted(), func(n *jobpolicyv1.NeverStarted) bool {
-		waited := p.req.GetNow().GetSeconds() - start.GetSince().GetSeconds()
-		return n.GetProblem() == start.GetProblem() && n.GetAction() <= jobpolicyv1.NeverStartedAction_NEVER_STARTED_ACTION_COUNT && waited >= int64(n.GetAfterSeconds())
-	})
-	p.expect(counts, "deletes a pod with problem %v since %v", start.GetProblem(), start.GetSince())
 }
 
 func (p *promises) deletion() {

@@ -256,8 +256,8 @@ func failureKeys(why *jobpolicyv1.PodFailure) map[string]func(value) {
 		"reason":           func(v value) { why.Reason = v.text },
 		"deletedBeforeEnd": func(v value) { why.DeletedBeforeEnd = v.bool() },
 		"neverRan":         func(v value) { why.NeverRan = v.bool() },
-		"step":             func(v value) { why.ResourceStep = v.int32() },
 		"start":            func(v value) { why.Start = v.start() },
+		"step":             func(v value) { why.ResourceStep = v.int32() },
 	}
 }
 

@@ -96,8 +96,8 @@ func (c checker) failure(f *jobpolicyv1.PodFailure) {
 	c.exits(f.GetContainerExits())
 	c.patterns("conditions", f.GetConditions(), maxConditions)
 	c.BytesBetween("reason", f.GetReason(), 0, check.MaxNameBytes)
-	c.Between("resource_step", int64(f.GetResourceStep()), 0, maxResourceStep)
 	c.start(f.GetStart())
+	c.Between("resource_step", int64(f.GetResourceStep()), 0, maxResourceStep)
 }
 
 func (c checker) exits(exits []*jobpolicyv1.ContainerExit) {

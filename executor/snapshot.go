@@ -56,14 +56,14 @@ func (d *decider) snapshot(s *tracker.Job, activeRows bool) (snapshot, error) {
 		options.ActiveRows = maxActiveRows
 	}
 	read, problems := d.policies.OfJob(job)
-	asked := s.Options(read, problems)
-	options.NeverStarted, options.FailedTries = asked.GetNeverStarted(), asked.GetNextTryResources() != nil
+	own := s.Options(read, problems)
+	options.NeverStarted, options.FailedTries = own.GetNeverStarted(), own.GetNextTryResources() != nil
 	view := s.View(options)
 	req, err := view.Request(job, d.cfg.Settings, now)
 	if err != nil {
 		return snapshot{}, fmt.Errorf("snapshot: %w", err)
 	}
-	req.Spec.Options, req.Spec.OptionProblems = asked, problems
+	req.Spec.Options, req.Spec.OptionProblems = own, problems
 	if view.HasRun {
 		podfacts.TellHasRun(req)
 	}

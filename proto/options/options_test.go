@@ -55,6 +55,16 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		"a longest delay below the first": {`{"job": {"retryDelay": {"initialSeconds": 9, "maxSeconds": 8}}}`, []string{
 			"job.retryDelay.maxSeconds: expected at least initialSeconds (9), found 8",
 		}},
+		"pods that never start": {`{"job": {"neverStarted": [{"problem": "Image", "afterSeconds": 0}, {"problem": "Disk", "action": "Ignore"}]}}`, []string{
+			`job.neverStarted[1].action: expected one of Count, FailIndex, FailJob, found "Ignore"`,
+			`job.neverStarted[1].problem: expected one of Unschedulable, VolumeOrSandbox, Image, SecurityContext, Configuration, found "Disk"`,
+			"job.neverStarted[0].afterSeconds: expected a whole number from 1 to 2147483647, found 0",
+			"job.neverStarted[1].problem: is required",
+			"job.neverStarted[1].afterSeconds: is required",
+		}},
+		"a problem twice": {`{"job": {"neverStarted": [{"problem": "Image", "afterSeconds": 1}, {"problem": "Image", "afterSeconds": 2}]}}`, []string{
+			"job.neverStarted: has two items of the same problem",
+		}},
 		"a factor that raises nothing, a maximum that is none, and CPU without exit codes": {`{"job": {"nextTryResources": {"resource": "Cpu", "factor": 1, "max": "8 Gi"}}}`, []string{
 			"job.nextTryResources.factor: expected more than 1, found 1",
 			`job.nextTryResources.max: expected a Kubernetes quantity above 0, for example 8Gi, found "8 Gi"`,
@@ -70,21 +80,13 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 			"job.nextTryResources.onExitCodes[0]: expected a whole number from 1 to 255, found 0",
 			`job.nextTryResources.max: expected a Kubernetes quantity above 0, for example 8Gi, found "0"`,
 		}},
-		"pods that never start": {`{"job": {"neverStarted": [{"problem": "Image", "afterSeconds": 0}, {"problem": "Disk", "action": "Ignore"}]}}`, []string{
-			`job.neverStarted[1].action: expected one of Count, FailIndex, FailJob, found "Ignore"`,
-			`job.neverStarted[1].problem: expected one of Unschedulable, VolumeOrSandbox, Image, SecurityContext, Configuration, found "Disk"`,
-			"job.neverStarted[0].afterSeconds: expected a whole number from 1 to 2147483647, found 0",
-			"job.neverStarted[1].problem: is required",
-			"job.neverStarted[1].afterSeconds: is required",
-		}},
-		"a problem twice": {`{"job": {"neverStarted": [{"problem": "Image", "afterSeconds": 1}, {"problem": "Image", "afterSeconds": 2}]}}`, []string{
-			"job.neverStarted: has two items of the same problem",
-		}},
 		"an item beyond the limit": {`{"job": {"retryDelay": {"delaysSeconds": [3, 0]}}}`, []string{
 			"job.retryDelay.delaysSeconds[1]: expected a whole number from 1 to 86400, found 0",
 		}},
+		"more missed runs than the limit": {`{"cronJob": {"maxMissedRuns": 101}}`, []string{"cronJob.maxMissedRuns: expected a whole number from 0 to 100, found 101"}},
+		"fewer missed runs than none":     {`{"cronJob": {"maxMissedRuns": -1}}`, []string{"cronJob.maxMissedRuns: expected a whole number from 0 to 100, found -1"}},
 		"more than one": {`{"cronJob": {"suspendAfterFailures": 0, "startJitterSeconds": 3601, "x": 1}}`, []string{
-			"cronJob.x: there is no such field, expected one of startJitterSeconds, repeatedHour, skippedHour, missedBeforeEdit, suspendAfterFailures, staggerSeconds",
+			"cronJob.x: there is no such field, expected one of startJitterSeconds, repeatedHour, skippedHour, missedBeforeEdit, suspendAfterFailures, staggerSeconds, maxMissedRuns, publishNextScheduleTime",
 			"cronJob.startJitterSeconds: expected a whole number from 0 to 3600, found 3601",
 			"cronJob.suspendAfterFailures: expected a whole number from 1 to 100, found 0",
 		}},

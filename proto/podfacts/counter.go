@@ -139,11 +139,11 @@ func (c *Counter[P]) Add(e *Counted[P], first bool) {
 	if e.Share.Unaccounted {
 		c.unaccounted.add(string(pod.UID), e)
 	}
-	if c.tries != nil {
-		c.tries.learn(&pod, &c.policy)
-	}
 	if e.Share.Problem != 0 {
 		c.unstarted[e] = struct{}{}
+	}
+	if c.tries != nil {
+		c.tries.learn(&pod, &c.policy)
 	}
 	c.retry.learn(&pod, &c.policy, seen{first: first, deleted: e.Deleted, end: e.EndSeen})
 }

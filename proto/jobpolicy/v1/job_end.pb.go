@@ -155,14 +155,14 @@ type JobEnd struct {
 	// How many failures count so far: failed pods; container restarts, if these reached the
 	// limit; by a limit on indexes, failed pods of this index. 0: not known.
 	Tries int32 `protobuf:"varint,11,opt,name=tries,proto3" json:"tries,omitempty"`
+	// What kept the pod from starting. Absent: it has started, or that is not known. Only with
+	// JobOptions.never_started.
+	Problem PodStartProblem `protobuf:"varint,12,opt,name=problem,proto3,enum=jobpolicy.v1.PodStartProblem" json:"problem,omitempty"`
 	// What the failed pod had more of than the template says (options.next_try_resources). Absent:
 	// nothing.
 	RaisedResource RaisedResource `protobuf:"varint,13,opt,name=raised_resource,json=raisedResource,proto3,enum=jobpolicy.v1.RaisedResource" json:"raised_resource,omitempty"`
 	// How many times as much, but at most the option's max. Only with raised_resource.
-	RaisedBy float64 `protobuf:"fixed64,14,opt,name=raised_by,json=raisedBy,proto3" json:"raised_by,omitempty"`
-	// What kept the pod from starting. Absent: it has started, or that is not known. Only with
-	// JobOptions.never_started.
-	Problem       PodStartProblem `protobuf:"varint,12,opt,name=problem,proto3,enum=jobpolicy.v1.PodStartProblem" json:"problem,omitempty"`
+	RaisedBy      float64 `protobuf:"fixed64,14,opt,name=raised_by,json=raisedBy,proto3" json:"raised_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -274,6 +274,13 @@ func (x *JobEnd) GetTries() int32 {
 	return 0
 }
 
+func (x *JobEnd) GetProblem() PodStartProblem {
+	if x != nil {
+		return x.Problem
+	}
+	return PodStartProblem_POD_START_PROBLEM_UNSPECIFIED
+}
+
 func (x *JobEnd) GetRaisedResource() RaisedResource {
 	if x != nil {
 		return x.RaisedResource
@@ -286,13 +293,6 @@ func (x *JobEnd) GetRaisedBy() float64 {
 		return x.RaisedBy
 	}
 	return 0
-}
-
-func (x *JobEnd) GetProblem() PodStartProblem {
-	if x != nil {
-		return x.Problem
-	}
-	return PodStartProblem_POD_START_PROBLEM_UNSPECIFIED
 }
 
 var File_jobpolicy_v1_job_end_proto protoreflect.FileDescriptor
@@ -312,10 +312,10 @@ const file_jobpolicy_v1_job_end_proto_rawDesc = "" +
 	"\x06signal\x18\t \x01(\x05R\x06signal\x12\x16\n" +
 	"\x06reason\x18\n" +
 	" \x01(\tR\x06reason\x12\x14\n" +
-	"\x05tries\x18\v \x01(\x05R\x05tries\x12E\n" +
+	"\x05tries\x18\v \x01(\x05R\x05tries\x127\n" +
+	"\aproblem\x18\f \x01(\x0e2\x1d.jobpolicy.v1.PodStartProblemR\aproblem\x12E\n" +
 	"\x0fraised_resource\x18\r \x01(\x0e2\x1c.jobpolicy.v1.RaisedResourceR\x0eraisedResource\x12\x1b\n" +
-	"\traised_by\x18\x0e \x01(\x01R\braisedBy\x127\n" +
-	"\aproblem\x18\f \x01(\x0e2\x1d.jobpolicy.v1.PodStartProblemR\aproblemB\x14\n" +
+	"\traised_by\x18\x0e \x01(\x01R\braisedByB\x14\n" +
 	"\x12_policy_rule_indexB\b\n" +
 	"\x06_index*\xdd\x01\n" +
 	"\bEndClass\x12\x19\n" +
@@ -346,14 +346,14 @@ var file_jobpolicy_v1_job_end_proto_goTypes = []any{
 	(EndClass)(0),        // 0: jobpolicy.v1.EndClass
 	(*JobEnd)(nil),       // 1: jobpolicy.v1.JobEnd
 	(Rule)(0),            // 2: jobpolicy.v1.Rule
-	(RaisedResource)(0),  // 3: jobpolicy.v1.RaisedResource
-	(PodStartProblem)(0), // 4: jobpolicy.v1.PodStartProblem
+	(PodStartProblem)(0), // 3: jobpolicy.v1.PodStartProblem
+	(RaisedResource)(0),  // 4: jobpolicy.v1.RaisedResource
 }
 var file_jobpolicy_v1_job_end_proto_depIdxs = []int32{
 	0, // 0: jobpolicy.v1.JobEnd.class:type_name -> jobpolicy.v1.EndClass
 	2, // 1: jobpolicy.v1.JobEnd.rule:type_name -> jobpolicy.v1.Rule
-	3, // 2: jobpolicy.v1.JobEnd.raised_resource:type_name -> jobpolicy.v1.RaisedResource
-	4, // 3: jobpolicy.v1.JobEnd.problem:type_name -> jobpolicy.v1.PodStartProblem
+	3, // 2: jobpolicy.v1.JobEnd.problem:type_name -> jobpolicy.v1.PodStartProblem
+	4, // 3: jobpolicy.v1.JobEnd.raised_resource:type_name -> jobpolicy.v1.RaisedResource
 	4, // [4:4] is the sub-list for method output_type
 	4, // [4:4] is the sub-list for method input_type
 	4, // [4:4] is the sub-list for extension type_name

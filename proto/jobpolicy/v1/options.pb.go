@@ -601,6 +601,9 @@ type JobOptions struct {
 	// fails (reason DeadlineExceeded), which counts as any other failure. It acts on pods that
 	// are created from now on. Absent: as the template says.
 	TryDeadlineSeconds *int64 `protobuf:"varint,12,opt,name=try_deadline_seconds,json=tryDeadlineSeconds,proto3,oneof" json:"try_deadline_seconds,omitempty"`
+	// What becomes of pods that never start, by what keeps them; each problem at most once. A pod with
+	// another problem waits for ever, as with the built-in controllers. It acts on pods that exist, too.
+	NeverStarted []*NeverStarted `protobuf:"bytes,13,rep,name=never_started,json=neverStarted,proto3" json:"never_started,omitempty"`
 	// More memory or CPU for the pods that come after failed ones. A failure raises if a container was
 	// OOMKilled, or ended with one of on_exit_codes. The next pod of its index then asks for factor
 	// times as much as the failed one did, up to max; of a Job that is not Indexed, all
@@ -608,9 +611,6 @@ type JobOptions struct {
 	// now on. How often the resources of a pod were raised stands in its annotation
 	// jobpolicy.dev/resource-step. Absent: all pods ask for what the template says.
 	NextTryResources *NextTryResources `protobuf:"bytes,17,opt,name=next_try_resources,json=nextTryResources,proto3" json:"next_try_resources,omitempty"`
-	// What becomes of pods that never start, by what keeps them; each problem at most once. A pod with
-	// another problem waits for ever, as with the built-in controllers. It acts on pods that exist, too.
-	NeverStarted []*NeverStarted `protobuf:"bytes,13,rep,name=never_started,json=neverStarted,proto3" json:"never_started,omitempty"`
 	// True: when the Job fails, it gets the condition jobpolicy.dev/FailureClassified, in the
 	// same status as FailureTarget and after it. The reason is the class of the failure:
 	// NeverStarted, Deadline, OutOfMemory, Infrastructure, Policy, Application or Unknown. The
@@ -619,8 +619,7 @@ type JobOptions struct {
 	//	Container main of pod train-x7k2p ran out of memory. [rule=backoffLimitExceeded pod=train-x7k2p container=main exitCode=137 reason=OOMKilled tries=3]
 	//
 	// The parts are rule, policyRule (its position), policyRuleName, pod, index, container,
-	// exitCode, signal, reason, problem (PodStartProblem), tries and raised, in this order, and each only if it is
-	// known. A value
+	// exitCode, signal, reason, problem (PodStartProblem), tries and raised, in this order, and each only if it is known. A value
 	// that has other characters than letters, digits and . _ - : / stands in double quotes, as
 	// in JSON. It may be set until the Job fails.
 	EndCondition bool `protobuf:"varint,30,opt,name=end_condition,json=endCondition,proto3" json:"end_condition,omitempty"`
@@ -705,16 +704,16 @@ func (x *JobOptions) GetTryDeadlineSeconds() int64 {
 	return 0
 }
 
-func (x *JobOptions) GetNextTryResources() *NextTryResources {
+func (x *JobOptions) GetNeverStarted() []*NeverStarted {
 	if x != nil {
-		return x.NextTryResources
+		return x.NeverStarted
 	}
 	return nil
 }
 
-func (x *JobOptions) GetNeverStarted() []*NeverStarted {
+func (x *JobOptions) GetNextTryResources() *NextTryResources {
 	if x != nil {
-		return x.NeverStarted
+		return x.NextTryResources
 	}
 	return nil
 }
@@ -1004,8 +1003,22 @@ type CronJobOptions struct {
 	// of a run do not change, and startingDeadlineSeconds counts from the later start.
 	// A run that was asked for by hand starts at once. Absent: runs start when they are due.
 	StaggerSeconds *int32 `protobuf:"varint,10,opt,name=stagger_seconds,json=staggerSeconds,proto3,oneof" json:"stagger_seconds,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// How many missed runs start: the newest so many of those that were due while nobody could
+	// start them, because the controller was away, the CronJob was suspended, or, with
+	// concurrencyPolicy Forbid, an earlier run was active. They start in order of their scheduled
+	// times: with Allow at once, with Forbid one after another. With Replace only the latest
+	// starts: it would end the others. Those that startingDeadlineSeconds rules out do not count.
+	// 0: none: a run that does not start within a minute does not start any more, unless, with
+	// Forbid, it waited for a run whose Job still exists. Absent: 1, the latest one.
+	MaxMissedRuns *int32 `protobuf:"varint,11,opt,name=max_missed_runs,json=maxMissedRuns,proto3,oneof" json:"max_missed_runs,omitempty"`
+	// Publishes when the next run is due, for programs: in the annotation
+	// jobpolicy.dev/next-schedule-time of the CronJob, in UTC (RFC 3339). A run that waits for its
+	// stagger or its start jitter still is the next one. There is no annotation while the CronJob
+	// is suspended or no further run is known. It is written together with the status, so that it
+	// costs no write of its own when a run starts. Absent: it is not published.
+	PublishNextScheduleTime bool `protobuf:"varint,13,opt,name=publish_next_schedule_time,json=publishNextScheduleTime,proto3" json:"publish_next_schedule_time,omitempty"`
+	unknownFields           protoimpl.UnknownFields
+	sizeCache               protoimpl.SizeCache
 }
 
 func (x *CronJobOptions) Reset() {
@@ -1080,6 +1093,20 @@ func (x *CronJobOptions) GetStaggerSeconds() int32 {
 	return 0
 }
 
+func (x *CronJobOptions) GetMaxMissedRuns() int32 {
+	if x != nil && x.MaxMissedRuns != nil {
+		return *x.MaxMissedRuns
+	}
+	return 0
+}
+
+func (x *CronJobOptions) GetPublishNextScheduleTime() bool {
+	if x != nil {
+		return x.PublishNextScheduleTime
+	}
+	return false
+}
+
 var file_jobpolicy_v1_options_proto_extTypes = []protoimpl.ExtensionInfo{
 	{
 		ExtendedType:  (*descriptorpb.FieldOptions)(nil),
@@ -1144,9 +1171,9 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	" \x01(\v2\x18.jobpolicy.v1.RetryDelayR\n" +
 	"retryDelay\x12A\n" +
 	"\x16start_deadline_seconds\x18\v \x01(\x03B\x06\x8a\xce\x18\x02\b\x01H\x03R\x14startDeadlineSeconds\x88\x01\x01\x12C\n" +
-	"\x14try_deadline_seconds\x18\f \x01(\x03B\f\x8a\xce\x18\b\b\x01\x10\xff\xff\xff\xff\aH\x04R\x12tryDeadlineSeconds\x88\x01\x01\x12L\n" +
-	"\x12next_try_resources\x18\x11 \x01(\v2\x1e.jobpolicy.v1.NextTryResourcesR\x10nextTryResources\x12G\n" +
-	"\rnever_started\x18\r \x03(\v2\x1a.jobpolicy.v1.NeverStartedB\x06\x8a\xce\x18\x02\x10\x05R\fneverStarted\x12#\n" +
+	"\x14try_deadline_seconds\x18\f \x01(\x03B\f\x8a\xce\x18\b\b\x01\x10\xff\xff\xff\xff\aH\x04R\x12tryDeadlineSeconds\x88\x01\x01\x12G\n" +
+	"\rnever_started\x18\r \x03(\v2\x1a.jobpolicy.v1.NeverStartedB\x06\x8a\xce\x18\x02\x10\x05R\fneverStarted\x12L\n" +
+	"\x12next_try_resources\x18\x11 \x01(\v2\x1e.jobpolicy.v1.NextTryResourcesR\x10nextTryResources\x12#\n" +
 	"\rend_condition\x18\x1e \x01(\bR\fendCondition\x128\n" +
 	"\x12failure_rule_names\x18\x1f \x03(\tB\n" +
 	"\x8a\xce\x18\x06\x10\x14\"\x02\x10?R\x10failureRuleNames:\xa4\x01\x92\xce\x18\x9f\x01\n" +
@@ -1191,7 +1218,7 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"&!has(self.factor) || self.factor > 1.0\x12\x14expected more than 1\x1a\x06factor\x92\xce\x18\x87\x01\n" +
 	"GisQuantity(self.max) && quantity(self.max).isGreaterThan(quantity('0'))\x127expected a Kubernetes quantity above 0, for example 8Gi\x1a\x03max\x92\xce\x18\xaf\x01\n" +
 	"Mself.resource != 'Cpu' || has(self.onExitCodes) && size(self.onExitCodes) > 0\x12Qexpected at least one exit code, because running out of memory does not raise Cpu\x1a\vonExitCodesB\t\n" +
-	"\a_factor\"\xe6\x03\n" +
+	"\a_factor\"\xee\x04\n" +
 	"\x0eCronJobOptions\x12@\n" +
 	"\x14start_jitter_seconds\x18\x01 \x01(\x05B\t\x8a\xce\x18\x05\b\x00\x10\x90\x1cH\x00R\x12startJitterSeconds\x88\x01\x01\x12?\n" +
 	"\rrepeated_hour\x18\x02 \x01(\x0e2\x1a.jobpolicy.v1.RepeatedHourR\frepeatedHour\x12<\n" +
@@ -1200,10 +1227,13 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\x16suspend_after_failures\x18\x05 \x01(\x05B\b\x8a\xce\x18\x04\b\x01\x10dH\x01R\x14suspendAfterFailures\x88\x01\x01\x128\n" +
 	"\x0fstagger_seconds\x18\n" +
 	" \x01(\x05B\n" +
-	"\x8a\xce\x18\x06\b\x01\x10\x80\xa3\x05H\x02R\x0estaggerSeconds\x88\x01\x01B\x17\n" +
+	"\x8a\xce\x18\x06\b\x01\x10\x80\xa3\x05H\x02R\x0estaggerSeconds\x88\x01\x01\x125\n" +
+	"\x0fmax_missed_runs\x18\v \x01(\x05B\b\x8a\xce\x18\x04\b\x00\x10dH\x03R\rmaxMissedRuns\x88\x01\x01\x12;\n" +
+	"\x1apublish_next_schedule_time\x18\r \x01(\bR\x17publishNextScheduleTimeB\x17\n" +
 	"\x15_start_jitter_secondsB\x19\n" +
 	"\x17_suspend_after_failuresB\x12\n" +
-	"\x10_stagger_seconds*\xec\x01\n" +
+	"\x10_stagger_secondsB\x12\n" +
+	"\x10_max_missed_runs*\xec\x01\n" +
 	"\x0fPodStartProblem\x12!\n" +
 	"\x1dPOD_START_PROBLEM_UNSPECIFIED\x10\x00\x12#\n" +
 	"\x1fPOD_START_PROBLEM_UNSCHEDULABLE\x10\x01\x12'\n" +
@@ -1273,8 +1303,8 @@ var file_jobpolicy_v1_options_proto_depIdxs = []int32{
 	9,  // 1: jobpolicy.v1.PolicySpec.job:type_name -> jobpolicy.v1.JobOptions
 	13, // 2: jobpolicy.v1.PolicySpec.cron_job:type_name -> jobpolicy.v1.CronJobOptions
 	11, // 3: jobpolicy.v1.JobOptions.retry_delay:type_name -> jobpolicy.v1.RetryDelay
-	12, // 4: jobpolicy.v1.JobOptions.next_try_resources:type_name -> jobpolicy.v1.NextTryResources
-	10, // 5: jobpolicy.v1.JobOptions.never_started:type_name -> jobpolicy.v1.NeverStarted
+	10, // 4: jobpolicy.v1.JobOptions.never_started:type_name -> jobpolicy.v1.NeverStarted
+	12, // 5: jobpolicy.v1.JobOptions.next_try_resources:type_name -> jobpolicy.v1.NextTryResources
 	0,  // 6: jobpolicy.v1.NeverStarted.problem:type_name -> jobpolicy.v1.PodStartProblem
 	1,  // 7: jobpolicy.v1.NeverStarted.action:type_name -> jobpolicy.v1.NeverStartedAction
 	2,  // 8: jobpolicy.v1.NextTryResources.resource:type_name -> jobpolicy.v1.RaisedResource

@@ -343,13 +343,13 @@ type PodFailure struct {
 	DeletedBeforeEnd bool `protobuf:"varint,1001,opt,name=deleted_before_end,json=deletedBeforeEnd,proto3" json:"deleted_before_end,omitempty"`
 	// True: no container of the pod has run, init containers aside. Read only for JobEnd.
 	NeverRan bool `protobuf:"varint,1002,opt,name=never_ran,json=neverRan,proto3" json:"never_ran,omitempty"`
-	// How often the pod's resources had been raised: its annotation jobpolicy.dev/resource-step, 0 to 64. Read
-	// only for JobEnd; FailedTry decides about the next pod.
-	ResourceStep int32 `protobuf:"varint,1004,opt,name=resource_step,json=resourceStep,proto3" json:"resource_step,omitempty"`
 	// Set by the caller only with options.never_started: present if no container of the pod has run, init
 	// containers included. Its problem is absent if the status does not show it any more. Read only for
 	// JobEnd.
-	Start         *PodStart `protobuf:"bytes,1003,opt,name=start,proto3" json:"start,omitempty"`
+	Start *PodStart `protobuf:"bytes,1003,opt,name=start,proto3" json:"start,omitempty"`
+	// How often the pod's resources had been raised: its annotation jobpolicy.dev/resource-step, 0 to 64. Read
+	// only for JobEnd; FailedTry decides about the next pod.
+	ResourceStep  int32 `protobuf:"varint,1004,opt,name=resource_step,json=resourceStep,proto3" json:"resource_step,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -426,18 +426,18 @@ func (x *PodFailure) GetNeverRan() bool {
 	return false
 }
 
-func (x *PodFailure) GetResourceStep() int32 {
-	if x != nil {
-		return x.ResourceStep
-	}
-	return 0
-}
-
 func (x *PodFailure) GetStart() *PodStart {
 	if x != nil {
 		return x.Start
 	}
 	return nil
+}
+
+func (x *PodFailure) GetResourceStep() int32 {
+	if x != nil {
+		return x.ResourceStep
+	}
+	return 0
 }
 
 // PodStart says what keeps a pod from starting.
@@ -1205,9 +1205,9 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"conditions\x12\x17\n" +
 	"\x06reason\x18\xe8\a \x01(\tR\x06reason\x12-\n" +
 	"\x12deleted_before_end\x18\xe9\a \x01(\bR\x10deletedBeforeEnd\x12\x1c\n" +
-	"\tnever_ran\x18\xea\a \x01(\bR\bneverRan\x12$\n" +
-	"\rresource_step\x18\xec\a \x01(\x05R\fresourceStep\x12-\n" +
-	"\x05start\x18\xeb\a \x01(\v2\x16.jobpolicy.v1.PodStartR\x05start\"\x8d\x01\n" +
+	"\tnever_ran\x18\xea\a \x01(\bR\bneverRan\x12-\n" +
+	"\x05start\x18\xeb\a \x01(\v2\x16.jobpolicy.v1.PodStartR\x05start\x12$\n" +
+	"\rresource_step\x18\xec\a \x01(\x05R\fresourceStep\"\x8d\x01\n" +
 	"\bPodStart\x127\n" +
 	"\aproblem\x18\x01 \x01(\x0e2\x1d.jobpolicy.v1.PodStartProblemR\aproblem\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x120\n" +

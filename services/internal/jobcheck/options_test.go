@@ -55,14 +55,14 @@ func TestChecksReadTheOptions(t *testing.T) {
 			giveMemory(s)
 			s.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
 		}, "warning: spec.template.spec.restartPolicy: OnFailure: containers are restarted in their pod"},
-		"no deadline":                     {"never-starts", "{}", func(*batchv1.JobSpec) {}, "keeps the Job open for ever"},
+		"no deadline":                 {"never-starts", "{}", func(*batchv1.JobSpec) {}, "keeps the Job open for ever"},
 		"limits of pods that never start": {"never-starts", "{job: {neverStarted: [{problem: Image, afterSeconds: 900}]}}", func(*batchv1.JobSpec) {}, ""},
-		"a deadline to start":             {"never-starts", "{job: {startDeadlineSeconds: 900}}", func(*batchv1.JobSpec) {}, ""},
-		"one time to live":                {"ttl", "{}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, "set one time each"},
-		"none for Complete Jobs":          {"ttl", "{job: {ttlSecondsAfterComplete: 0}}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, ""},
-		"none for Failed Jobs":            {"ttl", "{job: {ttlSecondsAfterFailed: 0}}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, ""},
-		"a JobPolicy that nobody has":     {"policy", "gone", func(*batchv1.JobSpec) {}, "the Job does not start before the cluster has it"},
-		"an option that yields":           {"ttl", "{job: {defaultTtlSecondsAfterFinished: 60}}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, "set one time each"},
+		"a deadline to start":         {"never-starts", "{job: {startDeadlineSeconds: 900}}", func(*batchv1.JobSpec) {}, ""},
+		"one time to live":            {"ttl", "{}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, "set one time each"},
+		"none for Complete Jobs":      {"ttl", "{job: {ttlSecondsAfterComplete: 0}}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, ""},
+		"none for Failed Jobs":        {"ttl", "{job: {ttlSecondsAfterFailed: 0}}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, ""},
+		"a JobPolicy that nobody has": {"policy", "gone", func(*batchv1.JobSpec) {}, "the Job does not start before the cluster has it"},
+		"an option that yields":       {"ttl", "{job: {defaultTtlSecondsAfterFinished: 60}}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, "set one time each"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func giveMemory(s *batchv1.JobSpec) {
 // The runs of a CronJob start although its policy is missing; Jobs with a policy of the template wait for theirs.
 func TestACronJobWithoutItsPolicy(t *testing.T) {
 	c := cron("c", func(c *batchv1.CronJob) { c.Annotations = map[string]string{wire.Policy: "gone"} })
-	const own = `note: metadata.annotations: jobpolicy.dev/policy names the JobPolicy "gone", which no file has, or only with mistakes: runs start without its options until the cluster has it`
+	const own = `note: metadata.annotations: jobpolicy.dev/policy names the JobPolicy "gone", which no file has, or only with mistakes: a CronJob that the executor has not run with valid options starts no run before the cluster has it`
 	if got := said(&manifest.Object{Kind: "CronJob", CronJob: &c}, "policy"); got != own {
 		t.Errorf("found %q, want %q", got, own)
 	}

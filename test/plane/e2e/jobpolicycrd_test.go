@@ -104,6 +104,7 @@ func TestAJobPolicyIsValidatedWhenItIsApplied(t *testing.T) {
 		"below the limit":         {spec: `{job: {ttlSecondsAfterFailed: -1}}`, want: []string{"spec.job.ttlSecondsAfterFailed", "should be greater than or equal to 0"}},
 		"beyond 32 bits":          {spec: `{job: {ttlSecondsAfterFailed: 2147483648}}`, want: []string{"spec.job.ttlSecondsAfterFailed", "should be less than or equal to 2147483647"}},
 		"above the limit":         {spec: `{cronJob: {startJitterSeconds: 3601}}`, want: []string{"spec.cronJob.startJitterSeconds", "should be less than or equal to 3600"}},
+		"too many missed runs":    {spec: `{cronJob: {maxMissedRuns: 101}}`, want: []string{"spec.cronJob.maxMissedRuns", "should be less than or equal to 100"}},
 		"a text for a number":     {spec: `{cronJob: {startJitterSeconds: 1h}}`, want: []string{"spec.cronJob.startJitterSeconds", "must be of type integer"}},
 		"a fraction":              {spec: `{cronJob: {suspendAfterFailures: 1.5}}`, want: []string{"spec.cronJob.suspendAfterFailures", "must be of type integer"}},
 		"a number for an object":  {spec: `{job: 3}`, want: []string{"spec.job", "must be of type object"}},

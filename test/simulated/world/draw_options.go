@@ -107,7 +107,7 @@ func (j *jobPlan) setOptions(o map[string]any) {
 
 // optionFeatures calls set for each option.
 func (j *jobPlan) optionFeatures(set map[string]bool) {
-	for _, name := range []string{"retryDelay", "startDeadlineSeconds", "tryDeadlineSeconds", "nextTryResources", "endCondition", "neverStarted"} {
+	for _, name := range []string{"retryDelay", "startDeadlineSeconds", "tryDeadlineSeconds", "neverStarted", "nextTryResources", "endCondition"} {
 		feature := "option " + name
 		set[feature] = set[feature] || strings.Contains(j.annotations[wire.Policy], name)
 	}
