@@ -55,14 +55,14 @@ func TestChecksReadTheOptions(t *testing.T) {
 			giveMemory(s)
 			s.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
 		}, "warning: spec.template.spec.restartPolicy: OnFailure: containers are restarted in their pod"},
-		"no deadline":                 {"never-starts", "{}", func(*batchv1.JobSpec) {}, "keeps the Job open for ever"},
+		"no deadline":                     {"never-starts", "{}", func(*batchv1.JobSpec) {}, "keeps the Job open for ever"},
 		"limits of pods that never start": {"never-starts", "{job: {neverStarted: [{problem: Image, afterSeconds: 900}]}}", func(*batchv1.JobSpec) {}, ""},
-		"a deadline to start":         {"never-starts", "{job: {startDeadlineSeconds: 900}}", func(*batchv1.JobSpec) {}, ""},
-		"one time to live":            {"ttl", "{}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, "set one time each"},
-		"none for Complete Jobs":      {"ttl", "{job: {ttlSecondsAfterComplete: 0}}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, ""},
-		"none for Failed Jobs":        {"ttl", "{job: {ttlSecondsAfterFailed: 0}}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, ""},
-		"a JobPolicy that nobody has": {"policy", "gone", func(*batchv1.JobSpec) {}, "the Job does not start before the cluster has it"},
-		"an option that yields":       {"ttl", "{job: {defaultTtlSecondsAfterFinished: 60}}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, "set one time each"},
+		"a deadline to start":             {"never-starts", "{job: {startDeadlineSeconds: 900}}", func(*batchv1.JobSpec) {}, ""},
+		"one time to live":                {"ttl", "{}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, "set one time each"},
+		"none for Complete Jobs":          {"ttl", "{job: {ttlSecondsAfterComplete: 0}}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, ""},
+		"none for Failed Jobs":            {"ttl", "{job: {ttlSecondsAfterFailed: 0}}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, ""},
+		"a JobPolicy that nobody has":     {"policy", "gone", func(*batchv1.JobSpec) {}, "the Job does not start before the cluster has it"},
+		"an option that yields":           {"ttl", "{job: {defaultTtlSecondsAfterFinished: 60}}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, "set one time each"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
