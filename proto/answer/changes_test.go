@@ -68,15 +68,6 @@ func TestCheckRefusesChangesThatTheRequestDoesNotAllow(t *testing.T) {
 			d.Create.FailureCounts = counts
 		}
 	}
-	raised := func(spoil func(*jobpolicyv1.RaisedPods)) spoiler {
-		return func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
-			r := &jobpolicyv1.RaisedPods{
-				Indexes: ranges(0, 0), Step: 1, Multiplier: 2, Resource: jobpolicyv1.RaisedResource_RAISED_RESOURCE_MEMORY, Max: "8Gi",
-			}
-			spoil(r)
-			d.Create.Raised = []*jobpolicyv1.RaisedPods{r}
-		}
-	}
 	deletes := func(n int) spoiler {
 		return func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
 			d.Create, d.Delete = nil, make([]*jobpolicyv1.DeletePod, n)
@@ -116,6 +107,38 @@ func TestCheckRefusesChangesThatTheRequestDoesNotAllow(t *testing.T) {
 		"creations and deletions": {func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
 			d.Delete = make([]*jobpolicyv1.DeletePod, 1)
 		}, "create"},
+		"indexes of a Job without them": {func(r *jobpolicyv1.DecideJobRequest, _ *jobpolicyv1.DecideJobResponse) {
+			r.Spec.CompletionMode = jobpolicyv1.CompletionMode_COMPLETION_MODE_NON_INDEXED
+		}, "create.indexes"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if err := changesOf(tc.spoil); err == nil || !strings.HasPrefix(err.Error(), tc.field+" ") {
+				t.Errorf("got error %v, want one about %s", err, tc.field)
+			}
+		})
+	}
+}
+
+// Of raised resources each part is checked, and each pod is named once at most.
+func TestCheckRefusesRaisedPodsThatMakeNoSense(t *testing.T) {
+	type spoiler = func(*jobpolicyv1.DecideJobRequest, *jobpolicyv1.DecideJobResponse)
+	raised := func(spoil func(*jobpolicyv1.RaisedPods)) spoiler {
+		return func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
+			r := &jobpolicyv1.RaisedPods{
+				Indexes: ranges(0, 0), Step: 1, Multiplier: 2, Resource: jobpolicyv1.RaisedResource_RAISED_RESOURCE_MEMORY, Max: "8Gi",
+			}
+			spoil(r)
+			d.Create.Raised = []*jobpolicyv1.RaisedPods{r}
+		}
+	}
+	if err := changesOf(raised(func(*jobpolicyv1.RaisedPods) {})); err != nil {
+		t.Error(err)
+	}
+	cases := map[string]struct {
+		spoil spoiler
+		field string
+	}{
 		"raised pods in no step":               {raised(func(r *jobpolicyv1.RaisedPods) { r.Step = 0 }), "create.raised[0].step"},
 		"raised pods in too many steps":        {raised(func(r *jobpolicyv1.RaisedPods) { r.Step = 65 }), "create.raised[0].step"},
 		"pods that are raised by nothing":      {raised(func(r *jobpolicyv1.RaisedPods) { r.Multiplier = 1 }), "create.raised[0].multiplier"},
@@ -129,9 +152,6 @@ func TestCheckRefusesChangesThatTheRequestDoesNotAllow(t *testing.T) {
 			raised(func(*jobpolicyv1.RaisedPods) {})(r, d)
 			d.Create.Raised = append(d.Create.Raised, d.Create.Raised[0])
 		}, "create.raised[1].indexes"},
-		"indexes of a Job without them": {func(r *jobpolicyv1.DecideJobRequest, _ *jobpolicyv1.DecideJobResponse) {
-			r.Spec.CompletionMode = jobpolicyv1.CompletionMode_COMPLETION_MODE_NON_INDEXED
-		}, "create.indexes"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
