@@ -24,6 +24,7 @@ var named = fields(
 	"JobSpec.group_template_name", "Gang.template_name", "JobSpec.option_problems", "CronJobSpec.option_problems",
 	"PodFailure.pod_name", "ActivePod.pod_name", "ContainerExit.container_name", "ExitCodesRequirement.container_name",
 	"JobEnd.pod_name", "JobEnd.container_name", "JobEnd.policy_rule_name", "JobOptions.failure_rule_names",
+	"NextTryResources.container", "RaisedPods.container",
 	"JobCondition.message", "JobEvent.message",
 	"Explanation.summary", "CronJobExplanation.summary", "RuleAnswer.detail", "Wait.detail", "KeptJob.detail", "SkippedRun.detail",
 	"DecisionRecord.failure",
