@@ -56,6 +56,7 @@ func newScene() *scene {
 //	pods k=v…        the summary of the pods
 //	finished a k=v…  a row of an unaccounted pod; gone a… takes rows away
 //	confirm a…       rows go, and their releases are confirmed; unconfirm forgets
+//	terminating a k=v…  a pod that is being deleted and has not ended; without a pod: none
 //	row a k=v…       a row of an active pod; rows: none at all; norows: not asked
 //	defercreations 30s  no pods are to be created before that time
 //	deferdeletions 30s  none are to be deleted before that time
@@ -81,7 +82,7 @@ func (s *scene) tell(line string) error {
 	lines := map[string]func([]datadriven.CmdArg) error{
 		"spec": s.spec, "failureRule": s.failureRule, "successRule": s.successRule, "now": s.now,
 		"status": s.status, "condition": s.condition, "pods": s.pods, "finished": s.finished, "gone": s.gone,
-		"confirm": s.confirm, "unconfirm": s.unconfirm, "row": s.row, "rows": s.rows, "norows": s.norows,
+		"terminating": s.terminating, "confirm": s.confirm, "unconfirm": s.unconfirm, "row": s.row, "rows": s.rows, "norows": s.norows,
 		"defercreations": s.leave(createPods), "deferdeletions": s.leave(deletePods),
 		"quiet": s.leave(writeRoutineStatus), "records": s.leave(recordPods),
 		"unlisted": s.unlisted, "inflight": s.inflight, "retry": s.retry, "past": s.past, "settings": s.settings,

@@ -46,6 +46,8 @@ type snapshot struct {
 	confirmed                         map[string]bool
 	backoff                           backoff
 	maxUncountedPods, maxPodChanges   int
+	// Pods that are overdue count in pods.terminating and in terminating no more.
+	terminations
 }
 
 func newSnapshot(req *jobpolicyv1.DecideJobRequest) *snapshot {
@@ -60,6 +62,7 @@ func newSnapshot(req *jobpolicyv1.DecideJobRequest) *snapshot {
 	}
 	s.readSettings(req.GetSettings())
 	s.readSets()
+	s.readTerminations()
 	s.failurePolicy = readFailurePolicy(s.spec.GetPodFailurePolicy(), req.GetJob().GetNamespace())
 	return s
 }

@@ -51,7 +51,9 @@ func (d *decider) snapshot(s *tracker.Job, activeRows bool) (snapshot, error) {
 		return snapshot{}, api.ErrGone
 	}
 	made, now := time.Now(), d.cfg.Now()
-	options := tracker.ViewOptions{Uncounted: job.Status.UncountedTerminatedPods, Now: now, MaxRows: s.MaxRows(d.cfg.rowLimit(job))}
+	read, problems := d.policies.OfJob(job)
+	read = s.Options(read, problems)
+	options := tracker.ViewOptions{Uncounted: job.Status.UncountedTerminatedPods, Now: now, MaxRows: s.MaxRows(d.cfg.rowLimit(job)), Options: read}
 	if activeRows {
 		options.ActiveRows = maxActiveRows
 	}
@@ -60,8 +62,7 @@ func (d *decider) snapshot(s *tracker.Job, activeRows bool) (snapshot, error) {
 	if err != nil {
 		return snapshot{}, fmt.Errorf("snapshot: %w", err)
 	}
-	read, problems := d.policies.OfJob(job)
-	req.Spec.Options, req.Spec.OptionProblems = s.Options(read, problems), problems
+	req.Spec.Options, req.Spec.OptionProblems = read, problems
 	if view.HasRun {
 		podfacts.TellHasRun(req)
 	}

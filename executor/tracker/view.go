@@ -26,6 +26,8 @@ type ViewOptions struct {
 	// status has recorded more, or if failures are limited per index: then as many as a
 	// request may have.
 	MaxRows int
+	// Options are the Job's; nil if it has none.
+	Options *jobpolicyv1.JobOptions
 	// ActiveRows is how many active pods to list at most. 0: none, and View.Active is nil.
 	ActiveRows int
 }
@@ -44,6 +46,8 @@ type View struct {
 	Active *jobpolicyv1.ActivePods
 	// HasRun: a pod has run that is active or unaccounted.
 	HasRun bool
+	// Terminating are the pods that are being deleted and have not ended, if Options ask for them.
+	Terminating []*jobpolicyv1.TerminatingPod
 	// InFlight: nil if no creation is in flight.
 	InFlight *jobpolicyv1.InFlight
 	// Retry: nil if no pod has succeeded or failed.
@@ -59,7 +63,7 @@ func (v *View) Request(job *batchv1.Job, settings *jobpolicyv1.Settings, now tim
 	req.Now, req.Settings = timestamppb.New(now), settings
 	req.Pods, req.ActivePods = v.Pods, v.Active
 	req.UnaccountedPods, req.UnlistedPods, req.ConfirmedReleases = v.Unaccounted, v.Unlisted, v.Confirmed
-	req.InFlight, req.Retry = v.InFlight, v.Retry
+	req.InFlight, req.Retry, req.TerminatingPods = v.InFlight, v.Retry, v.Terminating
 	return req, nil
 }
 
@@ -69,11 +73,12 @@ func (j *Job) View(o ViewOptions) View {
 	defer j.mu.Unlock()
 	recorded, counter := o.recorded(), j.pods.counter
 	v := View{
-		Pods:      counter.Totals.Summary(),
-		HasRun:    counter.Totals.HasRun(),
-		InFlight:  j.calls.inFlight(),
-		Retry:     counter.Retry(o.wall()),
-		Confirmed: recorded.Confirmed(j.pods.tracked),
+		Terminating: counter.TerminatingPods(o.Options, o.Now), // Before Retry, as it says.
+		Pods:        counter.Totals.Summary(),
+		HasRun:      counter.Totals.HasRun(),
+		InFlight:    j.calls.inFlight(),
+		Retry:       counter.Retry(o.wall()),
+		Confirmed:   recorded.Confirmed(j.pods.tracked),
 	}
 	v.Unaccounted, v.Unlisted = counter.Rows(recorded, o.MaxRows, o.wall())
 	if o.ActiveRows > 0 {

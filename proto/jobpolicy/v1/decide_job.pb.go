@@ -468,6 +468,11 @@ type DecideJobRequest struct {
 	// are created or deleted, but finalizers are released, and its pods reach no verdict,
 	// as with spec.deleting, which is for a Job that is itself being deleted.
 	NamespaceDeleting bool `protobuf:"varint,16,opt,name=namespace_deleting,json=namespaceDeleting,proto3" json:"namespace_deleting,omitempty"`
+	// Set by the caller if options.termination_deadline_seconds is set: the pods that are
+	// being deleted and have not ended, not more than pods.terminating and at most 100000,
+	// those whose deletion is due first. One that is left out counts as if the deadline had
+	// not passed for it. Needs CAPABILITY_OPTIONS.
+	TerminatingPods []*TerminatingPod `protobuf:"bytes,17,rep,name=terminating_pods,json=terminatingPods,proto3" json:"terminating_pods,omitempty"`
 	// Set by the caller; true if it has seen an earlier version of the Job with
 	// spec.suspend true. Read only if the Job has no start time, no condition Suspended,
 	// and is not suspended: then it was created suspended, and resumed before a status
@@ -612,6 +617,13 @@ func (x *DecideJobRequest) GetNamespaceDeleting() bool {
 		return x.NamespaceDeleting
 	}
 	return false
+}
+
+func (x *DecideJobRequest) GetTerminatingPods() []*TerminatingPod {
+	if x != nil {
+		return x.TerminatingPods
+	}
+	return nil
 }
 
 func (x *DecideJobRequest) GetSeenSuspended() bool {
@@ -1519,7 +1531,7 @@ var File_jobpolicy_v1_decide_job_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\n" +
-	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x1ajobpolicy/v1/job_end.proto\x1a\x16jobpolicy/v1/pod.proto\x1a\x17jobpolicy/v1/rule.proto\"\xbc\x06\n" +
+	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x1ajobpolicy/v1/job_end.proto\x1a\x16jobpolicy/v1/pod.proto\x1a\x17jobpolicy/v1/rule.proto\"\x85\a\n" +
 	"\x10DecideJobRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12,\n" +
@@ -1538,7 +1550,8 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\x05retry\x18\r \x01(\v2\x18.jobpolicy.v1.RetryFactsR\x05retry\x122\n" +
 	"\bsettings\x18\x0e \x01(\v2\x16.jobpolicy.v1.SettingsR\bsettings\x124\n" +
 	"\tdeferrals\x18\x0f \x03(\v2\x16.jobpolicy.v1.DeferralR\tdeferrals\x12-\n" +
-	"\x12namespace_deleting\x18\x10 \x01(\bR\x11namespaceDeleting\x12&\n" +
+	"\x12namespace_deleting\x18\x10 \x01(\bR\x11namespaceDeleting\x12G\n" +
+	"\x10terminating_pods\x18\x11 \x03(\v2\x1c.jobpolicy.v1.TerminatingPodR\x0fterminatingPods\x12&\n" +
 	"\x0eseen_suspended\x18\xe8\a \x01(\bR\rseenSuspendedJ\x04\b\f\x10\rR\tfreshness\"\xd3\x03\n" +
 	"\bSettings\x12I\n" +
 	"\x13pod_failure_backoff\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x11podFailureBackoff\x12P\n" +
@@ -1688,13 +1701,14 @@ var file_jobpolicy_v1_decide_job_proto_goTypes = []any{
 	(*InFlight)(nil),              // 26: jobpolicy.v1.InFlight
 	(*RetryFacts)(nil),            // 27: jobpolicy.v1.RetryFacts
 	(*Deferral)(nil),              // 28: jobpolicy.v1.Deferral
-	(*durationpb.Duration)(nil),   // 29: google.protobuf.Duration
-	(Explain)(0),                  // 30: jobpolicy.v1.Explain
-	(*Explanation)(nil),           // 31: jobpolicy.v1.Explanation
-	(Rule)(0),                     // 32: jobpolicy.v1.Rule
-	(*JobEnd)(nil),                // 33: jobpolicy.v1.JobEnd
-	(*IndexSet)(nil),              // 34: jobpolicy.v1.IndexSet
-	(PodFailurePolicyAction)(0),   // 35: jobpolicy.v1.PodFailurePolicyAction
+	(*TerminatingPod)(nil),        // 29: jobpolicy.v1.TerminatingPod
+	(*durationpb.Duration)(nil),   // 30: google.protobuf.Duration
+	(Explain)(0),                  // 31: jobpolicy.v1.Explain
+	(*Explanation)(nil),           // 32: jobpolicy.v1.Explanation
+	(Rule)(0),                     // 33: jobpolicy.v1.Rule
+	(*JobEnd)(nil),                // 34: jobpolicy.v1.JobEnd
+	(*IndexSet)(nil),              // 35: jobpolicy.v1.IndexSet
+	(PodFailurePolicyAction)(0),   // 36: jobpolicy.v1.PodFailurePolicyAction
 }
 var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
 	18, // 0: jobpolicy.v1.DecideJobRequest.now:type_name -> google.protobuf.Timestamp
@@ -1709,37 +1723,38 @@ var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
 	27, // 9: jobpolicy.v1.DecideJobRequest.retry:type_name -> jobpolicy.v1.RetryFacts
 	8,  // 10: jobpolicy.v1.DecideJobRequest.settings:type_name -> jobpolicy.v1.Settings
 	28, // 11: jobpolicy.v1.DecideJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
-	29, // 12: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
-	29, // 13: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
-	30, // 14: jobpolicy.v1.Settings.explain:type_name -> jobpolicy.v1.Explain
-	0,  // 15: jobpolicy.v1.Settings.pod_groups:type_name -> jobpolicy.v1.PodGroups
-	1,  // 16: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
-	12, // 17: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
-	14, // 18: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
-	21, // 19: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
-	18, // 20: jobpolicy.v1.DecideJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
-	16, // 21: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
-	2,  // 22: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
-	31, // 23: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
-	17, // 24: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
-	11, // 25: jobpolicy.v1.DecideJobResponse.gang:type_name -> jobpolicy.v1.Gang
-	15, // 26: jobpolicy.v1.DecideJobResponse.delete_job:type_name -> jobpolicy.v1.DeleteJob
-	3,  // 27: jobpolicy.v1.DecideJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
-	10, // 28: jobpolicy.v1.DecideJobResponse.verdict:type_name -> jobpolicy.v1.Verdict
-	32, // 29: jobpolicy.v1.Verdict.rule:type_name -> jobpolicy.v1.Rule
-	33, // 30: jobpolicy.v1.Verdict.end:type_name -> jobpolicy.v1.JobEnd
-	34, // 31: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
-	13, // 32: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
-	4,  // 33: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
-	5,  // 34: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
-	18, // 35: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
-	6,  // 36: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
-	35, // 37: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
-	38, // [38:38] is the sub-list for method output_type
-	38, // [38:38] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	29, // 12: jobpolicy.v1.DecideJobRequest.terminating_pods:type_name -> jobpolicy.v1.TerminatingPod
+	30, // 13: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
+	30, // 14: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
+	31, // 15: jobpolicy.v1.Settings.explain:type_name -> jobpolicy.v1.Explain
+	0,  // 16: jobpolicy.v1.Settings.pod_groups:type_name -> jobpolicy.v1.PodGroups
+	1,  // 17: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
+	12, // 18: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
+	14, // 19: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
+	21, // 20: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
+	18, // 21: jobpolicy.v1.DecideJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
+	16, // 22: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
+	2,  // 23: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
+	32, // 24: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
+	17, // 25: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
+	11, // 26: jobpolicy.v1.DecideJobResponse.gang:type_name -> jobpolicy.v1.Gang
+	15, // 27: jobpolicy.v1.DecideJobResponse.delete_job:type_name -> jobpolicy.v1.DeleteJob
+	3,  // 28: jobpolicy.v1.DecideJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
+	10, // 29: jobpolicy.v1.DecideJobResponse.verdict:type_name -> jobpolicy.v1.Verdict
+	33, // 30: jobpolicy.v1.Verdict.rule:type_name -> jobpolicy.v1.Rule
+	34, // 31: jobpolicy.v1.Verdict.end:type_name -> jobpolicy.v1.JobEnd
+	35, // 32: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
+	13, // 33: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
+	4,  // 34: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
+	5,  // 35: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
+	18, // 36: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
+	6,  // 37: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
+	36, // 38: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
+	39, // [39:39] is the sub-list for method output_type
+	39, // [39:39] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_decide_job_proto_init() }

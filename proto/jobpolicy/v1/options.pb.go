@@ -414,6 +414,16 @@ type JobOptions struct {
 	// fails (reason DeadlineExceeded), which counts as any other failure. It acts on pods that
 	// are created from now on. Absent: as the template says.
 	TryDeadlineSeconds *int64 `protobuf:"varint,12,opt,name=try_deadline_seconds,json=tryDeadlineSeconds,proto3,oneof" json:"try_deadline_seconds,omitempty"`
+	// When a pod on a lost node counts as failed: so many seconds after its deletion was due
+	// (deletionTimestamp, which has the grace period in it), if it has not ended by then. It is
+	// replaced then, also with podReplacementPolicy Failed and with a podFailurePolicy, whose
+	// rules see it as it is. It does not count as terminating any more, so the Job does not wait
+	// for it to become Complete or Failed. Nobody knows whether the node is down or only
+	// cannot be reached: the old pod may still run, so that two pods do the same work at the
+	// same time. If the node comes back, what becomes of the old pod counts no more. It acts on all
+	// pods that are being deleted. Absent: the Job waits until the pod has ended, if need be for
+	// ever.
+	TerminationDeadlineSeconds *int64 `protobuf:"varint,14,opt,name=termination_deadline_seconds,json=terminationDeadlineSeconds,proto3,oneof" json:"termination_deadline_seconds,omitempty"`
 	// True: when the Job fails, it gets the condition jobpolicy.dev/FailureClassified, in the
 	// same status as FailureTarget and after it. The reason is the class of the failure:
 	// NeverStarted, Deadline, OutOfMemory, Infrastructure, Policy, Application or Unknown. The
@@ -503,6 +513,13 @@ func (x *JobOptions) GetStartDeadlineSeconds() int64 {
 func (x *JobOptions) GetTryDeadlineSeconds() int64 {
 	if x != nil && x.TryDeadlineSeconds != nil {
 		return *x.TryDeadlineSeconds
+	}
+	return 0
+}
+
+func (x *JobOptions) GetTerminationDeadlineSeconds() int64 {
+	if x != nil && x.TerminationDeadlineSeconds != nil {
+		return *x.TerminationDeadlineSeconds
 	}
 	return 0
 }
@@ -768,7 +785,7 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\n" +
 	"PolicySpec\x12*\n" +
 	"\x03job\x18\x01 \x01(\v2\x18.jobpolicy.v1.JobOptionsR\x03job\x127\n" +
-	"\bcron_job\x18\x02 \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\acronJob\"\xae\x05\n" +
+	"\bcron_job\x18\x02 \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\acronJob\"\xa4\x06\n" +
 	"\n" +
 	"JobOptions\x12H\n" +
 	"\x1attl_seconds_after_complete\x18\x01 \x01(\x05B\x06\x8a\xce\x18\x02\b\x00H\x00R\x17ttlSecondsAfterComplete\x88\x01\x01\x12D\n" +
@@ -778,7 +795,8 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	" \x01(\v2\x18.jobpolicy.v1.RetryDelayR\n" +
 	"retryDelay\x12A\n" +
 	"\x16start_deadline_seconds\x18\v \x01(\x03B\x06\x8a\xce\x18\x02\b\x01H\x03R\x14startDeadlineSeconds\x88\x01\x01\x12C\n" +
-	"\x14try_deadline_seconds\x18\f \x01(\x03B\f\x8a\xce\x18\b\b\x01\x10\xff\xff\xff\xff\aH\x04R\x12tryDeadlineSeconds\x88\x01\x01\x12#\n" +
+	"\x14try_deadline_seconds\x18\f \x01(\x03B\f\x8a\xce\x18\b\b\x01\x10\xff\xff\xff\xff\aH\x04R\x12tryDeadlineSeconds\x88\x01\x01\x12S\n" +
+	"\x1ctermination_deadline_seconds\x18\x0e \x01(\x03B\f\x8a\xce\x18\b\b\x01\x10\xff\xff\xff\xff\aH\x05R\x1aterminationDeadlineSeconds\x88\x01\x01\x12#\n" +
 	"\rend_condition\x18\x1e \x01(\bR\fendCondition\x128\n" +
 	"\x12failure_rule_names\x18\x1f \x03(\tB\n" +
 	"\x8a\xce\x18\x06\x10\x14\"\x02\x10?R\x10failureRuleNamesB\x1d\n" +
@@ -786,7 +804,8 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\x19_ttl_seconds_after_failedB%\n" +
 	"#_default_ttl_seconds_after_finishedB\x19\n" +
 	"\x17_start_deadline_secondsB\x17\n" +
-	"\x15_try_deadline_seconds\"\xc4\x05\n" +
+	"\x15_try_deadline_secondsB\x1f\n" +
+	"\x1d_termination_deadline_seconds\"\xc4\x05\n" +
 	"\n" +
 	"RetryDelay\x128\n" +
 	"\x0finitial_seconds\x18\x01 \x01(\x05B\n" +
