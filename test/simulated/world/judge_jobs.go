@@ -47,6 +47,9 @@ type jobRecord struct {
 	gone     bool
 	goneAt   time.Time
 
+	// terminationDeadline is its option; 0: none.
+	terminationDeadline time.Duration
+
 	// live are the stored pods that the Job controls; ends are those that were due to
 	// be counted, in that order.
 	live map[types.UID]*podRecord
@@ -154,7 +157,8 @@ func (j *judge) entered(uid types.UID, next *batchv1.Job) []ledger.Problem {
 
 func newJobRecord(w apiserver.Write, job *batchv1.Job) *jobRecord {
 	r := &jobRecord{
-		uid: w.UID, key: w.Key, job: job, created: w.Time, createdBy: w.By, lastStimulus: w.Time,
+		terminationDeadline: time.Duration(optionsOf(job).TerminationDeadlineSeconds) * time.Second,
+		uid:                 w.UID, key: w.Key, job: job, created: w.Time, createdBy: w.By, lastStimulus: w.Time,
 		live: map[types.UID]*podRecord{}, entries: map[types.UID]*entry{}, done: map[int32]mark{},
 	}
 	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)

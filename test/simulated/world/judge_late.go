@@ -144,6 +144,11 @@ func (r *jobRecord) dueWithin(j *judge, now time.Time, within time.Duration) boo
 	if limited && justNow(deadline) || mustStart && justNow(start) {
 		return true
 	}
+	for _, p := range r.live {
+		if at, ok := r.overdueAt(p.pod); ok && justNow(at) {
+			return true
+		}
+	}
 	growing := j.growsUntil(r)
 	for _, p := range j.pods { // A failure delays others even if the pod need not be counted.
 		if p.job != r && !r.had(p) {

@@ -20,7 +20,7 @@ type jobOptions struct {
 		Factor                                    float64
 		DelaysSeconds                             []int
 	}
-	StartDeadlineSeconds, TryDeadlineSeconds int64
+	StartDeadlineSeconds, TryDeadlineSeconds, TerminationDeadlineSeconds int64
 }
 
 func optionsOf(job *batchv1.Job) (o jobOptions) {
