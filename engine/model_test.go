@@ -96,8 +96,11 @@ func drawOptions(t *rapid.T, spec *jobpolicyv1.JobSpec) {
 	}).Draw(t, "retryDelay")
 	start := rapid.SampledFrom([]*int64{nil, nil, nil, proto.Int64(1), proto.Int64(30)}).Draw(t, "startDeadline")
 	try := rapid.SampledFrom([]*int64{nil, nil, proto.Int64(5)}).Draw(t, "tryDeadline")
-	if retry != nil || start != nil || try != nil {
-		spec.Options = &jobpolicyv1.JobOptions{RetryDelay: proto.CloneOf(retry), StartDeadlineSeconds: start, TryDeadlineSeconds: try}
+	lost := rapid.SampledFrom([]*int64{nil, nil, proto.Int64(1), proto.Int64(60)}).Draw(t, "terminationDeadline")
+	if retry != nil || start != nil || try != nil || lost != nil {
+		spec.Options = &jobpolicyv1.JobOptions{
+			RetryDelay: proto.CloneOf(retry), StartDeadlineSeconds: start, TryDeadlineSeconds: try, TerminationDeadlineSeconds: lost,
+		}
 	}
 }
 
@@ -146,10 +149,10 @@ func (c *cluster) happen() {
 		"containers restart": func() { c.each((*modelPod).active, "restart", c.restart) },
 		"pods disappear":     func() { c.each(c.leftover, "disappear", func(p *modelPod) { p.gone = true }) },
 		"pods are deleted": func() {
-			c.each((*modelPod).active, "delete", func(p *modelPod) { p.deleting, p.ready, p.finished = true, false, c.now })
+			c.each((*modelPod).active, "delete", c.beginDeletion)
 		},
 		"pods are disrupted": func() {
-			c.each((*modelPod).active, "disrupt", func(p *modelPod) { p.deleting, p.ready, p.disrupted, p.finished = true, false, true, c.now })
+			c.each((*modelPod).active, "disrupt", func(p *modelPod) { c.beginDeletion(p); p.disrupted = true })
 		},
 		"phases flip": func() {
 			c.each(c.flippable, "flip", func(p *modelPod) { p.phase, p.flipped = jobpolicyv1.PodPhase_POD_PHASE_FAILED, true })

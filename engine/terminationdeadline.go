@@ -25,14 +25,15 @@ import (
 type terminations struct {
 	// overdue are the UIDs of those for which the deadline has passed.
 	overdue map[string]bool
+	// unlistedOverdue is how many of these hold the tracking finalizer and have no row.
+	unlistedOverdue int32
 	// next is that one of the others whose deadline passes first, at nextAt; nil if there is none.
 	next   *jobpolicyv1.TerminatingPod
 	nextAt time.Time
 }
 
 // readTerminations finds the overdue pods, and takes them out of the pods that are terminating.
-// A pod that the caller has left out of unaccounted_pods is not overdue yet: its failure has to
-// be known before it is replaced.
+// One that the caller has left out of unaccounted_pods is an unlisted failure (unlisted.go).
 func (s *snapshot) readTerminations() {
 	if s.spec.GetOptions() == nil || s.spec.GetOptions().TerminationDeadlineSeconds == nil || s.deleting() {
 		return
@@ -44,15 +45,17 @@ func (s *snapshot) readTerminations() {
 	s.overdue = map[string]bool{}
 	var gone, held []int32
 	for _, pod := range s.req.GetTerminatingPods() {
-		at := s.terminationDeadline(pod)
-		overdue := !at.After(s.now)
-		if overdue && (listed[string(pod.GetUid())] || !pod.GetTracked()) {
-			s.overdue[string(pod.GetUid())] = true
+		at, uid := s.terminationDeadline(pod), string(pod.GetUid())
+		if overdue := !at.After(s.now); overdue {
+			s.overdue[uid] = true
 			gone = appendIndex(gone, pod)
+			if pod.GetTracked() && !listed[uid] {
+				s.unlistedOverdue++
+			}
 			continue
 		}
 		held = appendIndex(held, pod)
-		if !overdue && (s.next == nil || at.Before(s.nextAt) || at.Equal(s.nextAt) && string(pod.GetUid()) < string(s.next.GetUid())) {
+		if s.next == nil || at.Before(s.nextAt) || at.Equal(s.nextAt) && uid < string(s.next.GetUid()) {
 			s.next, s.nextAt = pod, at
 		}
 	}
