@@ -57,7 +57,7 @@ func (j *judge) misclassified(w apiserver.Write, r *jobRecord, next *batchv1.Job
 	if p == nil {
 		return "the Job has had no such pod"
 	}
-	if p.restarts > 0 && !p.failed() && reason == batchv1.JobReasonBackoffLimitExceeded {
+	if p.restarts > 0 && !(p.failed() && j.mustKnowEnd(r, p, w.By)) && reason == batchv1.JobReasonBackoffLimitExceeded {
 		return "" // Its restarts reached the limit; what its containers said before is gone from the cluster.
 	}
 	if classes := j.classesOf(r, p); !slices.Contains(classes, class) {

@@ -47,8 +47,10 @@ type jobRecord struct {
 	gone     bool
 	goneAt   time.Time
 
-	// terminationDeadline is its option; 0: none.
+	// terminationDeadline is the option that it was created with; 0: none. waitsForEver: it has none
+	// any more.
 	terminationDeadline time.Duration
+	waitsForEver        bool
 
 	// live are the stored pods that the Job controls; ends are those that were due to
 	// be counted, in that order.
@@ -139,7 +141,7 @@ func (j *judge) jobWritten(w apiserver.Write, ours bool) {
 	if owner := cronOf(old); owner != cronOf(next) {
 		r.formerCron, r.leftCron = owner, w.Time
 	}
-	r.job = next
+	r.job, r.waitsForEver = next, optionsOf(next).TerminationDeadlineSeconds == 0
 	if specChanged {
 		r.observeAgain(w)
 	}

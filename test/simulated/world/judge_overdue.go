@@ -27,11 +27,11 @@ func (j *judge) mayBeOverdue(r *jobRecord, p *podRecord) bool {
 	return ok && !p.gone && !at.After(j.now.Add(j.askew()))
 }
 
-// mustBeOverdue reports whether that was so long ago that all must know it. The pods of a Job that is
-// being deleted go with it.
+// mustBeOverdue reports whether that was so long ago that all must know it. It is false if the Job has
+// lost its deadline, and for a Job that is being deleted, because its pods go with it.
 func (j *judge) mustBeOverdue(r *jobRecord, p *podRecord) bool {
 	at, ok := r.overdueAt(p.pod)
-	return ok && r.job.DeletionTimestamp == nil && !p.gone && j.settled(at.Add(j.askew()))
+	return ok && !r.waitsForEver && r.job.DeletionTimestamp == nil && !p.gone && j.settled(at.Add(j.askew()))
 }
 
 // passTime finds the pods that are overdue by now. They have to be counted as if they had ended.
