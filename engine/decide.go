@@ -100,6 +100,9 @@ func furtherWaits(s *snapshot, v verdict, l ledger) []*jobpolicyv1.Wait {
 	if w := terminationWait(s); w != nil {
 		waits = append(waits, w)
 	}
+	if w := unstartedWait(s); w != nil && !v.reached() {
+		waits = append(waits, w)
+	}
 	return waits
 }
 

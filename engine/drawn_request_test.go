@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -147,6 +148,34 @@ func drawPods(t *rapid.T, req *request, names *uidNames) {
 	p.HasRun = rapid.Bool().Draw(t, "has run")
 	p.TrackedActive = rapid.Int32Range(0, p.Active).Draw(t, "tracked")
 	req.Pods = p
+	if rapid.IntRange(0, 2).Draw(t, "never started") == 0 {
+		drawUnstarted(t, req, names)
+	}
+}
+
+// drawUnstarted draws pods that do not start, of a Job that asks what becomes of them.
+func drawUnstarted(t *rapid.T, req *request, names *uidNames) {
+	options := proto.CloneOf(cmp.Or(req.Spec.Options, &jobpolicyv1.JobOptions{}))
+	problems := rapid.Permutation([]jobpolicyv1.PodStartProblem{1, 2, 3}).Draw(t, "problems")
+	for _, problem := range problems[:rapid.IntRange(1, 3).Draw(t, "named problems")] {
+		action := rapid.SampledFrom([]jobpolicyv1.NeverStartedAction{0, 1, 2, 3}).Draw(t, "action")
+		if action == 2 && req.Spec.BackoffLimitPerIndex == nil {
+			action = 1
+		}
+		options.NeverStarted = append(options.NeverStarted, &jobpolicyv1.NeverStarted{
+			Problem: problem, AfterSeconds: proto.Int32(rapid.SampledFrom([]int32{1, 5, 1<<31 - 1}).Draw(t, "after")), Action: action,
+		})
+	}
+	req.Spec.Options = options
+	for _, uid := range names.some("unstarted") {
+		if int(req.Pods.Active) <= len(req.UnstartedPods) {
+			break
+		}
+		req.UnstartedPods = append(req.UnstartedPods, &jobpolicyv1.ActivePod{
+			Uid: uid, Phase: 1, Index: drawPodIndex(t), Tracked: rapid.Bool().Draw(t, "tracked"),
+			Start: &jobpolicyv1.PodStart{Problem: rapid.SampledFrom(problems).Draw(t, "problem"), Since: drawTime(t, "since")},
+		})
+	}
 }
 
 func drawActiveRows(t *rapid.T, req *request, p *jobpolicyv1.PodSummary, names *uidNames) {

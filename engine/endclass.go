@@ -20,7 +20,7 @@ const (
 // container leaves the same one.
 func classify(f *jobpolicyv1.PodFailure, m policyMatch) jobpolicyv1.EndClass {
 	switch exits := f.GetContainerExits(); {
-	case cannotStart(decisiveExit(f, m)), f.GetNeverRan() && f.GetReason() == podDeadlineExceeded:
+	case cannotStart(decisiveExit(f, m)), f.GetNeverRan() && f.GetReason() == podDeadlineExceeded, deletedUnstarted(f):
 		return jobpolicyv1.EndClass_END_CLASS_NEVER_STARTED
 	case f.GetReason() == podDeadlineExceeded:
 		return jobpolicyv1.EndClass_END_CLASS_DEADLINE
@@ -34,6 +34,12 @@ func classify(f *jobpolicyv1.PodFailure, m policyMatch) jobpolicyv1.EndClass {
 		return jobpolicyv1.EndClass_END_CLASS_APPLICATION
 	}
 	return jobpolicyv1.EndClass_END_CLASS_UNKNOWN
+}
+
+// deletedUnstarted reports whether a pod that never started has no other reason to have failed than that it
+// was deleted.
+func deletedUnstarted(f *jobpolicyv1.PodFailure) bool {
+	return f.GetStart() != nil && f.GetReason() == "" && !disrupted(f)
 }
 
 func outOfMemory(exit *jobpolicyv1.ContainerExit) bool { return exit.GetReason() == containerOOMKilled }

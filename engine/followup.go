@@ -17,6 +17,9 @@ func followUp(s *snapshot, resp *jobpolicyv1.DecideJobResponse) jobpolicyv1.Foll
 		return jobpolicyv1.FollowUp_FOLLOW_UP_UNSPECIFIED
 	case creates == 0 && deletes == 0 && releases == 0 && resp.GetStatus() == nil:
 		return jobpolicyv1.FollowUp_FOLLOW_UP_NONE
+	// Pods of indexes that fail now are deleted once the status says that.
+	case resp.GetStatus() != nil && len(s.endingIndexes()) > 0:
+		return jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE
 	// Creating so many pods takes so long that other pods have ended meanwhile.
 	case creates >= max(1, s.maxPodChanges/2), deletes >= s.maxPodChanges, s.req.GetUnlistedPods() != nil:
 		return jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE

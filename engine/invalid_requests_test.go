@@ -334,6 +334,37 @@ var invalidRows = []invalidRequest{
 		func(r *request) { r.ActivePods.Pods[0].PodName = long(254) },
 	},
 	{
+		"more unstarted pods than active ones", "unstarted_pods", "more than pods.active (",
+		func(r *request) {
+			for range r.Pods.Active + 1 {
+				r.UnstartedPods = append(r.UnstartedPods, unstarted(len(r.UnstartedPods)))
+			}
+		},
+	},
+	{"an unstarted pod without a problem", "unstarted_pods[0].start.problem", "is required", func(r *request) {
+		r.UnstartedPods = []*jobpolicyv1.ActivePod{unstarted(0)}
+		r.UnstartedPods[0].Start.Problem = 0
+	}},
+	{"an unstarted pod since no time", "unstarted_pods[0].start.since", "is required", func(r *request) {
+		r.UnstartedPods = []*jobpolicyv1.ActivePod{unstarted(0)}
+		r.UnstartedPods[0].Start.Since = nil
+	}},
+	{"a long reason of an unstarted pod", "unstarted_pods[0].start.reason", "0 to 253 bytes, has 254", func(r *request) {
+		r.UnstartedPods = []*jobpolicyv1.ActivePod{unstarted(0)}
+		r.UnstartedPods[0].Start.Reason = long(254)
+	}},
+	{"an unstarted pod that is being deleted", "unstarted_pods[0].uid", "has a row in unaccounted_pods, too", func(r *request) {
+		r.UnstartedPods = []*jobpolicyv1.ActivePod{unstarted(0)}
+		r.UnstartedPods[0].Uid = r.UnaccountedPods[0].Uid
+	}},
+	{"an index that cannot fail", "spec.options.never_started", "FAIL_INDEX needs spec.backoff_limit_per_index", func(r *request) {
+		r.Spec.BackoffLimitPerIndex, r.Spec.MaxFailedIndexes, r.Spec.PodFailurePolicy = nil, nil, nil
+		r.Spec.Options = &jobpolicyv1.JobOptions{NeverStarted: []*jobpolicyv1.NeverStarted{{Problem: 1, AfterSeconds: proto.Int32(1), Action: 2}}}
+	}},
+	{"a problem in two options", "spec.options.never_started", "has two items of the same problem", func(r *request) {
+		r.Spec.Options = &jobpolicyv1.JobOptions{NeverStarted: []*jobpolicyv1.NeverStarted{{Problem: 1, AfterSeconds: proto.Int32(1)}, {Problem: 1, AfterSeconds: proto.Int32(2)}}}
+	}},
+	{
 		"negative restarts of sidecars", "active_pods.pods[0].max_sidecar_restarts", "must not be negative",
 		func(r *request) { r.ActivePods.Pods[0].MaxSidecarRestarts = -1 },
 	},
@@ -394,4 +425,12 @@ var invalidSettings = []invalidRequest{
 	{"a negative ledger", "settings.max_uncounted_pods", "between 0 and 100000, is -1", func(r *request) { r.Settings.MaxUncountedPods = -1 }},
 	{"a ledger that is too large", "settings.max_uncounted_pods", "is 100001", func(r *request) { r.Settings.MaxUncountedPods = 100_001 }},
 	{"too many changes a decision", "settings.max_pod_changes", "is 100001", func(r *request) { r.Settings.MaxPodChanges = 100_001 }},
+}
+
+// unstarted is the n-th pod that does not start.
+func unstarted(n int) *jobpolicyv1.ActivePod {
+	return &jobpolicyv1.ActivePod{
+		Uid: numberedUID(n), Phase: jobpolicyv1.PodPhase_POD_PHASE_PENDING,
+		Start: &jobpolicyv1.PodStart{Problem: jobpolicyv1.PodStartProblem_POD_START_PROBLEM_IMAGE, Since: at(0)},
+	}
 }

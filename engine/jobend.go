@@ -48,6 +48,8 @@ func jobEnd(s *snapshot, t tally, v verdict) *jobpolicyv1.JobEnd {
 	case jobpolicyv1.Rule_RULE_POD_FAILURE_POLICY_MATCHED:
 		r := t.rows[slices.IndexFunc(t.rows, podRow.failsJob)]
 		s.describe(end, r.failedPod())
+	case jobpolicyv1.Rule_RULE_POD_NEVER_STARTED:
+		s.describe(end, s.overdue(failJob)[0].failedPod())
 	case jobpolicyv1.Rule_RULE_BACKOFF_LIMIT_EXCEEDED:
 		s.describeBackoffLimit(end, t)
 	case jobpolicyv1.Rule_RULE_TOO_MANY_FAILED_INDEXES, jobpolicyv1.Rule_RULE_ALL_INDEXES_FINISHED_SOME_FAILED:
@@ -88,6 +90,9 @@ func lastFailed(s *snapshot, t tally, counts func(failedPod) bool) (failedPod, b
 	for _, f := range s.req.GetRetry().GetRecentFailures() {
 		at := f.GetFinishedTime()
 		pods = append(pods, failedPod{f.GetFailure(), f.Index, at.GetSeconds(), at.GetNanos(), s.failurePolicy.match(f.GetFailure()), 0})
+	}
+	for _, u := range s.overdue(failIndex) {
+		pods = append(pods, u.failedPod())
 	}
 	pods = slices.DeleteFunc(pods, func(f failedPod) bool { return !counts(f) })
 	if len(pods) == 0 {
@@ -149,8 +154,12 @@ func (s *snapshot) describe(end *jobpolicyv1.JobEnd, pod failedPod) {
 		end.PolicyRuleName = s.failureRuleName(pod.match.rule)
 	}
 	exit := decisiveExit(pod.failure, pod.match)
+	if pod.failure.GetStart() != nil {
+		exit = nil // The container has not run; its node only says that it ended with the pod.
+	}
 	end.ContainerName, end.ExitCode, end.Signal = exit.GetContainerName(), exit.GetExitCode(), exit.GetSignal()
-	end.Reason = cmp.Or(pod.failure.GetReason(), exit.GetReason())
+	end.Reason = cmp.Or(pod.failure.GetReason(), pod.failure.GetStart().GetReason(), exit.GetReason())
+	end.Problem = pod.failure.GetStart().GetProblem()
 }
 
 // failureRuleName is the name of a rule of the pod failure policy; empty if it has none.
@@ -189,7 +198,7 @@ func declaredEnd(s *snapshot, v verdict) *jobpolicyv1.JobEnd {
 	switch end.GetRule() {
 	case jobpolicyv1.Rule_RULE_DEADLINE_PASSED:
 		end.Class = jobpolicyv1.EndClass_END_CLASS_DEADLINE
-	case jobpolicyv1.Rule_RULE_START_DEADLINE_PASSED:
+	case jobpolicyv1.Rule_RULE_START_DEADLINE_PASSED, jobpolicyv1.Rule_RULE_POD_NEVER_STARTED:
 		end.Class = jobpolicyv1.EndClass_END_CLASS_NEVER_STARTED
 	}
 	return end
@@ -201,6 +210,7 @@ var rulesOfReasons = map[string]jobpolicyv1.Rule{
 	reasonBackoffLimitExceeded:     jobpolicyv1.Rule_RULE_BACKOFF_LIMIT_EXCEEDED,
 	reasonDeadlineExceeded:         jobpolicyv1.Rule_RULE_DEADLINE_PASSED,
 	reasonStartDeadlineExceeded:    jobpolicyv1.Rule_RULE_START_DEADLINE_PASSED,
+	reasonPodNeverStarted:          jobpolicyv1.Rule_RULE_POD_NEVER_STARTED,
 	reasonMaxFailedIndexesExceeded: jobpolicyv1.Rule_RULE_TOO_MANY_FAILED_INDEXES,
 	reasonFailedIndexes:            jobpolicyv1.Rule_RULE_ALL_INDEXES_FINISHED_SOME_FAILED,
 }

@@ -51,6 +51,9 @@ func planDeletions(s *snapshot, t tally, v verdict) plan {
 	if excess > 0 || s.badIndexes() > 0 {
 		return p.remove(s, max(excess, 0), jobpolicyv1.DeleteReason_DELETE_REASON_TOO_MANY)
 	}
+	if s.endsUnstarted() {
+		return p.endUnstarted(s)
+	}
 	p.mayCreate = true
 	return p
 }

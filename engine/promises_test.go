@@ -189,9 +189,18 @@ func (p *promises) problemsTold() int {
 	return told
 }
 
+// lateStart says that a pod is deleted because it did not start only when the time that an option gives it is over.
+func (p *promises) lateStart(d *jobpolicyv1.DeletePod, start *jobpolicyv1.PodStart) {
+	counts := slices.ContainsFunc(p.req.GetSpec().GetOptions().GetNeverStarted(), func(n *jobpolicyv1.NeverStarted) bool {
+		waited := p.req.GetNow().GetSeconds() - start.GetSince().GetSeconds()
+		return n.GetProblem() == start.GetProblem() && n.GetAction() <= jobpolicyv1.NeverStartedAction_NEVER_STARTED_ACTION_COUNT && waited >= int64(n.GetAfterSeconds())
+	})
+	p.expect(counts, "deletes a pod with problem %v since %v", start.GetProblem(), start.GetSince())
+}
+
 func (p *promises) deletion() {
 	rows := map[string]*jobpolicyv1.ActivePod{}
-	for _, pod := range p.req.GetActivePods().GetPods() {
+	for _, pod := range slices.Concat(p.req.GetUnstartedPods(), p.req.GetActivePods().GetPods()) {
 		rows[string(pod.GetUid())] = pod
 	}
 	p.expect(len(p.resp.GetDelete()) <= atMost(p.req.GetSettings().GetMaxPodChanges()), "deletes %d pods", len(p.resp.GetDelete()))
@@ -200,10 +209,13 @@ func (p *promises) deletion() {
 	for _, d := range p.resp.GetDelete() {
 		pod, listed := rows[string(d.GetUid())]
 		p.expect(listed, "deletes %x, which is no active pod or twice", d.GetUid())
+		if d.GetOnlyUnstarted() {
+			p.lateStart(d, pod.GetStart())
+		}
 		delete(rows, string(d.GetUid()))
 		p.expect(d.GetReason() != 0, "deletes without a reason")
-		finished := d.GetReason() == jobpolicyv1.DeleteReason_DELETE_REASON_JOB_FINISHED
-		p.expect(d.GetReleaseFirst() == (pod.GetTracked() && !finished), "deletes with release_first %t for %s", d.GetReleaseFirst(), d.GetReason())
+		counts := d.GetReason() == jobpolicyv1.DeleteReason_DELETE_REASON_JOB_FINISHED || d.GetReason() == jobpolicyv1.DeleteReason_DELETE_REASON_NEVER_STARTED
+		p.expect(d.GetReleaseFirst() == (pod.GetTracked() && !counts), "deletes with release_first %t for %s", d.GetReleaseFirst(), d.GetReason())
 	}
 }
 

@@ -49,7 +49,7 @@ func undecided(req *request) {
 	spec.Suspend, spec.Deleting, spec.ActiveDeadlineSeconds, spec.BackoffLimit, spec.MaxFailedIndexes = false, false, nil, 1<<31-1, nil
 	spec.Parallelism, spec.OptionProblems = max(spec.Parallelism, 3), nil
 	req.Pods = &jobpolicyv1.PodSummary{Terminating: req.GetPods().GetTerminating()}
-	req.ActivePods, req.UnlistedPods, req.InFlight, req.NamespaceDeleting = nil, nil, nil, false
+	req.ActivePods, req.UnstartedPods, req.UnlistedPods, req.InFlight, req.NamespaceDeleting = nil, nil, nil, nil, false
 	if status := req.GetStatus(); status != nil {
 		status.Conditions, status.Succeeded, status.CompletedIndexes, status.FailedIndexes, status.Uncounted = nil, 0, nil, nil, nil
 	}

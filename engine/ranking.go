@@ -71,10 +71,12 @@ func phaseRank(phase jobpolicyv1.PodPhase) int {
 type deletion struct {
 	pod    *jobpolicyv1.ActivePod
 	reason jobpolicyv1.DeleteReason
+	// onlyUnstarted is DeletePod.only_unstarted.
+	onlyUnstarted bool
 }
 
 func (d deletion) message(releaseFirst bool) *jobpolicyv1.DeletePod {
-	return &jobpolicyv1.DeletePod{Uid: d.pod.GetUid(), ReleaseFirst: releaseFirst && d.pod.GetTracked(), Reason: d.reason}
+	return &jobpolicyv1.DeletePod{Uid: d.pod.GetUid(), ReleaseFirst: releaseFirst && d.pod.GetTracked(), Reason: d.reason, OnlyUnstarted: d.onlyUnstarted}
 }
 
 // choosePodsToDelete picks pods to delete: every pod of an INDEXED Job whose index is not
@@ -91,7 +93,7 @@ func choosePodsToDelete(pods []*jobpolicyv1.ActivePod, excess int, completions *
 		if len(chosen) >= excess {
 			break
 		}
-		chosen = append(chosen, deletion{pod, jobpolicyv1.DeleteReason_DELETE_REASON_TOO_MANY})
+		chosen = append(chosen, deletion{pod: pod, reason: jobpolicyv1.DeleteReason_DELETE_REASON_TOO_MANY})
 	}
 	return chosen
 }
@@ -110,7 +112,7 @@ func chooseBadIndexes(pods []*jobpolicyv1.ActivePod, completions int32) (bad []d
 			rest = append(rest, pod)
 			continue
 		}
-		bad = append(bad, deletion{pod, jobpolicyv1.DeleteReason_DELETE_REASON_BAD_INDEX})
+		bad = append(bad, deletion{pod: pod, reason: jobpolicyv1.DeleteReason_DELETE_REASON_BAD_INDEX})
 	}
 	return bad, rest
 }

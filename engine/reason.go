@@ -24,6 +24,8 @@ const (
 	reasonDeadlineExceeded = "DeadlineExceeded"
 	// No pod ran within options.start_deadline_seconds. Not one of upstream's.
 	reasonStartDeadlineExceeded = "StartDeadlineExceeded"
+	// A pod did not start in time, and options.never_started fails the Job. Not one of upstream's.
+	reasonPodNeverStarted = "PodNeverStarted"
 	// Reasons of the condition Started. Not upstream's.
 	reasonPodRan   = "PodRan"
 	reasonNoPodRan = "NoPodRan"
@@ -54,5 +56,5 @@ const (
 // FailureReasons are the reasons with which a rule fails a Job: those of its condition Failed, and of
 // the Warning event about its end.
 func FailureReasons() []string {
-	return []string{reasonBackoffLimitExceeded, reasonDeadlineExceeded, reasonStartDeadlineExceeded, reasonPodFailurePolicy, reasonMaxFailedIndexesExceeded, reasonFailedIndexes}
+	return []string{reasonBackoffLimitExceeded, reasonDeadlineExceeded, reasonStartDeadlineExceeded, reasonPodNeverStarted, reasonPodFailurePolicy, reasonMaxFailedIndexesExceeded, reasonFailedIndexes}
 }

@@ -1,11 +1,13 @@
 package engine_test
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 
 	"jobpolicy.dev/engine"
 	"jobpolicy.dev/engine/indexset"
@@ -38,6 +40,17 @@ func holdings() []holding {
 		{
 			rule: "startDeadlinePassed", reason: "StartDeadlineExceeded",
 			make: tell("options {\"startDeadlineSeconds\": 1}\ncondition jobpolicy.dev/Started status=False"),
+		},
+		{
+			rule: "podNeverStarted", reason: "PodNeverStarted",
+			make: func(t *testing.T, s *scene) {
+				s.req.Spec.Options = proto.CloneOf(cmp.Or(s.req.Spec.Options, &jobpolicyv1.JobOptions{}))
+				s.req.Spec.Options.NeverStarted = []*jobpolicyv1.NeverStarted{{
+					Problem: jobpolicyv1.PodStartProblem_POD_START_PROBLEM_IMAGE, AfterSeconds: proto.Int32(1),
+					Action: jobpolicyv1.NeverStartedAction_NEVER_STARTED_ACTION_FAIL_JOB,
+				}}
+				s.mustTell(t, "pods active=1 indexes=3\nunstarted late start=Image since=0s index=3")
+			},
 		},
 		{
 			rule: "tooManyFailedIndexes", reason: "MaxFailedIndexesExceeded",
@@ -101,7 +114,7 @@ func TestFailureReasons(t *testing.T) {
 func TestEverySetOfRules(t *testing.T) {
 	for set := range 1 << len(holdings()) {
 		rules := holdings()
-		if reached := set&(1<<9) != 0; reached && set&(1<<6|1<<7) != 0 {
+		if reached := set&(1<<10) != 0; reached && set&(1<<7|1<<8) != 0 {
 			continue // An index that failed did not succeed.
 		}
 		expectFirst(t, rules, set)
@@ -160,7 +173,7 @@ func assertAskedUntil(t *testing.T, explanation *jobpolicyv1.Explanation, last, 
 			t.Errorf("rule %s does not say why it did not decide", name)
 		}
 	}
-	if diff := cmp.Diff(want, asked); diff != "" {
+	if diff := gocmp.Diff(want, asked); diff != "" {
 		t.Errorf("rules asked (-want +got):\n%s", diff)
 	}
 }

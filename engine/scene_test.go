@@ -58,6 +58,7 @@ func newScene() *scene {
 //	confirm a…       rows go, and their releases are confirmed; unconfirm forgets
 //	terminating a k=v…  a pod that is being deleted and has not ended; without a pod: none
 //	row a k=v…       a row of an active pod; rows: none at all; norows: not asked
+//	unstarted a k=v… a row of an active pod that does not start; started: there are none any more
 //	defercreations 30s  no pods are to be created before that time
 //	deferdeletions 30s  none are to be deleted before that time
 //	quiet 30s        no routine status is to be written before that time
@@ -82,7 +83,8 @@ func (s *scene) tell(line string) error {
 	lines := map[string]func([]datadriven.CmdArg) error{
 		"spec": s.spec, "failureRule": s.failureRule, "successRule": s.successRule, "now": s.now,
 		"status": s.status, "condition": s.condition, "pods": s.pods, "finished": s.finished, "gone": s.gone,
-		"terminating": s.terminating, "confirm": s.confirm, "unconfirm": s.unconfirm, "row": s.row, "rows": s.rows, "norows": s.norows,
+		"terminating": s.terminating, "confirm": s.confirm, "unconfirm": s.unconfirm, "row": s.row, "unstarted": s.unstarted, "started": s.started,
+		"rows": s.rows, "norows": s.norows,
 		"defercreations": s.leave(createPods), "deferdeletions": s.leave(deletePods),
 		"quiet": s.leave(writeRoutineStatus), "records": s.leave(recordPods),
 		"unlisted": s.unlisted, "inflight": s.inflight, "retry": s.retry, "past": s.past, "settings": s.settings,
@@ -254,6 +256,7 @@ func failureKeys(why *jobpolicyv1.PodFailure) map[string]func(value) {
 		"reason":           func(v value) { why.Reason = v.text },
 		"deletedBeforeEnd": func(v value) { why.DeletedBeforeEnd = v.bool() },
 		"neverRan":         func(v value) { why.NeverRan = v.bool() },
+		"start":            func(v value) { why.Start = v.start() },
 	}
 }
 
@@ -305,6 +308,23 @@ func (s *scene) row(args []datadriven.CmdArg) error {
 	}
 	s.req.ActivePods.Pods = append(s.req.ActivePods.Pods, pod)
 	return err
+}
+
+func (s *scene) unstarted(args []datadriven.CmdArg) error {
+	pod := &jobpolicyv1.ActivePod{
+		Uid: uid(args[0].Key), Phase: jobpolicyv1.PodPhase_POD_PHASE_PENDING, PodName: args[0].Key, Scheduled: true, Tracked: true,
+	}
+	s.req.UnstartedPods = append(s.req.UnstartedPods, pod)
+	return tellFields(pod, args[1:], nil, map[string]func(value){
+		"start":       func(v value) { pod.Start = v.start() },
+		"since":       func(v value) { pod.Start.Since = at(v.duration()) },
+		"unscheduled": func(v value) { pod.Scheduled = !v.bool() },
+	})
+}
+
+func (s *scene) started([]datadriven.CmdArg) error {
+	s.req.UnstartedPods = nil
+	return nil
 }
 
 func (s *scene) rows(args []datadriven.CmdArg) error {
@@ -456,6 +476,16 @@ func (v value) exit() *jobpolicyv1.ContainerExit {
 	container, rest, _ := strings.Cut(v.text, ":")
 	code, reason, _ := strings.Cut(rest, ":")
 	return &jobpolicyv1.ContainerExit{ContainerName: container, ExitCode: value{code}.int32(), Reason: reason}
+}
+
+// start reads what keeps a pod from starting: a problem and, if there is one, the reason.
+func (v value) start() *jobpolicyv1.PodStart {
+	problem, reason, _ := strings.Cut(v.text, ":")
+	start := &jobpolicyv1.PodStart{Reason: reason}
+	if problem != "" {
+		start.Problem = jobpolicyv1.PodStartProblem(value{problem}.enum(start.Problem.Descriptor()))
+	}
+	return start
 }
 
 func (v value) uids() [][]byte {

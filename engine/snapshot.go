@@ -45,7 +45,9 @@ type snapshot struct {
 	recordedFailed                    map[string]bool
 	confirmed                         map[string]bool
 	backoff                           backoff
-	maxUncountedPods, maxPodChanges   int
+	// unstarted are in the order in which their time is over.
+	unstarted                       []unstartedPod
+	maxUncountedPods, maxPodChanges int
 	// Pods that are overdue count in pods.terminating and in terminating no more.
 	terminations
 }
@@ -64,6 +66,7 @@ func newSnapshot(req *jobpolicyv1.DecideJobRequest) *snapshot {
 	s.readSets()
 	s.readTerminations()
 	s.failurePolicy = readFailurePolicy(s.spec.GetPodFailurePolicy(), req.GetJob().GetNamespace())
+	s.unstarted = readUnstarted(s)
 	return s
 }
 

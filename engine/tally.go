@@ -90,6 +90,7 @@ func (t *tally) tallyIndexes(s *snapshot) {
 			failed = append(failed, r.pod.GetIndex())
 		}
 	}
+	failed = append(failed, s.endingIndexes()...)
 	recorded := indexProgress{s.completed, s.failedIndexes}
 	t.indexProgress = recorded.and(indexset.Of(succeeded...).Union(s.unlistedSucceeded), indexset.Of(failed...))
 	t.succeeded = t.succeededIndexes.Len()
@@ -126,7 +127,7 @@ func readRow(s *snapshot, pod *jobpolicyv1.UnaccountedPod) podRow {
 		return r
 	default:
 		r.succeeded = pod.GetPhase() == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED
-		r.failed = !r.succeeded && (pod.GetPhase() == jobpolicyv1.PodPhase_POD_PHASE_FAILED || !s.replaceFailedOnly() || s.overdue[string(pod.GetUid())])
+		r.failed = !r.succeeded && (pod.GetPhase() == jobpolicyv1.PodPhase_POD_PHASE_FAILED || !s.replaceFailedOnly() || s.lost[string(pod.GetUid())])
 	}
 	if !r.succeeded {
 		r.match = s.failurePolicy.match(pod.GetFailure())

@@ -23,10 +23,10 @@ import (
 // terminations are the pods that are being deleted and have not ended, for a Job with a
 // termination deadline. The zero value has none.
 type terminations struct {
-	// overdue are the UIDs of those for which the deadline has passed.
-	overdue map[string]bool
-	// unlistedOverdue is how many of these hold the tracking finalizer and have no row.
-	unlistedOverdue int32
+	// lost are the UIDs of those for which the deadline has passed.
+	lost map[string]bool
+	// unlistedLost is how many of these hold the tracking finalizer and have no row.
+	unlistedLost int32
 	// next is that one of the others whose deadline passes first, at nextAt; nil if there is none.
 	next   *jobpolicyv1.TerminatingPod
 	nextAt time.Time
@@ -42,15 +42,15 @@ func (s *snapshot) readTerminations() {
 	for _, row := range s.req.GetUnaccountedPods() {
 		listed[string(row.GetUid())] = true
 	}
-	s.overdue = map[string]bool{}
+	s.lost = map[string]bool{}
 	var gone, held []int32
 	for _, pod := range s.req.GetTerminatingPods() {
 		at, uid := s.terminationDeadline(pod), string(pod.GetUid())
 		if overdue := !at.After(s.now); overdue {
-			s.overdue[uid] = true
+			s.lost[uid] = true
 			gone = appendIndex(gone, pod)
 			if pod.GetTracked() && !listed[uid] {
-				s.unlistedOverdue++
+				s.unlistedLost++
 			}
 			continue
 		}
@@ -59,7 +59,7 @@ func (s *snapshot) readTerminations() {
 			s.next, s.nextAt = pod, at
 		}
 	}
-	if n := len(s.overdue); n > 0 {
+	if n := len(s.lost); n > 0 {
 		s.pods = proto.CloneOf(s.pods)
 		s.pods.Terminating -= int32(n)
 		s.terminating = s.terminating.Minus(indexset.Of(gone...).Minus(indexset.Of(held...)))
@@ -104,7 +104,7 @@ func overdueText(s *snapshot, resp *jobpolicyv1.DecideJobResponse) string {
 	n := 0
 	for _, pod := range s.req.GetTerminatingPods() {
 		uid := string(pod.GetUid())
-		if !s.overdue[uid] || !released[uid] || s.recordedFailed[uid] || s.recordedSucceeded[uid] {
+		if !s.lost[uid] || !released[uid] || s.recordedFailed[uid] || s.recordedSucceeded[uid] {
 			continue
 		}
 		if n++; n <= maxNames {

@@ -42,7 +42,7 @@ func (s *snapshot) unlistedFailures() int32 {
 	if !s.replaceFailedOnly() {
 		return u.GetFailed()
 	}
-	return u.GetFailed() - max(0, u.GetTerminating()-s.unlistedOverdue)
+	return u.GetFailed() - max(0, u.GetTerminating()-s.unlistedLost)
 }
 
 // uncertainFailures is the number of failed unlisted pods of which it is not known

@@ -15,6 +15,7 @@ const (
 	maxReasonBytes    = 1024
 	maxMessageBytes   = 32768
 	maxRows           = 100_000
+	maxUnstarted      = 10_000
 	maxReleases       = 2 * maxRows
 	maxRanges         = 200_000
 	maxConditions     = 100

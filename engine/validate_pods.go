@@ -25,11 +25,12 @@ func (c checker) rows(req *jobpolicyv1.DecideJobRequest) {
 	}
 	seen := newUIDs(len(unaccounted) + len(active.GetPods()))
 	check.Each(c.Checker, "unaccounted_pods", maxRows, unaccounted, func(pod *jobpolicyv1.UnaccountedPod) { c.unaccountedPod(pod, seen) })
+	unstarted := c.unstartedPods(req, seen)
 	check.Each(c.Checker, "active_pods.pods", maxRows, active.GetPods(), func(pod *jobpolicyv1.ActivePod) { c.activePod(pod, seen) })
 	c.rowCounts(req)
 	check.Each(c.Checker, "confirmed_releases", maxReleases, req.GetConfirmedReleases(), func(uid []byte) {
 		if c.uid("", uid) {
-			c.Require(!seen.has(uid), "",
+			c.Require(!seen.has(uid) && !unstarted.has(uid), "",
 				"contradicts a row of the same UID: a pod whose release is confirmed has no finalizer left")
 		}
 	})
@@ -52,6 +53,22 @@ func (c checker) terminatingPods(req *jobpolicyv1.DecideJobRequest) {
 		c.index(pod.Index)
 		c.RequiredTime("due_time", pod.GetDueTime())
 	})
+}
+
+// unstartedPods checks the rows of pods that do not start. Such a pod may also have a row of an active pod, but
+// none of the unaccounted ones.
+func (c checker) unstartedPods(req *jobpolicyv1.DecideJobRequest, unaccounted uids) uids {
+	pods := req.GetUnstartedPods()
+	seen := newUIDs(len(pods))
+	c.Require(len(pods) <= int(req.GetPods().GetActive()), "unstarted_pods",
+		"has %d pods, more than pods.active (%d)", len(pods), req.GetPods().GetActive())
+	check.Each(c.Checker, "unstarted_pods", maxUnstarted, pods, func(pod *jobpolicyv1.ActivePod) {
+		c.activePod(pod, seen)
+		c.Require(!unaccounted.has(pod.GetUid()), "uid", "has a row in unaccounted_pods, too: such a pod is not active")
+		c.Require(pod.GetStart().GetProblem() != 0, "start.problem", "is required")
+		c.RequiredTime("start.since", pod.GetStart().GetSince())
+	})
+	return seen
 }
 
 // rowCounts checks the rows against the counts of PodSummary.
@@ -105,6 +122,7 @@ func (c checker) failure(f *jobpolicyv1.PodFailure) {
 	}
 	c.patterns("conditions", f.GetConditions(), maxConditions)
 	c.BytesBetween("reason", f.GetReason(), 0, check.MaxNameBytes)
+	c.start(f.GetStart())
 }
 
 func (c checker) exit(exit *jobpolicyv1.ContainerExit) {
@@ -128,6 +146,12 @@ func (c checker) activePod(pod *jobpolicyv1.ActivePod, seen uids) {
 	c.NotNegative("max_restarts", int64(pod.GetMaxRestarts()))
 	c.NotNegative("max_sidecar_restarts", int64(pod.GetMaxSidecarRestarts()))
 	c.lastExit(pod)
+	c.start(pod.GetStart())
+}
+
+func (c checker) start(start *jobpolicyv1.PodStart) {
+	c.BytesBetween("start.reason", start.GetReason(), 0, check.MaxNameBytes)
+	c.OptionalTime("start.since", start.GetSince())
 }
 
 func (c checker) lastExit(pod *jobpolicyv1.ActivePod) {

@@ -29,6 +29,10 @@ func (c checker) spec(spec *jobpolicyv1.JobSpec) {
 	c.failurePolicy(spec.GetPodFailurePolicy(), spec.BackoffLimitPerIndex != nil)
 	c.Leave()
 	c.ruleNames("spec.options.failure_rule_names", spec.GetOptions().GetFailureRuleNames(), spec.GetPodFailurePolicy())
+	for _, n := range spec.GetOptions().GetNeverStarted() {
+		c.Require(n.GetAction() != failIndex || spec.BackoffLimitPerIndex != nil,
+			"spec.options.never_started", "FAIL_INDEX needs spec.backoff_limit_per_index")
+	}
 	c.Within("spec.success_policy")
 	c.successPolicy(spec.GetSuccessPolicy())
 	c.Leave()

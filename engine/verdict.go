@@ -69,7 +69,7 @@ type asked = rules.Asked[answer]
 
 // verdictRules returns the rules in the order in which they are asked; the first
 // verdict wins. This order is the specification. It is upstream's (syncJob, v1.37):
-// what was declared before, then failure, then success; startDeadlinePassed is ours. unlisted.go says how rules
+// what was declared before, then failure, then success; startDeadlinePassed and podNeverStarted are ours. unlisted.go says how rules
 // treat pods that the request does not list.
 func verdictRules() []rules.Rule[facts, answer] {
 	return []rules.Rule[facts, answer]{
@@ -79,6 +79,7 @@ func verdictRules() []rules.Rule[facts, answer] {
 		{Name: jobpolicyv1.Rule_RULE_BACKOFF_LIMIT_EXCEEDED, Ask: backoffLimitExceeded},
 		{Name: jobpolicyv1.Rule_RULE_DEADLINE_PASSED, Ask: deadlinePassed},
 		{Name: jobpolicyv1.Rule_RULE_START_DEADLINE_PASSED, Ask: startDeadlinePassed},
+		{Name: jobpolicyv1.Rule_RULE_POD_NEVER_STARTED, Ask: podNeverStarted},
 		{Name: jobpolicyv1.Rule_RULE_TOO_MANY_FAILED_INDEXES, Ask: tooManyFailedIndexes},
 		{Name: jobpolicyv1.Rule_RULE_ALL_INDEXES_FINISHED_SOME_FAILED, Ask: allIndexesFinishedSomeFailed},
 		{Name: jobpolicyv1.Rule_RULE_SUCCESS_POLICY_MET, Ask: successPolicyMet},

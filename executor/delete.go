@@ -20,7 +20,7 @@ func (a *applier) deletePods(ctx context.Context, s *tracker.Job, calls *api.Pod
 		switch {
 		case err == nil:
 			s.StepMayGoOn(tracker.Delete)
-		case errors.Is(err, api.ErrPodEnded):
+		case errors.Is(err, api.ErrPodEnded), errors.Is(err, api.ErrPodStarted):
 			// The cache is behind. Another pod may have failed before this one ended, and
 			// that may decide how the Job ends.
 			s.Mark(tracker.StalePods)
@@ -34,5 +34,5 @@ func deletePod(ctx context.Context, calls *api.Pods, job *batchv1.Job, d *jobpol
 	if err != nil {
 		return fmt.Errorf("delete: %w", err)
 	}
-	return calls.Delete(ctx, job, uid, d.GetReleaseFirst())
+	return calls.Delete(ctx, job, uid, d)
 }

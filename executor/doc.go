@@ -36,7 +36,7 @@
 // config.go has the settings, executor.go makes these parts, and controllers.go the controllers of
 // CronJobs and of finished Jobs. report.go, describe.go and metrics.go record in metrics, log, spans and
 // events what was done. observe.go shows the Jobs and their last decisions to people. missed.go
-// looks for Jobs whose event was missed. podwatch.go fills the pod cache, if need be before this
+// looks for Jobs whose event was missed. standby.go fills the pod cache, if need be before this
 // process leads. shadow.go only compares decisions with what the built-in controller does.
 // ARCHITECTURE.md explains the words and the invariants (I1 to I12).
 //

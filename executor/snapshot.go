@@ -52,8 +52,8 @@ func (d *decider) snapshot(s *tracker.Job, activeRows bool) (snapshot, error) {
 	}
 	made, now := time.Now(), d.cfg.Now()
 	read, problems := d.policies.OfJob(job)
-	read = s.Options(read, problems)
-	options := tracker.ViewOptions{Uncounted: job.Status.UncountedTerminatedPods, Now: now, MaxRows: s.MaxRows(d.cfg.rowLimit(job)), Options: read}
+	asked := s.Options(read, problems)
+	options := tracker.ViewOptions{Uncounted: job.Status.UncountedTerminatedPods, Now: now, MaxRows: s.MaxRows(d.cfg.rowLimit(job)), Options: asked}
 	if activeRows {
 		options.ActiveRows = maxActiveRows
 	}
@@ -62,7 +62,7 @@ func (d *decider) snapshot(s *tracker.Job, activeRows bool) (snapshot, error) {
 	if err != nil {
 		return snapshot{}, fmt.Errorf("snapshot: %w", err)
 	}
-	req.Spec.Options, req.Spec.OptionProblems = read, problems
+	req.Spec.Options, req.Spec.OptionProblems = asked, problems
 	if view.HasRun {
 		podfacts.TellHasRun(req)
 	}

@@ -59,6 +59,27 @@ Complete CompletionsReached after 1m12s; pods 2
 	})
 }
 
+func TestStoryOfPodsThatNeverStart(t *testing.T) {
+	never := &jobpolicyv1.JobOptions{NeverStarted: []*jobpolicyv1.NeverStarted{{Problem: jobpolicyv1.PodStartProblem_POD_START_PROBLEM_IMAGE, AfterSeconds: proto.Int32(60)}}}
+	playEach(t, map[string]storyCase{
+		"the image of the first pod cannot be pulled": {
+			scenario: simulate.Scenario{Spec: spec(1, with(never)), Scripts: script(t, "0:stuck"), Runtime: simulate.Runtime{Mean: 1}},
+			want: `
+0s pod 0 created
+1s waits until 1m: pods that do not start: 1; pod job-0 (ImagePullBackOff) may take 60s, then it counts as failed
+1m pod 0 deleted: it did not start in time
+1m waits until 1m10s: failures in a row: 1; next try 10s after the last one
+1m10s pod 1 created
+1m11s pod 1 running
+1m11s pod 1 succeeded
+1m11s condition SuccessCriteriaMet (CompletionsReached): Reached expected number of succeeded pods
+1m11s condition Complete (CompletionsReached): Reached expected number of succeeded pods
+Complete CompletionsReached after 1m11s; pods 2
+`,
+		},
+	})
+}
+
 func TestStoryOfADeadlineToStart(t *testing.T) {
 	playEach(t, map[string]storyCase{
 		"no pod runs before the deadline to start": {

@@ -258,10 +258,11 @@ func (p *player) carryOut(resp *jobpolicyv1.DecideJobResponse) {
 }
 
 var deleteReasons = map[jobpolicyv1.DeleteReason]string{
-	jobpolicyv1.DeleteReason_DELETE_REASON_JOB_FINISHED: "the Job is over",
-	jobpolicyv1.DeleteReason_DELETE_REASON_SUSPENDED:    "the Job is suspended",
-	jobpolicyv1.DeleteReason_DELETE_REASON_TOO_MANY:     "more run than are wanted",
-	jobpolicyv1.DeleteReason_DELETE_REASON_BAD_INDEX:    "its index is taken or not asked for",
+	jobpolicyv1.DeleteReason_DELETE_REASON_JOB_FINISHED:  "the Job is over",
+	jobpolicyv1.DeleteReason_DELETE_REASON_SUSPENDED:     "the Job is suspended",
+	jobpolicyv1.DeleteReason_DELETE_REASON_TOO_MANY:      "more run than are wanted",
+	jobpolicyv1.DeleteReason_DELETE_REASON_BAD_INDEX:     "its index is taken or not asked for",
+	jobpolicyv1.DeleteReason_DELETE_REASON_NEVER_STARTED: "it did not start in time",
 }
 
 func (p *player) create(c *jobpolicyv1.CreatePods) {

@@ -34,6 +34,9 @@ func (p *player) request(activeRows bool) *jobpolicyv1.DecideJobRequest {
 		podfacts.TellHasRun(req)
 	}
 	req.UnaccountedPods, req.UnlistedPods = p.counter.Rows(recorded, maxRows, nil)
+	if never := p.spec.GetOptions().GetNeverStarted(); len(never) > 0 {
+		req.UnstartedPods = p.counter.Unstarted(never, recorded)
+	}
 	if activeRows {
 		req.ActivePods = p.counter.Active(slices.Values(counted), recorded, maxRows)
 	}
@@ -47,6 +50,7 @@ func (p *player) facts(pod *simPod) podfacts.Pod {
 		UID: pod.uid, Name: pod.life.Name, Phase: pod.phase, Index: pod.index,
 		Tracked: pod.tracked, Deleting: pod.deleting, Scheduled: pod.life.Started != nil, Ready: pod.ready,
 		HasRun:  pod.life.Started != nil,
+		Start:   p.unstarted(pod),
 		Created: at(pod.life.Created), IndexFailures: pod.failures, IndexIgnoredFailures: pod.ignored,
 	}
 	switch {
@@ -59,9 +63,11 @@ func (p *player) facts(pod *simPod) podfacts.Pod {
 	}
 	for _, c := range pod.containers {
 		facts.Restarts += int64(c.restarts)
-		facts.MaxRestarts = max(facts.MaxRestarts, c.restarts)
-		if c.sidecar() {
+		switch {
+		case c.sidecar():
 			facts.MaxSidecarRestarts = max(facts.MaxSidecarRestarts, c.restarts)
+		case !c.Init:
+			facts.MaxRestarts = max(facts.MaxRestarts, c.restarts)
 		}
 	}
 	if pod.ended() || pod.deleting {
@@ -73,6 +79,22 @@ func (p *player) facts(pod *simPod) podfacts.Pod {
 		}}
 	}
 	return facts
+}
+
+// unstarted says that an image cannot be pulled, if a pod is stuck of which no container has run; nil if not.
+func (p *player) unstarted(pod *simPod) *jobpolicyv1.PodStart {
+	stuck := false
+	for _, c := range pod.containers {
+		if stuck = stuck || c.state == unstartable; c.state != notStarted && c.state != unstartable {
+			return nil
+		}
+	}
+	if !stuck {
+		return nil
+	}
+	return &jobpolicyv1.PodStart{
+		Problem: jobpolicyv1.PodStartProblem_POD_START_PROBLEM_IMAGE, Reason: "ImagePullBackOff", Since: p.at(pod.life.Created),
+	}
 }
 
 // prune forgets pods that neither run nor have to be counted.

@@ -99,7 +99,7 @@ const (
 	Evicted
 	// Hangs: the container runs forever.
 	Hangs
-	// NeverStarts: the pod stays Pending, as with an image that cannot be pulled.
+	// NeverStarts: the pod stays Pending, because an image cannot be pulled.
 	NeverStarts
 )
 

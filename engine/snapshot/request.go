@@ -67,6 +67,9 @@ func Request(spec *jobpolicyv1.JobSpec, status *jobpolicyv1.JobStatus, pods []Po
 		limit = maxRows
 	}
 	req.UnaccountedPods, req.UnlistedPods = counter.Rows(recorded, limit, nil)
+	if never := spec.GetOptions().GetNeverStarted(); len(never) > 0 {
+		req.UnstartedPods = counter.Unstarted(never, recorded)
+	}
 	if o.ActivePods {
 		req.ActivePods = counter.Active(slices.Values(counted), recorded, maxActiveRows)
 	}

@@ -58,6 +58,7 @@ var (
 		1:  whole,           // phase
 		2:  condition,       // conditions
 		4:  whole,           // reason
+		7:  whole,           // startTime
 		8:  containerStatus, // containerStatuses
 		10: containerStatus, // initContainerStatuses
 	}
@@ -75,10 +76,12 @@ var (
 	}
 	containerState = message{
 		1: waiting,    // waiting
+		2: whole,      // running
 		3: terminated, // terminated
 	}
 	waiting = message{
 		1: whole, // reason
+		2: whole, // message
 	}
 	terminated = message{
 		1: whole, // exitCode

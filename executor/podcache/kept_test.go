@@ -35,6 +35,21 @@ func kept(obj runtime.Object) []*Pod {
 	}
 }
 
+// drawStart draws what says why a pod does not start.
+func drawStart(t *rapid.T, pod *corev1.Pod) {
+	for _, conditionType := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodReadyToStartContainers} {
+		if status := rapid.SampledFrom([]corev1.ConditionStatus{"", corev1.ConditionTrue, corev1.ConditionFalse}).Draw(t, string(conditionType)); status != "" {
+			pod.Status.Conditions = append(pod.Status.Conditions, conditionAt(conditionType, status, "Unschedulable", metav1.Unix(2, 0)))
+		}
+	}
+	if rapid.Bool().Draw(t, "never ran") {
+		started := metav1.Unix(3, 0)
+		pod.Status.StartTime, pod.Status.InitContainerStatuses = &started, nil
+		message := rapid.SampledFrom([]string{"", "container has runAsNonRoot and image will run as root"}).Draw(t, "message")
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{waitsFor(configError, message)}
+	}
+}
+
 // fillWhatAJobReads gives a pod values that mean something to a Job.
 func fillWhatAJobReads(t *rapid.T, pod *corev1.Pod) {
 	pod.Annotations = map[string]string{
@@ -55,6 +70,7 @@ func fillWhatAJobReads(t *rapid.T, pod *corev1.Pod) {
 		Type:   corev1.PodReady,
 		Status: rapid.SampledFrom([]corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse}).Draw(t, "ready"), LastTransitionTime: metav1.Unix(1, 0),
 	})
+	drawStart(t, pod)
 	if rapid.Bool().Draw(t, "sidecar") {
 		always := corev1.ContainerRestartPolicyAlways
 		pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{Name: "side", RestartPolicy: &always})

@@ -111,6 +111,7 @@ type phase struct {
 	phase  corev1.PodPhase
 	waits  string
 	reason string
+	start  Start
 }
 
 // Owner is the object that controls a pod.
@@ -160,7 +161,7 @@ func From(pod *corev1.Pod) *Pod {
 		Containers: Containers{Restarts: restarts(pod), ContainersEnded: containersEnded(pod)},
 		interned: interned{
 			namespace:  unique.Make(pod.Namespace),
-			phase:      unique.Make(phase{pod.Status.Phase, waits(pod), pod.Status.Reason}),
+			phase:      unique.Make(phase{pod.Status.Phase, waits(pod), pod.Status.Reason, startOf(pod)}),
 			controller: unique.Make(controller(pod)),
 		},
 	}
@@ -179,6 +180,9 @@ func (p *Pod) Phase() corev1.PodPhase { return p.phase.Value().phase }
 // Unschedulable or ImagePullBackOff, for example. Empty: it has ended, or nothing is known
 // to keep it.
 func (p *Pod) WaitingReason() string { return p.phase.Value().waits }
+
+// Start says whether the pod has started, and what keeps it from that.
+func (p *Pod) Start() Start { return p.phase.Value().start }
 
 // Reason is the reason in the pod's status, such as Evicted; empty if it has none.
 func (p *Pod) Reason() string { return p.phase.Value().reason }

@@ -20,7 +20,7 @@ import (
 // Serializer returns next with another decoder for pods and lists of pods in protobuf. It
 // decodes names, labels, annotations, owners, finalizers and times; the field manager that
 // added the first owner; the node and the host name; names and restart policies of init containers; the
-// phase; and conditions and container statuses with their reasons, without their messages.
+// phase and the start time; and conditions and container statuses with their reasons, of messages only those of containers that wait.
 // All other fields of pods stay empty. Other objects, other formats and encoding do not
 // change.
 func Serializer(next runtime.NegotiatedSerializer) runtime.NegotiatedSerializer {

@@ -34,7 +34,7 @@ func (c *Controller) apply(ctx context.Context, s *step, decision *jobpolicyv1.D
 	for _, d := range decision.GetDelete() {
 		pod, err := s.pod(d.GetUid())
 		if err == nil {
-			err = s.calls.Delete(ctx, s.Job, pod.UID, d.GetReleaseFirst())
+			err = s.calls.Delete(ctx, s.Job, pod.UID, d)
 		}
 		if err != nil {
 			return false, err

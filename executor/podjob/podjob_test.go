@@ -215,6 +215,22 @@ func TestADeadlineToStartKnowsOfPodsThatHaveRun(t *testing.T) {
 	}
 }
 
+// A group whose options say what becomes of pods that never start says which ones do not.
+func TestAGroupTellsOfPodsThatDoNotStart(t *testing.T) {
+	stuck := pod(0, corev1.PodPending)
+	stuck.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}}}}
+	s := newStand(t, stuck)
+	s.mustStep()
+	s.group.Options = &jobpolicyv1.JobOptions{NeverStarted: []*jobpolicyv1.NeverStarted{{
+		Problem: jobpolicyv1.PodStartProblem_POD_START_PROBLEM_IMAGE, AfterSeconds: new(int32(9)),
+	}}}
+	s.mustStep()
+	without, with := s.asked[0].GetUnstartedPods(), s.asked[1].GetUnstartedPods()
+	if without != nil || len(with) != 1 || with[0].GetStart().GetReason() != "ErrImagePull" {
+		t.Errorf("pods that do not start: %v without the option, %v with it", without, with)
+	}
+}
+
 // A creation without an answer may have made its pod: it must not be made twice.
 func TestAPodThatIsMadeAgainHasTheSameName(t *testing.T) {
 	s := newStand(t, pod(0, corev1.PodFailed), pod(2, corev1.PodRunning))

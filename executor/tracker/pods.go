@@ -75,6 +75,7 @@ func newPods() pods {
 // before their Job. Retry facts that were learned without a policy are learned again. The policy that
 // is set already changes nothing; a Job's selector never changes.
 func (p *pods) setPolicy(policy Policy) {
+	policy.Starts = p.policy.Starts
 	switch {
 	case !p.policyKnown:
 		p.counter.ForgetRetry()
@@ -82,7 +83,21 @@ func (p *pods) setPolicy(policy Policy) {
 		return
 	}
 	p.policy, p.policyKnown = policy, true
-	p.counter.SetPolicy(policy.Policy)
+	p.recount()
+}
+
+// tellStarts sets whether requests say what keeps pods from starting. It costs O(pods) if that changes, which
+// it does when the options of the Job do.
+func (p *pods) tellStarts(starts bool) {
+	if p.policy.Starts != starts {
+		p.policy.Starts = starts
+		p.recount()
+	}
+}
+
+// recount counts all pods by the policy.
+func (p *pods) recount() {
+	p.counter.SetPolicy(p.policy.Policy)
 	for _, r := range p.records {
 		p.uncount(r)
 		p.count(r, true)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
@@ -159,6 +160,39 @@ func TestWhetherAPodOfTheJobHasRun(t *testing.T) {
 				t.Errorf("has run: %v, want %v", got, tc.want)
 			}
 		})
+	}
+}
+
+// What keeps a pod from starting is a reason to act, and part of a View, only if the Job's options ask for it.
+func TestPodsThatDoNotStart(t *testing.T) {
+	cannotPull := func(pod *corev1.Pod) {
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}}}}
+	}
+	never := []*jobpolicyv1.NeverStarted{{Problem: jobpolicyv1.PodStartProblem_POD_START_PROBLEM_IMAGE, AfterSeconds: new(int32(9))}}
+	tr := New(Key{}, nil)
+	tr.ObservePod(podOf(1, 1, tracked), Watch)
+	if change := tr.ObservePod(podOf(1, 2, tracked, cannotPull), Watch); change != Detail {
+		t.Errorf("nobody asks: change %v, want %v", change, Detail)
+	}
+	if rows := mustView(t, tr, ViewOptions{}).Unstarted; rows != nil {
+		t.Errorf("nobody asks: %v", rows)
+	}
+	rows := mustView(t, tr, ViewOptions{Options: &jobpolicyv1.JobOptions{NeverStarted: never}}).Unstarted
+	want := &jobpolicyv1.PodStart{Problem: never[0].Problem, Reason: "ErrImagePull", Since: timestamppb.New(epoch)}
+	if len(rows) != 1 || rows[0].GetPodName() != "p1" || !proto.Equal(rows[0].GetStart(), want) {
+		t.Fatalf("asked for: %v, want pod p1 with %v", rows, want)
+	}
+	tr.SetPolicy(Policy{}) // As a new version of the Job does.
+	tr.ObservePod(podOf(2, 3, tracked), Watch)
+	if change := tr.ObservePod(podOf(2, 4, tracked, cannotPull), Watch); change != Relevant {
+		t.Errorf("asked for: change %v, want %v", change, Relevant)
+	}
+	tr.ObservePod(podOf(1, 5, tracked, inPhase(corev1.PodRunning)), Watch)
+	if rows := mustView(t, tr, ViewOptions{Options: &jobpolicyv1.JobOptions{NeverStarted: never}}).Unstarted; len(rows) != 1 || rows[0].GetPodName() != "p2" {
+		t.Errorf("after the start of p1: %v", rows)
+	}
+	if rows := mustView(t, tr, ViewOptions{}).Unstarted; rows != nil {
+		t.Errorf("nobody asks any more: %v", rows)
 	}
 }
 

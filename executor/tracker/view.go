@@ -44,6 +44,8 @@ type View struct {
 	Confirmed [][]byte
 	// Active lists active pods; nil unless they were asked for.
 	Active *jobpolicyv1.ActivePods
+	// Unstarted lists active pods that do not start, as ViewOptions.Options ask.
+	Unstarted []*jobpolicyv1.ActivePod
 	// HasRun: a pod has run that is active or unaccounted.
 	HasRun bool
 	// Terminating are the pods that are being deleted and have not ended, if Options ask for them.
@@ -61,7 +63,7 @@ func (v *View) Request(job *batchv1.Job, settings *jobpolicyv1.Settings, now tim
 		return nil, err
 	}
 	req.Now, req.Settings = timestamppb.New(now), settings
-	req.Pods, req.ActivePods = v.Pods, v.Active
+	req.Pods, req.ActivePods, req.UnstartedPods = v.Pods, v.Active, v.Unstarted
 	req.UnaccountedPods, req.UnlistedPods, req.ConfirmedReleases = v.Unaccounted, v.Unlisted, v.Confirmed
 	req.InFlight, req.Retry, req.TerminatingPods = v.InFlight, v.Retry, v.Terminating
 	return req, nil
@@ -71,6 +73,7 @@ func (v *View) Request(job *batchv1.Job, settings *jobpolicyv1.Settings, now tim
 func (j *Job) View(o ViewOptions) View {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.pods.tellStarts(len(o.Options.GetNeverStarted()) > 0)
 	recorded, counter := o.recorded(), j.pods.counter
 	v := View{
 		Terminating: counter.TerminatingPods(o.Options, o.Now), // Before Retry, as it says.
@@ -81,6 +84,9 @@ func (j *Job) View(o ViewOptions) View {
 		Confirmed:   recorded.Confirmed(j.pods.tracked),
 	}
 	v.Unaccounted, v.Unlisted = counter.Rows(recorded, o.MaxRows, o.wall())
+	if len(o.Options.GetNeverStarted()) > 0 {
+		v.Unstarted = counter.Unstarted(o.Options.GetNeverStarted(), recorded)
+	}
 	if o.ActiveRows > 0 {
 		v.Active = counter.Active(j.pods.all(), recorded, o.ActiveRows)
 	}

@@ -99,6 +99,22 @@ func jobOptions(job *batchv1.Job) (*jobpolicyv1.JobOptions, []string) {
 // CheckOptions says why options, wherever they are from, do not fit the spec of a Job; nil if they do. The engine
 // refuses a request about a Job whose options do not fit. A field is a path from the spec of a JobPolicy.
 func CheckOptions(job *batchv1.Job, o *jobpolicyv1.JobOptions) []options.Problem {
+	return append(checkNeverStarted(job, o), checkRuleNames(job, o)...)
+}
+
+func checkNeverStarted(job *batchv1.Job, o *jobpolicyv1.JobOptions) []options.Problem {
+	var problems []options.Problem
+	for i, n := range o.GetNeverStarted() {
+		if n.GetAction() == jobpolicyv1.NeverStartedAction_NEVER_STARTED_ACTION_FAIL_INDEX && job.Spec.BackoffLimitPerIndex == nil {
+			problems = append(problems, options.Problem{
+				Field: fmt.Sprintf("job.neverStarted[%d].action", i), Description: "FailIndex needs spec.backoffLimitPerIndex",
+			})
+		}
+	}
+	return problems
+}
+
+func checkRuleNames(job *batchv1.Job, o *jobpolicyv1.JobOptions) []options.Problem {
 	rules := 0
 	if job.Spec.PodFailurePolicy != nil {
 		rules = len(job.Spec.PodFailurePolicy.Rules)

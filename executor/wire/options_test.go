@@ -137,3 +137,18 @@ func TestNamesMustFitTheRulesOfTheJob(t *testing.T) {
 		})
 	}
 }
+
+// Only an index of a Job with a limit per index can fail alone.
+func TestWhichJobsMayFailIndexesOfPodsThatNeverStart(t *testing.T) {
+	job := &batchv1.Job{}
+	job.Annotations = map[string]string{wire.Policy: "{job: {neverStarted: [{problem: Image, afterSeconds: 9}, {problem: Unschedulable, afterSeconds: 9, action: FailIndex}]}}"}
+	spec, err := wire.JobSpec(job)
+	want := []string{"annotation jobpolicy.dev/policy: job.neverStarted[1].action: FailIndex needs spec.backoffLimitPerIndex"}
+	if err != nil || !slices.Equal(spec.GetOptionProblems(), want) || spec.GetOptions() != nil {
+		t.Errorf("problems %q, options %v, error %v; want %q and none", spec.GetOptionProblems(), spec.GetOptions(), err, want)
+	}
+	job.Spec.CompletionMode, job.Spec.Completions, job.Spec.BackoffLimitPerIndex = new(batchv1.IndexedCompletion), new(int32(1)), new(int32(0))
+	if spec, err = wire.JobSpec(job); err != nil || spec.GetOptionProblems() != nil || len(spec.GetOptions().GetNeverStarted()) != 2 {
+		t.Errorf("with a limit per index: problems %q, options %v, error %v", spec.GetOptionProblems(), spec.GetOptions(), err)
+	}
+}

@@ -45,6 +45,9 @@ func PodFacts(p *podcache.Pod) podfacts.Pod {
 	case p.Unready:
 		facts.UnreadySince = Time(p.ReadyChanged)
 	}
+	if start := p.Start(); start.Unstarted && (start.Problem != 0 || p.Ended() || p.Deleting) {
+		facts.Start = podStart(start)
+	}
 	if p.Ended() || p.Deleting {
 		addFailure(&facts, p)
 	} else if n := len(p.Exits); n > 0 && !p.Exits[n-1].Restarted.IsZero() {
@@ -59,6 +62,14 @@ func containerExit(exit *podcache.Exit) *jobpolicyv1.ContainerExit {
 		ContainerName: Text(exit.Container, maxContainerNameBytes), ExitCode: exit.Code,
 		Reason: Text(exit.Reason, maxContainerNameBytes), Signal: exit.Signal,
 	}
+}
+
+func podStart(start podcache.Start) *jobpolicyv1.PodStart {
+	m := &jobpolicyv1.PodStart{Problem: start.Problem, Reason: Text(start.Reason, maxContainerNameBytes)}
+	if start.Problem != 0 {
+		m.Since = Timestamp(start.Since())
+	}
+	return m
 }
 
 // addFailure adds how a pod failed. Only a pod that has ended or is being deleted may have failed.

@@ -49,6 +49,10 @@ var parts = []part{
 	count("exitCode", func(e *jobpolicyv1.JobEnd) *int32 { return &e.ExitCode }),
 	count("signal", func(e *jobpolicyv1.JobEnd) *int32 { return &e.Signal }),
 	text("reason", func(e *jobpolicyv1.JobEnd) *string { return &e.Reason }),
+	{
+		"problem", func(e *jobpolicyv1.JobEnd) string { return problemName(e.GetProblem()) },
+		func(e *jobpolicyv1.JobEnd, s string) bool { e.Problem = problemOf(s); return true },
+	},
 	count("tries", func(e *jobpolicyv1.JobEnd) *int32 { return &e.Tries }),
 }
 

@@ -27,6 +27,23 @@ func classOf(name string) jobpolicyv1.EndClass {
 	return jobpolicyv1.EndClass(number)
 }
 
+var problems = jobpolicyv1.PodStartProblem(0).Descriptor()
+
+// problemName is a problem as conditions write it; empty for none, and for one that this version does not have.
+func problemName(problem jobpolicyv1.PodStartProblem) string {
+	value := problems.Values().ByNumber(problem.Number())
+	if value == nil || problem == jobpolicyv1.PodStartProblem_POD_START_PROBLEM_UNSPECIFIED {
+		return ""
+	}
+	return options.EnumName(problems, value)
+}
+
+// problemOf is the problem with a name; unspecified if there is none.
+func problemOf(name string) jobpolicyv1.PodStartProblem {
+	number, _ := options.EnumValue(problems, name)
+	return jobpolicyv1.PodStartProblem(number)
+}
+
 // ruleOf is the rule with a name; unspecified if this version does not have it.
 func ruleOf(name string) jobpolicyv1.Rule {
 	for number := range jobpolicyv1.Rule_name {

@@ -30,5 +30,15 @@ func together(path string, m protoreflect.Message, name func(protoreflect.FieldD
 			problem("max_seconds", "expected at least %s (%d), found %d", names("initial_seconds"), d.GetInitialSeconds(), d.GetMaxSeconds())
 		}
 	}
+	if o, ok := m.Interface().(*jobpolicyv1.JobOptions); ok {
+		seen := map[jobpolicyv1.PodStartProblem]bool{}
+		for _, n := range o.GetNeverStarted() {
+			if seen[n.GetProblem()] {
+				problem("never_started", "has two items of the same problem")
+				break
+			}
+			seen[n.GetProblem()] = true
+		}
+	}
 	return problems
 }

@@ -21,6 +21,8 @@ type Policy struct {
 	// ReplaceFailedOnly: a pod that is being deleted counts as failed only when it has
 	// ended. A pod failure policy implies this, because it looks at how a pod ended.
 	ReplaceFailedOnly bool
+	// Starts: requests say what keeps pods from starting (options.never_started).
+	Starts bool
 	// Failures is the Job's pod failure policy; nil if it has none.
 	Failures *jobpolicyv1.PodFailurePolicy
 }
@@ -33,6 +35,7 @@ func PolicyOf(spec *jobpolicyv1.JobSpec) Policy {
 		LimitedPerIndex: spec != nil && spec.BackoffLimitPerIndex != nil,
 		ReplaceFailedOnly: spec.GetPodReplacementPolicy() == jobpolicyv1.PodReplacementPolicy_POD_REPLACEMENT_POLICY_FAILED ||
 			spec.GetPodFailurePolicy() != nil,
+		Starts:   len(spec.GetOptions().GetNeverStarted()) > 0,
 		Failures: spec.GetPodFailurePolicy(),
 	}
 }
@@ -82,6 +85,8 @@ type Share struct {
 	Stray bool
 	// HasRun: the pod has run, and is active or unaccounted.
 	HasRun bool
+	// Problem keeps an active pod from starting. Only with Policy.Starts.
+	Problem jobpolicyv1.PodStartProblem
 
 	index    int32
 	restarts int64
@@ -102,14 +107,18 @@ type Counter[P any] struct {
 	policy      Policy
 	facts       func(P) Pod
 	unaccounted unaccounted[P]
-	terminating map[*Counted[P]]bool // nil until there is one.
+	terminating map[*Counted[P]]bool     // nil until there is one.
+	unstarted   map[*Counted[P]]struct{} // Those with Share.Problem.
 	retry       retryFacts
 }
 
 // New returns a Counter without pods. facts says what is known of a pod. Its Exits and
 // Conditions are read only if it has ended or is being deleted.
 func New[P any](policy Policy, facts func(P) Pod) *Counter[P] {
-	return &Counter[P]{policy: policy, facts: facts, unaccounted: unaccounted[P]{pods: map[string]*Counted[P]{}}}
+	return &Counter[P]{
+		policy: policy, facts: facts,
+		unaccounted: unaccounted[P]{pods: map[string]*Counted[P]{}}, unstarted: map[*Counted[P]]struct{}{},
+	}
 }
 
 // SetPolicy sets how pods count that are added from now on. The caller removes all pods and adds
@@ -136,6 +145,9 @@ func (c *Counter[P]) Add(e *Counted[P], first bool) {
 	if e.Share.Unaccounted {
 		c.unaccounted.add(string(pod.UID), e)
 	}
+	if e.Share.Problem != 0 {
+		c.unstarted[e] = struct{}{}
+	}
 	c.retry.learn(&pod, &c.policy, seen{first: first, deleted: e.Deleted, end: e.EndSeen})
 }
 
@@ -146,6 +158,7 @@ func (c *Counter[P]) Remove(e *Counted[P]) {
 	if e.listed {
 		c.unaccounted.remove(e)
 	}
+	delete(c.unstarted, e)
 }
 
 // Tidy forgets the places of removed pods among those that wait for a row. The caller calls it after
@@ -167,6 +180,9 @@ func (p *Policy) share(pod *Pod, deleted, stray, missing bool) Share {
 	s.Ready = s.Active && pod.Ready
 	s.TrackedActive = s.Active && pod.Tracked
 	s.HasRun = pod.HasRun && (s.Active || s.Unaccounted)
+	if p.Starts && s.Active {
+		s.Problem = pod.Start.GetProblem()
+	}
 	return s
 }
 

@@ -26,6 +26,9 @@ const outOfMemory = "OOMKilled"
 func (p *Policy) failure(pod *Pod) *jobpolicyv1.PodFailure {
 	policy := p.Failures
 	f := &jobpolicyv1.PodFailure{PodName: pod.Name, Reason: pod.Reason, DeletedBeforeEnd: pod.deletedBeforeEnd(), NeverRan: pod.Reason != "" && !pod.HasRun}
+	if p.Starts {
+		f.Start = pod.Start
+	}
 	decisive := decisiveExit(pod.Exits)
 	for i, exit := range pod.Exits {
 		if len(f.ContainerExits) < maxContainerExits && (i == decisive || exitMatters(policy, f.ContainerExits, exit)) {

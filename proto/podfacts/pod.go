@@ -59,6 +59,10 @@ type Pod struct {
 	// was. It is read only of active pods.
 	LastExit   *jobpolicyv1.ContainerExit
 	LastExited time.Time
+	// Start says that no container has run, init containers included, and what keeps the pod from
+	// starting, if its status shows that. It is nil if one has run, and for an active pod without
+	// such a problem. It is read only for Jobs with options.never_started.
+	Start *jobpolicyv1.PodStart
 	// IndexFailures and IndexIgnoredFailures are the values of CreatePods.failure_counts
 	// when the pod was created.
 	IndexFailures, IndexIgnoredFailures int32

@@ -544,6 +544,28 @@ func TestADeadlineToStart(t *testing.T) {
 	})
 }
 
+func TestPodsThatNeverStart(t *testing.T) {
+	asks := func(j *batchv1.Job) {
+		managedByUs(j)
+		j.Annotations = map[string]string{wire.Policy: "{job: {neverStarted: [{problem: Image, afterSeconds: 900}]}}"}
+	}
+	stuck := pod(1, corev1.PodPending)
+	at := metav1.NewTime(now)
+	stuck.Status.StartTime = &at
+	stuck.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}}}
+	explainEach(t, map[string]reportCase{
+		"one waits for its image": {
+			facts: explain.Facts{Job: job(asks), Pods: []corev1.Pod{stuck}},
+			state: explain.Stuck,
+			says:  []string{"wait: job.neverStarted: pods that do not start: 1; pod job-1 (ImagePullBackOff) may take 900s, then it counts as failed"},
+		},
+		"the Job has failed": {
+			facts: explain.Facts{Job: job(asks, condition(batchv1.JobFailed, "PodNeverStarted", "Pod ns/job-1 did not start within 900s: ImagePullBackOff"))},
+			state: explain.Failed, says: []string{"change: job.neverStarted says how long a pod may take to start, by what keeps it."},
+		},
+	})
+}
+
 // A time.Duration has 292 years at most.
 func TestADeadlineInManyYears(t *testing.T) {
 	for name, tc := range map[string]struct {

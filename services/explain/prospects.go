@@ -29,6 +29,8 @@ func (w *work) waits() {
 			out.For = "the deadline: " + out.For
 		case jobpolicyv1.WaitReason_WAIT_REASON_START_DEADLINE:
 			out.For = "the deadline to start: " + out.For
+		case jobpolicyv1.WaitReason_WAIT_REASON_NEVER_STARTED:
+			out.For = "job.neverStarted: " + out.For
 		case jobpolicyv1.WaitReason_WAIT_REASON_TTL:
 			out.For = "its deletion: " + out.For
 		case jobpolicyv1.WaitReason_WAIT_REASON_PODS_REMAINING:

@@ -70,6 +70,8 @@ func (w *work) adviseOnReason(reason string) {
 		w.advise("spec.activeDeadlineSeconds (%d) is how long it may be active.", ptr.Deref(w.Job.Spec.ActiveDeadlineSeconds, 0))
 	case "StartDeadlineExceeded":
 		w.advise("job.startDeadlineSeconds is how soon one of its pods must run.")
+	case "PodNeverStarted":
+		w.advise("job.neverStarted says how long a pod may take to start, by what keeps it.")
 	case batchv1.JobReasonPodFailurePolicy:
 		w.advise("A rule of spec.podFailurePolicy with the action FailJob matched; no retry follows one, whatever backoffLimit says.")
 	}

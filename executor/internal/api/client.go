@@ -51,7 +51,7 @@ func (c *Client) written(s Subject, k writes.Kind, name, object string, err erro
 	switch {
 	case c.Refused == nil:
 		return
-	case err == nil || errors.Is(err, ErrGone) || errors.Is(err, ErrPodEnded):
+	case err == nil || errors.Is(err, ErrGone) || errors.Is(err, ErrPodEnded) || errors.Is(err, ErrPodStarted):
 		s.Refusals.Succeeded(k, object)
 		return
 	}

@@ -20,6 +20,8 @@ var (
 	ErrNamespaceTerminating = errors.New("namespace is terminating")
 	// ErrPodEnded: a pod that was to be deleted uncounted has ended by itself.
 	ErrPodEnded = errors.New("pod has ended")
+	// ErrPodStarted: a pod that was to be deleted because it does not start has started.
+	ErrPodStarted = errors.New("pod has started")
 	// ErrPutBack: a finalizer was removed, and somebody (an admission webhook) put it
 	// back in the same request.
 	ErrPutBack = errors.New("finalizer was put back")

@@ -20,6 +20,7 @@ import (
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/executor/writes"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 // Pods makes calls about the pods of one Job, or of a group that runs as a Job. It is made for
@@ -110,10 +111,11 @@ func (p *Pods) Create(ctx context.Context, job *batchv1.Job, pod *corev1.Pod, in
 	return err
 }
 
-// Delete deletes a pod, and releases it first if it is not to be counted. A pod that does
+// Delete deletes a pod as a decision says, and releases it first if it is not to be counted. A pod that does
 // not exist any more counts as deleted. Without the finalizer another Job may have adopted
-// the pod, so the deletion then requires the pod as it was seen last.
-func (p *Pods) Delete(ctx context.Context, job *batchv1.Job, uid types.UID, releaseFirst bool) (err error) {
+// the pod, so the deletion then requires the pod as it was seen last. ErrPodStarted: only a pod that has not
+// started was to be deleted.
+func (p *Pods) Delete(ctx context.Context, job *batchv1.Job, uid types.UID, d *jobpolicyv1.DeletePod) (err error) {
 	pod, known := p.job.Pod(uid)
 	if !known {
 		return nil
@@ -121,9 +123,11 @@ func (p *Pods) Delete(ctx context.Context, job *batchv1.Job, uid types.UID, rele
 	ctx, end := p.client.Tracer.Span(ctx, telemetry.SpanPodDeleted, podAttrs(pod)...)
 	defer func() { end(err) }()
 	switch {
+	case d.GetOnlyUnstarted():
+		return p.deleteUnstarted(ctx, job, pod)
 	case !pod.HasTrackingFinalizer:
 		return p.deleteAsSeen(ctx, job, pod, p.owns)
-	case !releaseFirst:
+	case !d.GetReleaseFirst():
 		return p.delete(ctx, job, pod, metav1.Preconditions{UID: &uid})
 	}
 	released, err := p.releaseRunning(ctx, pod)
@@ -134,6 +138,19 @@ func (p *Pods) Delete(ctx context.Context, job *batchv1.Job, uid types.UID, rele
 		return nil
 	}
 	return p.deleteAsSeen(ctx, job, released, p.owns)
+}
+
+// deleteUnstarted deletes a pod unless a container of it has run.
+func (p *Pods) deleteUnstarted(ctx context.Context, job *batchv1.Job, pod *podcache.Pod) error {
+	started := false
+	err := p.deleteAsSeen(ctx, job, pod, func(pod *podcache.Pod) bool {
+		started = p.owns(pod) && !pod.Deleting && !pod.Start().Unstarted
+		return p.owns(pod) && !pod.Deleting && !started
+	})
+	if err == nil && started {
+		return fmt.Errorf("pod %s: %w", pod.Name, ErrPodStarted)
+	}
+	return err
 }
 
 // DeleteRunning deletes a pod of the Job unless it has ended or is being deleted. What is known

@@ -19,6 +19,7 @@ import (
 	"jobpolicy.dev/executor/internal/telemetry"
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/tracker"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 func ownedBy(job types.UID) []metav1.OwnerReference {
@@ -92,7 +93,7 @@ func TestAPodThatWasTakenFromTheJobIsNotDeleted(t *testing.T) {
 				return true, nil, apierrors.NewConflict(corev1.Resource("pods"), "p", errors.New("it has changed"))
 			})
 			calls, _ := callsAbout(client, seen)
-			if err := calls.Delete(t.Context(), &batchv1.Job{}, "2", true); err != nil {
+			if err := calls.Delete(t.Context(), &batchv1.Job{}, "2", &jobpolicyv1.DeletePod{ReleaseFirst: true}); err != nil {
 				t.Error(err)
 			}
 			if patches != 1 {
@@ -143,7 +144,7 @@ func TestAPodThatIsTakenAfterItsReleaseIsNotDeleted(t *testing.T) {
 				deleted = true
 				return true, nil, nil
 			})
-			if err := calls.Delete(t.Context(), &batchv1.Job{}, "2", releaseFirst); err != nil {
+			if err := calls.Delete(t.Context(), &batchv1.Job{}, "2", &jobpolicyv1.DeletePod{ReleaseFirst: releaseFirst}); err != nil {
 				t.Error(err)
 			}
 			if deletes != tc.deletes || deleted != tc.deleted {
@@ -152,5 +153,34 @@ func TestAPodThatIsTakenAfterItsReleaseIsNotDeleted(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) { run(t, true) })
 		t.Run(name+", released earlier", func(t *testing.T) { run(t, false) })
+	}
+}
+
+// A pod is deleted because it does not start, and its node is faster.
+func TestAPodThatHasStartedIsNotDeletedForNotStarting(t *testing.T) {
+	for name, started := range map[string]bool{"it has not started": false, "it has": true} {
+		t.Run(name, func(t *testing.T) {
+			seen := heldPod()
+			live := seen.DeepCopy()
+			live.ResourceVersion = "11"
+			if started {
+				live.Status.Phase = corev1.PodRunning
+			}
+			client := fake.NewClientset(live)
+			client.PrependReactor("delete", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+				if wanted := a.(clienttesting.DeleteActionImpl).GetDeleteOptions().Preconditions.ResourceVersion; wanted == nil || *wanted != "11" {
+					return true, nil, apierrors.NewConflict(corev1.Resource("pods"), "p", errors.New("it has changed"))
+				}
+				return false, nil, nil
+			})
+			calls, _ := callsAbout(client, seen)
+			err := calls.Delete(t.Context(), &batchv1.Job{}, "2", &jobpolicyv1.DeletePod{OnlyUnstarted: true})
+			if errors.Is(err, ErrPodStarted) != started || err != nil && !started {
+				t.Errorf("error %v", err)
+			}
+			if _, err := client.CoreV1().Pods("ns").Get(t.Context(), "p", metav1.GetOptions{}); apierrors.IsNotFound(err) == started {
+				t.Errorf("the pod: %v", err)
+			}
+		})
 	}
 }

@@ -26,7 +26,8 @@ type runs struct {
 	// pending is the name of the run whose creation was sent last, as long as it is not known
 	// whether a Job of that name exists. The answer may get lost, and the run may be deleted
 	// before the creation is tried again. So a Job of this name that the watch shows counts as
-	// one that this controller has created.
+	// one that this controller has created. (If the watch shows it later than the next try, and its
+	// user has deleted it before that, it starts again.)
 	pending string
 	// unanswered: the creation of the pending run ended without an answer.
 	unanswered bool

@@ -265,6 +265,8 @@ const (
 	DeleteReason_DELETE_REASON_TOO_MANY DeleteReason = 3
 	// Another active pod has the same index, or the pod has no valid index.
 	DeleteReason_DELETE_REASON_BAD_INDEX DeleteReason = 4
+	// The pod did not start in time (options.never_started), or its index has failed because of that.
+	DeleteReason_DELETE_REASON_NEVER_STARTED DeleteReason = 5
 )
 
 // Enum value maps for DeleteReason.
@@ -275,13 +277,15 @@ var (
 		2: "DELETE_REASON_SUSPENDED",
 		3: "DELETE_REASON_TOO_MANY",
 		4: "DELETE_REASON_BAD_INDEX",
+		5: "DELETE_REASON_NEVER_STARTED",
 	}
 	DeleteReason_value = map[string]int32{
-		"DELETE_REASON_UNSPECIFIED":  0,
-		"DELETE_REASON_JOB_FINISHED": 1,
-		"DELETE_REASON_SUSPENDED":    2,
-		"DELETE_REASON_TOO_MANY":     3,
-		"DELETE_REASON_BAD_INDEX":    4,
+		"DELETE_REASON_UNSPECIFIED":   0,
+		"DELETE_REASON_JOB_FINISHED":  1,
+		"DELETE_REASON_SUSPENDED":     2,
+		"DELETE_REASON_TOO_MANY":      3,
+		"DELETE_REASON_BAD_INDEX":     4,
+		"DELETE_REASON_NEVER_STARTED": 5,
 	}
 )
 
@@ -468,11 +472,15 @@ type DecideJobRequest struct {
 	// are created or deleted, but finalizers are released, and its pods reach no verdict,
 	// as with spec.deleting, which is for a Job that is itself being deleted.
 	NamespaceDeleting bool `protobuf:"varint,16,opt,name=namespace_deleting,json=namespaceDeleting,proto3" json:"namespace_deleting,omitempty"`
+	// Set by the caller only with options.never_started: the active pods of which no container has run, and
+	// which have a problem (start) that never_started names. At most 10000; if there are more, those
+	// whose time is over first. Needs CAPABILITY_OPTIONS.
+	UnstartedPods []*ActivePod `protobuf:"bytes,17,rep,name=unstarted_pods,json=unstartedPods,proto3" json:"unstarted_pods,omitempty"`
 	// Set by the caller if options.termination_deadline_seconds is set: the pods that are
 	// being deleted and have not ended, not more than pods.terminating and at most 100000,
 	// those whose deletion is due first. One that is left out counts as if the deadline had
 	// not passed for it. Needs CAPABILITY_OPTIONS.
-	TerminatingPods []*TerminatingPod `protobuf:"bytes,17,rep,name=terminating_pods,json=terminatingPods,proto3" json:"terminating_pods,omitempty"`
+	TerminatingPods []*TerminatingPod `protobuf:"bytes,18,rep,name=terminating_pods,json=terminatingPods,proto3" json:"terminating_pods,omitempty"`
 	// Set by the caller; true if it has seen an earlier version of the Job with
 	// spec.suspend true. Read only if the Job has no start time, no condition Suspended,
 	// and is not suspended: then it was created suspended, and resumed before a status
@@ -617,6 +625,13 @@ func (x *DecideJobRequest) GetNamespaceDeleting() bool {
 		return x.NamespaceDeleting
 	}
 	return false
+}
+
+func (x *DecideJobRequest) GetUnstartedPods() []*ActivePod {
+	if x != nil {
+		return x.UnstartedPods
+	}
+	return nil
 }
 
 func (x *DecideJobRequest) GetTerminatingPods() []*TerminatingPod {
@@ -1273,7 +1288,10 @@ type DeletePod struct {
 	// not counted as failed.
 	ReleaseFirst bool `protobuf:"varint,2,opt,name=release_first,json=releaseFirst,proto3" json:"release_first,omitempty"`
 	// Why; for people and for traces.
-	Reason        DeleteReason `protobuf:"varint,3,opt,name=reason,proto3,enum=jobpolicy.v1.DeleteReason" json:"reason,omitempty"`
+	Reason DeleteReason `protobuf:"varint,3,opt,name=reason,proto3,enum=jobpolicy.v1.DeleteReason" json:"reason,omitempty"`
+	// True: the pod is to be deleted only if it still is one that no container has run of, init containers included.
+	// If one has run meanwhile, the step fails.
+	OnlyUnstarted bool `protobuf:"varint,4,opt,name=only_unstarted,json=onlyUnstarted,proto3" json:"only_unstarted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1327,6 +1345,13 @@ func (x *DeletePod) GetReason() DeleteReason {
 		return x.Reason
 	}
 	return DeleteReason_DELETE_REASON_UNSPECIFIED
+}
+
+func (x *DeletePod) GetOnlyUnstarted() bool {
+	if x != nil {
+		return x.OnlyUnstarted
+	}
+	return false
 }
 
 // DeleteJob is one Job to delete.
@@ -1531,7 +1556,7 @@ var File_jobpolicy_v1_decide_job_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\n" +
-	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x1ajobpolicy/v1/job_end.proto\x1a\x16jobpolicy/v1/pod.proto\x1a\x17jobpolicy/v1/rule.proto\"\x85\a\n" +
+	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x1ajobpolicy/v1/job_end.proto\x1a\x16jobpolicy/v1/pod.proto\x1a\x17jobpolicy/v1/rule.proto\"\xc5\a\n" +
 	"\x10DecideJobRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12,\n" +
@@ -1550,8 +1575,9 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\x05retry\x18\r \x01(\v2\x18.jobpolicy.v1.RetryFactsR\x05retry\x122\n" +
 	"\bsettings\x18\x0e \x01(\v2\x16.jobpolicy.v1.SettingsR\bsettings\x124\n" +
 	"\tdeferrals\x18\x0f \x03(\v2\x16.jobpolicy.v1.DeferralR\tdeferrals\x12-\n" +
-	"\x12namespace_deleting\x18\x10 \x01(\bR\x11namespaceDeleting\x12G\n" +
-	"\x10terminating_pods\x18\x11 \x03(\v2\x1c.jobpolicy.v1.TerminatingPodR\x0fterminatingPods\x12&\n" +
+	"\x12namespace_deleting\x18\x10 \x01(\bR\x11namespaceDeleting\x12>\n" +
+	"\x0eunstarted_pods\x18\x11 \x03(\v2\x17.jobpolicy.v1.ActivePodR\runstartedPods\x12G\n" +
+	"\x10terminating_pods\x18\x12 \x03(\v2\x1c.jobpolicy.v1.TerminatingPodR\x0fterminatingPods\x12&\n" +
 	"\x0eseen_suspended\x18\xe8\a \x01(\bR\rseenSuspendedJ\x04\b\f\x10\rR\tfreshness\"\xd3\x03\n" +
 	"\bSettings\x12I\n" +
 	"\x13pod_failure_backoff\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x11podFailureBackoff\x12P\n" +
@@ -1606,11 +1632,12 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\x11IndexFailureCount\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x1a\n" +
 	"\bfailures\x18\x02 \x01(\x05R\bfailures\x12)\n" +
-	"\x10ignored_failures\x18\x03 \x01(\x05R\x0fignoredFailures\"v\n" +
+	"\x10ignored_failures\x18\x03 \x01(\x05R\x0fignoredFailures\"\x9d\x01\n" +
 	"\tDeletePod\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\fR\x03uid\x12#\n" +
 	"\rrelease_first\x18\x02 \x01(\bR\freleaseFirst\x122\n" +
-	"\x06reason\x18\x03 \x01(\x0e2\x1a.jobpolicy.v1.DeleteReasonR\x06reason\"\x9f\x01\n" +
+	"\x06reason\x18\x03 \x01(\x0e2\x1a.jobpolicy.v1.DeleteReasonR\x06reason\x12%\n" +
+	"\x0eonly_unstarted\x18\x04 \x01(\bR\ronlyUnstarted\"\x9f\x01\n" +
 	"\tDeleteJob\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\fR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x125\n" +
@@ -1640,13 +1667,14 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\x15FOLLOW_UP_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eFOLLOW_UP_NONE\x10\x01\x12\x15\n" +
 	"\x11FOLLOW_UP_AT_ONCE\x10\x02\x12\x1c\n" +
-	"\x18FOLLOW_UP_WHEN_CONFIRMED\x10\x03*\xa3\x01\n" +
+	"\x18FOLLOW_UP_WHEN_CONFIRMED\x10\x03*\xc4\x01\n" +
 	"\fDeleteReason\x12\x1d\n" +
 	"\x19DELETE_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aDELETE_REASON_JOB_FINISHED\x10\x01\x12\x1b\n" +
 	"\x17DELETE_REASON_SUSPENDED\x10\x02\x12\x1a\n" +
 	"\x16DELETE_REASON_TOO_MANY\x10\x03\x12\x1b\n" +
-	"\x17DELETE_REASON_BAD_INDEX\x10\x04*\x9c\x01\n" +
+	"\x17DELETE_REASON_BAD_INDEX\x10\x04\x12\x1f\n" +
+	"\x1bDELETE_REASON_NEVER_STARTED\x10\x05*\x9c\x01\n" +
 	"\x0fDeleteJobReason\x12!\n" +
 	"\x1dDELETE_JOB_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aDELETE_JOB_REASON_REPLACED\x10\x01\x12#\n" +
@@ -1701,14 +1729,15 @@ var file_jobpolicy_v1_decide_job_proto_goTypes = []any{
 	(*InFlight)(nil),              // 26: jobpolicy.v1.InFlight
 	(*RetryFacts)(nil),            // 27: jobpolicy.v1.RetryFacts
 	(*Deferral)(nil),              // 28: jobpolicy.v1.Deferral
-	(*TerminatingPod)(nil),        // 29: jobpolicy.v1.TerminatingPod
-	(*durationpb.Duration)(nil),   // 30: google.protobuf.Duration
-	(Explain)(0),                  // 31: jobpolicy.v1.Explain
-	(*Explanation)(nil),           // 32: jobpolicy.v1.Explanation
-	(Rule)(0),                     // 33: jobpolicy.v1.Rule
-	(*JobEnd)(nil),                // 34: jobpolicy.v1.JobEnd
-	(*IndexSet)(nil),              // 35: jobpolicy.v1.IndexSet
-	(PodFailurePolicyAction)(0),   // 36: jobpolicy.v1.PodFailurePolicyAction
+	(*ActivePod)(nil),             // 29: jobpolicy.v1.ActivePod
+	(*TerminatingPod)(nil),        // 30: jobpolicy.v1.TerminatingPod
+	(*durationpb.Duration)(nil),   // 31: google.protobuf.Duration
+	(Explain)(0),                  // 32: jobpolicy.v1.Explain
+	(*Explanation)(nil),           // 33: jobpolicy.v1.Explanation
+	(Rule)(0),                     // 34: jobpolicy.v1.Rule
+	(*JobEnd)(nil),                // 35: jobpolicy.v1.JobEnd
+	(*IndexSet)(nil),              // 36: jobpolicy.v1.IndexSet
+	(PodFailurePolicyAction)(0),   // 37: jobpolicy.v1.PodFailurePolicyAction
 }
 var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
 	18, // 0: jobpolicy.v1.DecideJobRequest.now:type_name -> google.protobuf.Timestamp
@@ -1723,38 +1752,39 @@ var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
 	27, // 9: jobpolicy.v1.DecideJobRequest.retry:type_name -> jobpolicy.v1.RetryFacts
 	8,  // 10: jobpolicy.v1.DecideJobRequest.settings:type_name -> jobpolicy.v1.Settings
 	28, // 11: jobpolicy.v1.DecideJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
-	29, // 12: jobpolicy.v1.DecideJobRequest.terminating_pods:type_name -> jobpolicy.v1.TerminatingPod
-	30, // 13: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
-	30, // 14: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
-	31, // 15: jobpolicy.v1.Settings.explain:type_name -> jobpolicy.v1.Explain
-	0,  // 16: jobpolicy.v1.Settings.pod_groups:type_name -> jobpolicy.v1.PodGroups
-	1,  // 17: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
-	12, // 18: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
-	14, // 19: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
-	21, // 20: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
-	18, // 21: jobpolicy.v1.DecideJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
-	16, // 22: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
-	2,  // 23: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
-	32, // 24: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
-	17, // 25: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
-	11, // 26: jobpolicy.v1.DecideJobResponse.gang:type_name -> jobpolicy.v1.Gang
-	15, // 27: jobpolicy.v1.DecideJobResponse.delete_job:type_name -> jobpolicy.v1.DeleteJob
-	3,  // 28: jobpolicy.v1.DecideJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
-	10, // 29: jobpolicy.v1.DecideJobResponse.verdict:type_name -> jobpolicy.v1.Verdict
-	33, // 30: jobpolicy.v1.Verdict.rule:type_name -> jobpolicy.v1.Rule
-	34, // 31: jobpolicy.v1.Verdict.end:type_name -> jobpolicy.v1.JobEnd
-	35, // 32: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
-	13, // 33: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
-	4,  // 34: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
-	5,  // 35: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
-	18, // 36: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
-	6,  // 37: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
-	36, // 38: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
-	39, // [39:39] is the sub-list for method output_type
-	39, // [39:39] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	29, // 12: jobpolicy.v1.DecideJobRequest.unstarted_pods:type_name -> jobpolicy.v1.ActivePod
+	30, // 13: jobpolicy.v1.DecideJobRequest.terminating_pods:type_name -> jobpolicy.v1.TerminatingPod
+	31, // 14: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
+	31, // 15: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
+	32, // 16: jobpolicy.v1.Settings.explain:type_name -> jobpolicy.v1.Explain
+	0,  // 17: jobpolicy.v1.Settings.pod_groups:type_name -> jobpolicy.v1.PodGroups
+	1,  // 18: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
+	12, // 19: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
+	14, // 20: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
+	21, // 21: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
+	18, // 22: jobpolicy.v1.DecideJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
+	16, // 23: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
+	2,  // 24: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
+	33, // 25: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
+	17, // 26: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
+	11, // 27: jobpolicy.v1.DecideJobResponse.gang:type_name -> jobpolicy.v1.Gang
+	15, // 28: jobpolicy.v1.DecideJobResponse.delete_job:type_name -> jobpolicy.v1.DeleteJob
+	3,  // 29: jobpolicy.v1.DecideJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
+	10, // 30: jobpolicy.v1.DecideJobResponse.verdict:type_name -> jobpolicy.v1.Verdict
+	34, // 31: jobpolicy.v1.Verdict.rule:type_name -> jobpolicy.v1.Rule
+	35, // 32: jobpolicy.v1.Verdict.end:type_name -> jobpolicy.v1.JobEnd
+	36, // 33: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
+	13, // 34: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
+	4,  // 35: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
+	5,  // 36: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
+	18, // 37: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
+	6,  // 38: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
+	37, // 39: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
+	40, // [40:40] is the sub-list for method output_type
+	40, // [40:40] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_decide_job_proto_init() }

@@ -126,9 +126,11 @@ const (
 	// A pod must run before the deadline to start (options.start_deadline_seconds). When it
 	// passes, the Job fails.
 	WaitReason_WAIT_REASON_START_DEADLINE WaitReason = 21
+	// Pods do not start. When the time for that is over, options.never_started says what happens.
+	WaitReason_WAIT_REASON_NEVER_STARTED WaitReason = 22
 	// A pod that is being deleted must end before options.termination_deadline_seconds have
 	// passed. When they have, it counts as failed.
-	WaitReason_WAIT_REASON_TERMINATION_DEADLINE WaitReason = 22
+	WaitReason_WAIT_REASON_TERMINATION_DEADLINE WaitReason = 23
 )
 
 // Enum value maps for WaitReason.
@@ -153,7 +155,8 @@ var (
 		19: "WAIT_REASON_CONCURRENCY_POLICY",
 		20: "WAIT_REASON_INVALID_POLICY",
 		21: "WAIT_REASON_START_DEADLINE",
-		22: "WAIT_REASON_TERMINATION_DEADLINE",
+		22: "WAIT_REASON_NEVER_STARTED",
+		23: "WAIT_REASON_TERMINATION_DEADLINE",
 	}
 	WaitReason_value = map[string]int32{
 		"WAIT_REASON_UNSPECIFIED":          0,
@@ -175,7 +178,8 @@ var (
 		"WAIT_REASON_CONCURRENCY_POLICY":   19,
 		"WAIT_REASON_INVALID_POLICY":       20,
 		"WAIT_REASON_START_DEADLINE":       21,
-		"WAIT_REASON_TERMINATION_DEADLINE": 22,
+		"WAIT_REASON_NEVER_STARTED":        22,
+		"WAIT_REASON_TERMINATION_DEADLINE": 23,
 	}
 )
 
@@ -576,7 +580,7 @@ const file_jobpolicy_v1_explanation_proto_rawDesc = "" +
 	"\x13EXPLAIN_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fEXPLAIN_NONE\x10\x01\x12\x11\n" +
 	"\rEXPLAIN_FACTS\x10\x02\x12\x10\n" +
-	"\fEXPLAIN_FULL\x10\x03*\xd6\x05\n" +
+	"\fEXPLAIN_FULL\x10\x03*\xf5\x05\n" +
 	"\n" +
 	"WaitReason\x12\x1b\n" +
 	"\x17WAIT_REASON_UNSPECIFIED\x10\x00\x12!\n" +
@@ -598,8 +602,9 @@ const file_jobpolicy_v1_explanation_proto_rawDesc = "" +
 	"\x0fWAIT_REASON_TTL\x10\x11\x12\"\n" +
 	"\x1eWAIT_REASON_CONCURRENCY_POLICY\x10\x13\x12\x1e\n" +
 	"\x1aWAIT_REASON_INVALID_POLICY\x10\x14\x12\x1e\n" +
-	"\x1aWAIT_REASON_START_DEADLINE\x10\x15\x12$\n" +
-	" WAIT_REASON_TERMINATION_DEADLINE\x10\x16\"\x04\b\x01\x10\x01\"\x04\b\x02\x10\x02\"\x04\b\x12\x10\x12*\x15WAIT_REASON_STALE_JOB*\x16WAIT_REASON_STALE_PODS*\x1aWAIT_REASON_STALE_CRON_JOBB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
+	"\x1aWAIT_REASON_START_DEADLINE\x10\x15\x12\x1d\n" +
+	"\x19WAIT_REASON_NEVER_STARTED\x10\x16\x12$\n" +
+	" WAIT_REASON_TERMINATION_DEADLINE\x10\x17\"\x04\b\x01\x10\x01\"\x04\b\x02\x10\x02\"\x04\b\x12\x10\x12*\x15WAIT_REASON_STALE_JOB*\x16WAIT_REASON_STALE_PODS*\x1aWAIT_REASON_STALE_CRON_JOBB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (
 	file_jobpolicy_v1_explanation_proto_rawDescOnce sync.Once

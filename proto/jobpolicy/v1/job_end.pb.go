@@ -31,9 +31,10 @@ const (
 	// Never set.
 	EndClass_END_CLASS_UNSPECIFIED EndClass = 0
 	// What should have run never ran: no pod has run when JobOptions.start_deadline_seconds were
-	// over, no container of the pod has run when its own activeDeadlineSeconds were over, or
-	// the container that failed could not be started (its reason is StartError or
-	// ContainerCannotRun).
+	// over, no container of the pod has run when its own activeDeadlineSeconds were over,
+	// the pod was ended for JobOptions.never_started, or by somebody else before it ever ran
+	// (only with that option), or the container that failed could not be started (its
+	// reason is StartError or ContainerCannotRun).
 	EndClass_END_CLASS_NEVER_STARTED EndClass = 1
 	// Time ran out: the Job's active_deadline_seconds, or the pod's own
 	// activeDeadlineSeconds (the pod's reason is DeadlineExceeded).
@@ -118,6 +119,8 @@ func (EndClass) EnumDescriptor() ([]byte, []int) {
 //     (needs the rows of active pods, which the engine asks for only with
 //     JobOptions.end_condition);
 //   - by a limit on indexes: the pod that finished last, of those with a failed index;
+//   - by JobOptions.never_started: the pod that did not start; of several, the one whose time was
+//     over first;
 //   - by a deadline of the Job: none.
 //
 // A fact that is not known is absent. Once the Job's status announces the verdict, pods may
@@ -148,11 +151,14 @@ type JobEnd struct {
 	// exit code of 128 and the signal's number. 0: not known.
 	Signal int32 `protobuf:"varint,9,opt,name=signal,proto3" json:"signal,omitempty"`
 	// What the cluster calls it: the reason in the pod's status, such as Evicted; without
-	// one, that of the container, such as OOMKilled.
+	// one, what kept the pod from starting, such as ImagePullBackOff, or that of the container, such as OOMKilled.
 	Reason string `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"`
 	// How many failures count so far: failed pods; container restarts, if these reached the
 	// limit; by a limit on indexes, failed pods of this index. 0: not known.
-	Tries         int32 `protobuf:"varint,11,opt,name=tries,proto3" json:"tries,omitempty"`
+	Tries int32 `protobuf:"varint,11,opt,name=tries,proto3" json:"tries,omitempty"`
+	// What kept the pod from starting. Absent: it has started, or that is not known. Only with
+	// JobOptions.never_started.
+	Problem       PodStartProblem `protobuf:"varint,12,opt,name=problem,proto3,enum=jobpolicy.v1.PodStartProblem" json:"problem,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -264,11 +270,18 @@ func (x *JobEnd) GetTries() int32 {
 	return 0
 }
 
+func (x *JobEnd) GetProblem() PodStartProblem {
+	if x != nil {
+		return x.Problem
+	}
+	return PodStartProblem_POD_START_PROBLEM_UNSPECIFIED
+}
+
 var File_jobpolicy_v1_job_end_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_job_end_proto_rawDesc = "" +
 	"\n" +
-	"\x1ajobpolicy/v1/job_end.proto\x12\fjobpolicy.v1\x1a\x17jobpolicy/v1/rule.proto\"\x99\x03\n" +
+	"\x1ajobpolicy/v1/job_end.proto\x12\fjobpolicy.v1\x1a\x1ajobpolicy/v1/options.proto\x1a\x17jobpolicy/v1/rule.proto\"\xd2\x03\n" +
 	"\x06JobEnd\x12,\n" +
 	"\x05class\x18\x01 \x01(\x0e2\x16.jobpolicy.v1.EndClassR\x05class\x12&\n" +
 	"\x04rule\x18\x02 \x01(\x0e2\x12.jobpolicy.v1.RuleR\x04rule\x12/\n" +
@@ -281,7 +294,8 @@ const file_jobpolicy_v1_job_end_proto_rawDesc = "" +
 	"\x06signal\x18\t \x01(\x05R\x06signal\x12\x16\n" +
 	"\x06reason\x18\n" +
 	" \x01(\tR\x06reason\x12\x14\n" +
-	"\x05tries\x18\v \x01(\x05R\x05triesB\x14\n" +
+	"\x05tries\x18\v \x01(\x05R\x05tries\x127\n" +
+	"\aproblem\x18\f \x01(\x0e2\x1d.jobpolicy.v1.PodStartProblemR\aproblemB\x14\n" +
 	"\x12_policy_rule_indexB\b\n" +
 	"\x06_index*\xdd\x01\n" +
 	"\bEndClass\x12\x19\n" +
@@ -309,18 +323,20 @@ func file_jobpolicy_v1_job_end_proto_rawDescGZIP() []byte {
 var file_jobpolicy_v1_job_end_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_jobpolicy_v1_job_end_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_jobpolicy_v1_job_end_proto_goTypes = []any{
-	(EndClass)(0),  // 0: jobpolicy.v1.EndClass
-	(*JobEnd)(nil), // 1: jobpolicy.v1.JobEnd
-	(Rule)(0),      // 2: jobpolicy.v1.Rule
+	(EndClass)(0),        // 0: jobpolicy.v1.EndClass
+	(*JobEnd)(nil),       // 1: jobpolicy.v1.JobEnd
+	(Rule)(0),            // 2: jobpolicy.v1.Rule
+	(PodStartProblem)(0), // 3: jobpolicy.v1.PodStartProblem
 }
 var file_jobpolicy_v1_job_end_proto_depIdxs = []int32{
 	0, // 0: jobpolicy.v1.JobEnd.class:type_name -> jobpolicy.v1.EndClass
 	2, // 1: jobpolicy.v1.JobEnd.rule:type_name -> jobpolicy.v1.Rule
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	3, // 2: jobpolicy.v1.JobEnd.problem:type_name -> jobpolicy.v1.PodStartProblem
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_job_end_proto_init() }
@@ -328,6 +344,7 @@ func file_jobpolicy_v1_job_end_proto_init() {
 	if File_jobpolicy_v1_job_end_proto != nil {
 		return
 	}
+	file_jobpolicy_v1_options_proto_init()
 	file_jobpolicy_v1_rule_proto_init()
 	file_jobpolicy_v1_job_end_proto_msgTypes[0].OneofWrappers = []any{}
 	type x struct{}

@@ -22,6 +22,143 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// PodStartProblem is what keeps a pod from starting. If several do, the first one below counts. A pod
+// that none of them describes, for example one that a node has been chosen for but that
+// the node does not answer for, has no problem.
+type PodStartProblem int32
+
+const (
+	// No problem.
+	PodStartProblem_POD_START_PROBLEM_UNSPECIFIED PodStartProblem = 0
+	// The scheduler finds no node: the condition PodScheduled is False with the reason
+	// Unschedulable, since its lastTransitionTime. A pod that had scheduling gates
+	// has that time from before: its time with gates counts, too.
+	PodStartProblem_POD_START_PROBLEM_UNSCHEDULABLE PodStartProblem = 1
+	// The node cannot mount a volume, or cannot make the pod's sandbox and network: the condition
+	// PodReadyToStartContainers is False, since its lastTransitionTime. The pod's status does not
+	// tell which of them it is, only events do. Missing ConfigMaps, Secrets and claims that a volume needs are
+	// such problems.
+	PodStartProblem_POD_START_PROBLEM_VOLUME_OR_SANDBOX PodStartProblem = 2
+	// The image of a container cannot be had: a container waits with the reason ErrImagePull, ImagePullBackOff,
+	// InvalidImageName, ErrImageNeverPull, ImageInspectError, RegistryUnavailable,
+	// SignatureValidationFailed or ImageVolumeMountFailed. The reasons have no times. It counts since the pod was ready to start
+	// containers (condition PodReadyToStartContainers), without that condition since status.startTime. So
+	// the time of a long pull counts, too.
+	PodStartProblem_POD_START_PROBLEM_IMAGE PodStartProblem = 3
+	// The node refuses to run a container as root (runAsNonRoot): a container waits with the reason
+	// CreateContainerConfigError and a message about that. It counts as Image.
+	PodStartProblem_POD_START_PROBLEM_SECURITY_CONTEXT PodStartProblem = 4
+	// A container cannot be made from its configuration, for example because a ConfigMap, a Secret or a key
+	// that its environment needs is missing: a container waits with the reason CreateContainerConfigError,
+	// CreateContainerError, PreCreateHookError, PreStartHookError or RunContainerError. It counts as Image.
+	PodStartProblem_POD_START_PROBLEM_CONFIGURATION PodStartProblem = 5
+)
+
+// Enum value maps for PodStartProblem.
+var (
+	PodStartProblem_name = map[int32]string{
+		0: "POD_START_PROBLEM_UNSPECIFIED",
+		1: "POD_START_PROBLEM_UNSCHEDULABLE",
+		2: "POD_START_PROBLEM_VOLUME_OR_SANDBOX",
+		3: "POD_START_PROBLEM_IMAGE",
+		4: "POD_START_PROBLEM_SECURITY_CONTEXT",
+		5: "POD_START_PROBLEM_CONFIGURATION",
+	}
+	PodStartProblem_value = map[string]int32{
+		"POD_START_PROBLEM_UNSPECIFIED":       0,
+		"POD_START_PROBLEM_UNSCHEDULABLE":     1,
+		"POD_START_PROBLEM_VOLUME_OR_SANDBOX": 2,
+		"POD_START_PROBLEM_IMAGE":             3,
+		"POD_START_PROBLEM_SECURITY_CONTEXT":  4,
+		"POD_START_PROBLEM_CONFIGURATION":     5,
+	}
+)
+
+func (x PodStartProblem) Enum() *PodStartProblem {
+	p := new(PodStartProblem)
+	*p = x
+	return p
+}
+
+func (x PodStartProblem) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (PodStartProblem) Descriptor() protoreflect.EnumDescriptor {
+	return file_jobpolicy_v1_options_proto_enumTypes[0].Descriptor()
+}
+
+func (PodStartProblem) Type() protoreflect.EnumType {
+	return &file_jobpolicy_v1_options_proto_enumTypes[0]
+}
+
+func (x PodStartProblem) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use PodStartProblem.Descriptor instead.
+func (PodStartProblem) EnumDescriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{0}
+}
+
+// NeverStartedAction is what happens to a pod that never starts.
+type NeverStartedAction int32
+
+const (
+	// Read as COUNT.
+	NeverStartedAction_NEVER_STARTED_ACTION_UNSPECIFIED NeverStartedAction = 0
+	// The pod is deleted and counts as failed, with retry delay and limits.
+	NeverStartedAction_NEVER_STARTED_ACTION_COUNT NeverStartedAction = 1
+	// The pod's index fails at once. Only for Jobs with backoffLimitPerIndex; for others the policy
+	// cannot be used.
+	NeverStartedAction_NEVER_STARTED_ACTION_FAIL_INDEX NeverStartedAction = 2
+	// The Job fails at once, with the reason PodNeverStarted.
+	NeverStartedAction_NEVER_STARTED_ACTION_FAIL_JOB NeverStartedAction = 3
+)
+
+// Enum value maps for NeverStartedAction.
+var (
+	NeverStartedAction_name = map[int32]string{
+		0: "NEVER_STARTED_ACTION_UNSPECIFIED",
+		1: "NEVER_STARTED_ACTION_COUNT",
+		2: "NEVER_STARTED_ACTION_FAIL_INDEX",
+		3: "NEVER_STARTED_ACTION_FAIL_JOB",
+	}
+	NeverStartedAction_value = map[string]int32{
+		"NEVER_STARTED_ACTION_UNSPECIFIED": 0,
+		"NEVER_STARTED_ACTION_COUNT":       1,
+		"NEVER_STARTED_ACTION_FAIL_INDEX":  2,
+		"NEVER_STARTED_ACTION_FAIL_JOB":    3,
+	}
+)
+
+func (x NeverStartedAction) Enum() *NeverStartedAction {
+	p := new(NeverStartedAction)
+	*p = x
+	return p
+}
+
+func (x NeverStartedAction) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (NeverStartedAction) Descriptor() protoreflect.EnumDescriptor {
+	return file_jobpolicy_v1_options_proto_enumTypes[1].Descriptor()
+}
+
+func (NeverStartedAction) Type() protoreflect.EnumType {
+	return &file_jobpolicy_v1_options_proto_enumTypes[1]
+}
+
+func (x NeverStartedAction) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use NeverStartedAction.Descriptor instead.
+func (NeverStartedAction) EnumDescriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{1}
+}
+
 // RepeatedHour says which run starts of a wall-clock time that comes twice.
 type RepeatedHour int32
 
@@ -63,11 +200,11 @@ func (x RepeatedHour) String() string {
 }
 
 func (RepeatedHour) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_options_proto_enumTypes[0].Descriptor()
+	return file_jobpolicy_v1_options_proto_enumTypes[2].Descriptor()
 }
 
 func (RepeatedHour) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_options_proto_enumTypes[0]
+	return &file_jobpolicy_v1_options_proto_enumTypes[2]
 }
 
 func (x RepeatedHour) Number() protoreflect.EnumNumber {
@@ -76,7 +213,7 @@ func (x RepeatedHour) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RepeatedHour.Descriptor instead.
 func (RepeatedHour) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{0}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{2}
 }
 
 // SkippedHour says what happens to a run whose wall-clock time does not come.
@@ -116,11 +253,11 @@ func (x SkippedHour) String() string {
 }
 
 func (SkippedHour) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_options_proto_enumTypes[1].Descriptor()
+	return file_jobpolicy_v1_options_proto_enumTypes[3].Descriptor()
 }
 
 func (SkippedHour) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_options_proto_enumTypes[1]
+	return &file_jobpolicy_v1_options_proto_enumTypes[3]
 }
 
 func (x SkippedHour) Number() protoreflect.EnumNumber {
@@ -129,7 +266,7 @@ func (x SkippedHour) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SkippedHour.Descriptor instead.
 func (SkippedHour) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{1}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{3}
 }
 
 // MissedBeforeEdit says what happens to times of a new schedule that have passed before
@@ -170,11 +307,11 @@ func (x MissedBeforeEdit) String() string {
 }
 
 func (MissedBeforeEdit) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_options_proto_enumTypes[2].Descriptor()
+	return file_jobpolicy_v1_options_proto_enumTypes[4].Descriptor()
 }
 
 func (MissedBeforeEdit) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_options_proto_enumTypes[2]
+	return &file_jobpolicy_v1_options_proto_enumTypes[4]
 }
 
 func (x MissedBeforeEdit) Number() protoreflect.EnumNumber {
@@ -183,7 +320,7 @@ func (x MissedBeforeEdit) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MissedBeforeEdit.Descriptor instead.
 func (MissedBeforeEdit) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{2}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{4}
 }
 
 // Limits are the values that a field may have. A number is at least min and at most max;
@@ -414,6 +551,9 @@ type JobOptions struct {
 	// fails (reason DeadlineExceeded), which counts as any other failure. It acts on pods that
 	// are created from now on. Absent: as the template says.
 	TryDeadlineSeconds *int64 `protobuf:"varint,12,opt,name=try_deadline_seconds,json=tryDeadlineSeconds,proto3,oneof" json:"try_deadline_seconds,omitempty"`
+	// What becomes of pods that never start, by what keeps them; each problem at most once. A pod with
+	// another problem waits for ever, as with the built-in controllers. It acts on pods that exist, too.
+	NeverStarted []*NeverStarted `protobuf:"bytes,13,rep,name=never_started,json=neverStarted,proto3" json:"never_started,omitempty"`
 	// When a pod on a lost node counts as failed: so many seconds after its deletion was due
 	// (deletionTimestamp, which has the grace period in it), if it has not ended by then. It is
 	// replaced then, also with podReplacementPolicy Failed and with a podFailurePolicy, whose
@@ -432,7 +572,7 @@ type JobOptions struct {
 	//	Container main of pod train-x7k2p ran out of memory. [rule=backoffLimitExceeded pod=train-x7k2p container=main exitCode=137 reason=OOMKilled tries=3]
 	//
 	// The parts are rule, policyRule (its position), policyRuleName, pod, index, container,
-	// exitCode, signal, reason and tries, in this order, and each only if it is known. A value
+	// exitCode, signal, reason, problem (PodStartProblem) and tries, in this order, and each only if it is known. A value
 	// that has other characters than letters, digits and . _ - : / stands in double quotes, as
 	// in JSON. It may be set until the Job fails.
 	EndCondition bool `protobuf:"varint,30,opt,name=end_condition,json=endCondition,proto3" json:"end_condition,omitempty"`
@@ -517,6 +657,13 @@ func (x *JobOptions) GetTryDeadlineSeconds() int64 {
 	return 0
 }
 
+func (x *JobOptions) GetNeverStarted() []*NeverStarted {
+	if x != nil {
+		return x.NeverStarted
+	}
+	return nil
+}
+
 func (x *JobOptions) GetTerminationDeadlineSeconds() int64 {
 	if x != nil && x.TerminationDeadlineSeconds != nil {
 		return *x.TerminationDeadlineSeconds
@@ -536,6 +683,73 @@ func (x *JobOptions) GetFailureRuleNames() []string {
 		return x.FailureRuleNames
 	}
 	return nil
+}
+
+// NeverStarted says what becomes of a pod that does not start because of a problem. A pod of which any
+// container has run, init containers included, is never meant.
+type NeverStarted struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What keeps the pod, as its status shows it.
+	Problem PodStartProblem `protobuf:"varint,1,opt,name=problem,proto3,enum=jobpolicy.v1.PodStartProblem" json:"problem,omitempty"`
+	// How long it may last, in seconds. It counts from a time in the pod's status, so a restart
+	// changes nothing; PodStartProblem says which one. A pod that shows the problem
+	// only later fails at once if the time is over by then.
+	AfterSeconds *int32 `protobuf:"varint,2,opt,name=after_seconds,json=afterSeconds,proto3,oneof" json:"after_seconds,omitempty"`
+	// What happens then. Absent: Count.
+	Action        NeverStartedAction `protobuf:"varint,3,opt,name=action,proto3,enum=jobpolicy.v1.NeverStartedAction" json:"action,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NeverStarted) Reset() {
+	*x = NeverStarted{}
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NeverStarted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NeverStarted) ProtoMessage() {}
+
+func (x *NeverStarted) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NeverStarted.ProtoReflect.Descriptor instead.
+func (*NeverStarted) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *NeverStarted) GetProblem() PodStartProblem {
+	if x != nil {
+		return x.Problem
+	}
+	return PodStartProblem_POD_START_PROBLEM_UNSPECIFIED
+}
+
+func (x *NeverStarted) GetAfterSeconds() int32 {
+	if x != nil && x.AfterSeconds != nil {
+		return *x.AfterSeconds
+	}
+	return 0
+}
+
+func (x *NeverStarted) GetAction() NeverStartedAction {
+	if x != nil {
+		return x.Action
+	}
+	return NeverStartedAction_NEVER_STARTED_ACTION_UNSPECIFIED
 }
 
 // RetryDelay says how long the next pod waits after pods of the Job have failed; with
@@ -567,7 +781,7 @@ type RetryDelay struct {
 
 func (x *RetryDelay) Reset() {
 	*x = RetryDelay{}
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[4]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -579,7 +793,7 @@ func (x *RetryDelay) String() string {
 func (*RetryDelay) ProtoMessage() {}
 
 func (x *RetryDelay) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[4]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -592,7 +806,7 @@ func (x *RetryDelay) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryDelay.ProtoReflect.Descriptor instead.
 func (*RetryDelay) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{4}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *RetryDelay) GetInitialSeconds() int32 {
@@ -661,7 +875,7 @@ type CronJobOptions struct {
 
 func (x *CronJobOptions) Reset() {
 	*x = CronJobOptions{}
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[5]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -673,7 +887,7 @@ func (x *CronJobOptions) String() string {
 func (*CronJobOptions) ProtoMessage() {}
 
 func (x *CronJobOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[5]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -686,7 +900,7 @@ func (x *CronJobOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CronJobOptions.ProtoReflect.Descriptor instead.
 func (*CronJobOptions) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{5}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CronJobOptions) GetStartJitterSeconds() int32 {
@@ -785,7 +999,7 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\n" +
 	"PolicySpec\x12*\n" +
 	"\x03job\x18\x01 \x01(\v2\x18.jobpolicy.v1.JobOptionsR\x03job\x127\n" +
-	"\bcron_job\x18\x02 \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\acronJob\"\xa4\x06\n" +
+	"\bcron_job\x18\x02 \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\acronJob\"\x94\b\n" +
 	"\n" +
 	"JobOptions\x12H\n" +
 	"\x1attl_seconds_after_complete\x18\x01 \x01(\x05B\x06\x8a\xce\x18\x02\b\x00H\x00R\x17ttlSecondsAfterComplete\x88\x01\x01\x12D\n" +
@@ -795,17 +1009,24 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	" \x01(\v2\x18.jobpolicy.v1.RetryDelayR\n" +
 	"retryDelay\x12A\n" +
 	"\x16start_deadline_seconds\x18\v \x01(\x03B\x06\x8a\xce\x18\x02\b\x01H\x03R\x14startDeadlineSeconds\x88\x01\x01\x12C\n" +
-	"\x14try_deadline_seconds\x18\f \x01(\x03B\f\x8a\xce\x18\b\b\x01\x10\xff\xff\xff\xff\aH\x04R\x12tryDeadlineSeconds\x88\x01\x01\x12S\n" +
+	"\x14try_deadline_seconds\x18\f \x01(\x03B\f\x8a\xce\x18\b\b\x01\x10\xff\xff\xff\xff\aH\x04R\x12tryDeadlineSeconds\x88\x01\x01\x12G\n" +
+	"\rnever_started\x18\r \x03(\v2\x1a.jobpolicy.v1.NeverStartedB\x06\x8a\xce\x18\x02\x10\x05R\fneverStarted\x12S\n" +
 	"\x1ctermination_deadline_seconds\x18\x0e \x01(\x03B\f\x8a\xce\x18\b\b\x01\x10\xff\xff\xff\xff\aH\x05R\x1aterminationDeadlineSeconds\x88\x01\x01\x12#\n" +
 	"\rend_condition\x18\x1e \x01(\bR\fendCondition\x128\n" +
 	"\x12failure_rule_names\x18\x1f \x03(\tB\n" +
-	"\x8a\xce\x18\x06\x10\x14\"\x02\x10?R\x10failureRuleNamesB\x1d\n" +
+	"\x8a\xce\x18\x06\x10\x14\"\x02\x10?R\x10failureRuleNames:\xa4\x01\x92\xce\x18\x9f\x01\n" +
+	"l!has(self.neverStarted) || self.neverStarted.all(a, self.neverStarted.exists_one(b, b.problem == a.problem))\x12!has two items of the same problem\x1a\fneverStartedB\x1d\n" +
 	"\x1b_ttl_seconds_after_completeB\x1b\n" +
 	"\x19_ttl_seconds_after_failedB%\n" +
 	"#_default_ttl_seconds_after_finishedB\x19\n" +
 	"\x17_start_deadline_secondsB\x17\n" +
 	"\x15_try_deadline_secondsB\x1f\n" +
-	"\x1d_termination_deadline_seconds\"\xc4\x05\n" +
+	"\x1d_termination_deadline_seconds\"\xcf\x01\n" +
+	"\fNeverStarted\x12?\n" +
+	"\aproblem\x18\x01 \x01(\x0e2\x1d.jobpolicy.v1.PodStartProblemB\x06\x8a\xce\x18\x02\x18\x01R\aproblem\x122\n" +
+	"\rafter_seconds\x18\x02 \x01(\x05B\b\x8a\xce\x18\x04\b\x01\x18\x01H\x00R\fafterSeconds\x88\x01\x01\x128\n" +
+	"\x06action\x18\x03 \x01(\x0e2 .jobpolicy.v1.NeverStartedActionR\x06actionB\x10\n" +
+	"\x0e_after_seconds\"\xc4\x05\n" +
 	"\n" +
 	"RetryDelay\x128\n" +
 	"\x0finitial_seconds\x18\x01 \x01(\x05B\n" +
@@ -836,7 +1057,19 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\x8a\xce\x18\x06\b\x01\x10\x80\xa3\x05H\x02R\x0estaggerSeconds\x88\x01\x01B\x17\n" +
 	"\x15_start_jitter_secondsB\x19\n" +
 	"\x17_suspend_after_failuresB\x12\n" +
-	"\x10_stagger_seconds*v\n" +
+	"\x10_stagger_seconds*\xec\x01\n" +
+	"\x0fPodStartProblem\x12!\n" +
+	"\x1dPOD_START_PROBLEM_UNSPECIFIED\x10\x00\x12#\n" +
+	"\x1fPOD_START_PROBLEM_UNSCHEDULABLE\x10\x01\x12'\n" +
+	"#POD_START_PROBLEM_VOLUME_OR_SANDBOX\x10\x02\x12\x1b\n" +
+	"\x17POD_START_PROBLEM_IMAGE\x10\x03\x12&\n" +
+	"\"POD_START_PROBLEM_SECURITY_CONTEXT\x10\x04\x12#\n" +
+	"\x1fPOD_START_PROBLEM_CONFIGURATION\x10\x05*\xa2\x01\n" +
+	"\x12NeverStartedAction\x12$\n" +
+	" NEVER_STARTED_ACTION_UNSPECIFIED\x10\x00\x12\x1e\n" +
+	"\x1aNEVER_STARTED_ACTION_COUNT\x10\x01\x12#\n" +
+	"\x1fNEVER_STARTED_ACTION_FAIL_INDEX\x10\x02\x12!\n" +
+	"\x1dNEVER_STARTED_ACTION_FAIL_JOB\x10\x03*v\n" +
 	"\fRepeatedHour\x12\x1d\n" +
 	"\x19REPEATED_HOUR_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12REPEATED_HOUR_BOTH\x10\x01\x12\x17\n" +
@@ -865,38 +1098,44 @@ func file_jobpolicy_v1_options_proto_rawDescGZIP() []byte {
 	return file_jobpolicy_v1_options_proto_rawDescData
 }
 
-var file_jobpolicy_v1_options_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_jobpolicy_v1_options_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_jobpolicy_v1_options_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_jobpolicy_v1_options_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_jobpolicy_v1_options_proto_goTypes = []any{
-	(RepeatedHour)(0),                   // 0: jobpolicy.v1.RepeatedHour
-	(SkippedHour)(0),                    // 1: jobpolicy.v1.SkippedHour
-	(MissedBeforeEdit)(0),               // 2: jobpolicy.v1.MissedBeforeEdit
-	(*Limits)(nil),                      // 3: jobpolicy.v1.Limits
-	(*FieldRule)(nil),                   // 4: jobpolicy.v1.FieldRule
-	(*PolicySpec)(nil),                  // 5: jobpolicy.v1.PolicySpec
-	(*JobOptions)(nil),                  // 6: jobpolicy.v1.JobOptions
-	(*RetryDelay)(nil),                  // 7: jobpolicy.v1.RetryDelay
-	(*CronJobOptions)(nil),              // 8: jobpolicy.v1.CronJobOptions
-	(*descriptorpb.FieldOptions)(nil),   // 9: google.protobuf.FieldOptions
-	(*descriptorpb.MessageOptions)(nil), // 10: google.protobuf.MessageOptions
+	(PodStartProblem)(0),                // 0: jobpolicy.v1.PodStartProblem
+	(NeverStartedAction)(0),             // 1: jobpolicy.v1.NeverStartedAction
+	(RepeatedHour)(0),                   // 2: jobpolicy.v1.RepeatedHour
+	(SkippedHour)(0),                    // 3: jobpolicy.v1.SkippedHour
+	(MissedBeforeEdit)(0),               // 4: jobpolicy.v1.MissedBeforeEdit
+	(*Limits)(nil),                      // 5: jobpolicy.v1.Limits
+	(*FieldRule)(nil),                   // 6: jobpolicy.v1.FieldRule
+	(*PolicySpec)(nil),                  // 7: jobpolicy.v1.PolicySpec
+	(*JobOptions)(nil),                  // 8: jobpolicy.v1.JobOptions
+	(*NeverStarted)(nil),                // 9: jobpolicy.v1.NeverStarted
+	(*RetryDelay)(nil),                  // 10: jobpolicy.v1.RetryDelay
+	(*CronJobOptions)(nil),              // 11: jobpolicy.v1.CronJobOptions
+	(*descriptorpb.FieldOptions)(nil),   // 12: google.protobuf.FieldOptions
+	(*descriptorpb.MessageOptions)(nil), // 13: google.protobuf.MessageOptions
 }
 var file_jobpolicy_v1_options_proto_depIdxs = []int32{
-	3,  // 0: jobpolicy.v1.Limits.items:type_name -> jobpolicy.v1.Limits
-	6,  // 1: jobpolicy.v1.PolicySpec.job:type_name -> jobpolicy.v1.JobOptions
-	8,  // 2: jobpolicy.v1.PolicySpec.cron_job:type_name -> jobpolicy.v1.CronJobOptions
-	7,  // 3: jobpolicy.v1.JobOptions.retry_delay:type_name -> jobpolicy.v1.RetryDelay
-	0,  // 4: jobpolicy.v1.CronJobOptions.repeated_hour:type_name -> jobpolicy.v1.RepeatedHour
-	1,  // 5: jobpolicy.v1.CronJobOptions.skipped_hour:type_name -> jobpolicy.v1.SkippedHour
-	2,  // 6: jobpolicy.v1.CronJobOptions.missed_before_edit:type_name -> jobpolicy.v1.MissedBeforeEdit
-	9,  // 7: jobpolicy.v1.limits:extendee -> google.protobuf.FieldOptions
-	10, // 8: jobpolicy.v1.rules:extendee -> google.protobuf.MessageOptions
-	3,  // 9: jobpolicy.v1.limits:type_name -> jobpolicy.v1.Limits
-	4,  // 10: jobpolicy.v1.rules:type_name -> jobpolicy.v1.FieldRule
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	9,  // [9:11] is the sub-list for extension type_name
-	7,  // [7:9] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	5,  // 0: jobpolicy.v1.Limits.items:type_name -> jobpolicy.v1.Limits
+	8,  // 1: jobpolicy.v1.PolicySpec.job:type_name -> jobpolicy.v1.JobOptions
+	11, // 2: jobpolicy.v1.PolicySpec.cron_job:type_name -> jobpolicy.v1.CronJobOptions
+	10, // 3: jobpolicy.v1.JobOptions.retry_delay:type_name -> jobpolicy.v1.RetryDelay
+	9,  // 4: jobpolicy.v1.JobOptions.never_started:type_name -> jobpolicy.v1.NeverStarted
+	0,  // 5: jobpolicy.v1.NeverStarted.problem:type_name -> jobpolicy.v1.PodStartProblem
+	1,  // 6: jobpolicy.v1.NeverStarted.action:type_name -> jobpolicy.v1.NeverStartedAction
+	2,  // 7: jobpolicy.v1.CronJobOptions.repeated_hour:type_name -> jobpolicy.v1.RepeatedHour
+	3,  // 8: jobpolicy.v1.CronJobOptions.skipped_hour:type_name -> jobpolicy.v1.SkippedHour
+	4,  // 9: jobpolicy.v1.CronJobOptions.missed_before_edit:type_name -> jobpolicy.v1.MissedBeforeEdit
+	12, // 10: jobpolicy.v1.limits:extendee -> google.protobuf.FieldOptions
+	13, // 11: jobpolicy.v1.rules:extendee -> google.protobuf.MessageOptions
+	5,  // 12: jobpolicy.v1.limits:type_name -> jobpolicy.v1.Limits
+	6,  // 13: jobpolicy.v1.rules:type_name -> jobpolicy.v1.FieldRule
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	12, // [12:14] is the sub-list for extension type_name
+	10, // [10:12] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_options_proto_init() }
@@ -908,13 +1147,14 @@ func file_jobpolicy_v1_options_proto_init() {
 	file_jobpolicy_v1_options_proto_msgTypes[3].OneofWrappers = []any{}
 	file_jobpolicy_v1_options_proto_msgTypes[4].OneofWrappers = []any{}
 	file_jobpolicy_v1_options_proto_msgTypes[5].OneofWrappers = []any{}
+	file_jobpolicy_v1_options_proto_msgTypes[6].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_options_proto_rawDesc), len(file_jobpolicy_v1_options_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   6,
+			NumEnums:      5,
+			NumMessages:   7,
 			NumExtensions: 2,
 			NumServices:   0,
 		},

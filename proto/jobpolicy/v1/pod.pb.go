@@ -342,7 +342,11 @@ type PodFailure struct {
 	// True: somebody asked for the pod's deletion before it had ended. Read only for JobEnd.
 	DeletedBeforeEnd bool `protobuf:"varint,1001,opt,name=deleted_before_end,json=deletedBeforeEnd,proto3" json:"deleted_before_end,omitempty"`
 	// True: no container of the pod has run, init containers aside. Read only for JobEnd.
-	NeverRan      bool `protobuf:"varint,1002,opt,name=never_ran,json=neverRan,proto3" json:"never_ran,omitempty"`
+	NeverRan bool `protobuf:"varint,1002,opt,name=never_ran,json=neverRan,proto3" json:"never_ran,omitempty"`
+	// Set by the caller only with options.never_started: present if no container of the pod has run, init
+	// containers included. Its problem is absent if the status does not show it any more. Read only for
+	// JobEnd.
+	Start         *PodStart `protobuf:"bytes,1003,opt,name=start,proto3" json:"start,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -419,6 +423,78 @@ func (x *PodFailure) GetNeverRan() bool {
 	return false
 }
 
+func (x *PodFailure) GetStart() *PodStart {
+	if x != nil {
+		return x.Start
+	}
+	return nil
+}
+
+// PodStart says what keeps a pod from starting.
+type PodStart struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// PodStartProblem says how the pod's status shows it.
+	Problem PodStartProblem `protobuf:"varint,1,opt,name=problem,proto3,enum=jobpolicy.v1.PodStartProblem" json:"problem,omitempty"`
+	// What the status calls it, such as Unschedulable or ImagePullBackOff, at most 253 bytes: the
+	// caller cuts off the rest. Empty: the status has no word for it.
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Since when it counts. Required in DecideJobRequest.unstarted_pods.
+	Since         *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PodStart) Reset() {
+	*x = PodStart{}
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PodStart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PodStart) ProtoMessage() {}
+
+func (x *PodStart) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PodStart.ProtoReflect.Descriptor instead.
+func (*PodStart) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *PodStart) GetProblem() PodStartProblem {
+	if x != nil {
+		return x.Problem
+	}
+	return PodStartProblem_POD_START_PROBLEM_UNSPECIFIED
+}
+
+func (x *PodStart) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *PodStart) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
 // ContainerExit is how one container ended.
 type ContainerExit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -437,7 +513,7 @@ type ContainerExit struct {
 
 func (x *ContainerExit) Reset() {
 	*x = ContainerExit{}
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[3]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -449,7 +525,7 @@ func (x *ContainerExit) String() string {
 func (*ContainerExit) ProtoMessage() {}
 
 func (x *ContainerExit) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[3]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -462,7 +538,7 @@ func (x *ContainerExit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContainerExit.ProtoReflect.Descriptor instead.
 func (*ContainerExit) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{3}
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ContainerExit) GetContainerName() string {
@@ -526,7 +602,7 @@ type UnlistedPods struct {
 
 func (x *UnlistedPods) Reset() {
 	*x = UnlistedPods{}
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[4]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -538,7 +614,7 @@ func (x *UnlistedPods) String() string {
 func (*UnlistedPods) ProtoMessage() {}
 
 func (x *UnlistedPods) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[4]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -551,7 +627,7 @@ func (x *UnlistedPods) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnlistedPods.ProtoReflect.Descriptor instead.
 func (*UnlistedPods) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{4}
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *UnlistedPods) GetSucceeded() int32 {
@@ -613,7 +689,7 @@ type TerminatingPod struct {
 
 func (x *TerminatingPod) Reset() {
 	*x = TerminatingPod{}
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[5]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -625,7 +701,7 @@ func (x *TerminatingPod) String() string {
 func (*TerminatingPod) ProtoMessage() {}
 
 func (x *TerminatingPod) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[5]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -638,7 +714,7 @@ func (x *TerminatingPod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TerminatingPod.ProtoReflect.Descriptor instead.
 func (*TerminatingPod) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{5}
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *TerminatingPod) GetUid() []byte {
@@ -703,8 +779,10 @@ type ActivePod struct {
 	Tracked bool `protobuf:"varint,9,opt,name=tracked,proto3" json:"tracked,omitempty"`
 	// The highest restart count among restartable init containers. 0 or more.
 	MaxSidecarRestarts int32 `protobuf:"varint,10,opt,name=max_sidecar_restarts,json=maxSidecarRestarts,proto3" json:"max_sidecar_restarts,omitempty"`
-	// The pod's name, at most 253 bytes. Read only for JobEnd, as are the next two fields.
-	// Needed only with RESTART_POLICY_ON_FAILURE, of pods whose containers were restarted.
+	// What keeps the pod from starting. Only in DecideJobRequest.unstarted_pods.
+	Start *PodStart `protobuf:"bytes,11,opt,name=start,proto3" json:"start,omitempty"`
+	// The pod's name, at most 253 bytes. Read only for messages and JobEnd, as are the next two fields.
+	// Needed only in unstarted_pods, and with RESTART_POLICY_ON_FAILURE, of pods whose containers were restarted.
 	PodName string `protobuf:"bytes,1000,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`
 	// How that container ended last that was restarted last. Absent: not known.
 	LastExit *ContainerExit `protobuf:"bytes,1001,opt,name=last_exit,json=lastExit,proto3" json:"last_exit,omitempty"`
@@ -716,7 +794,7 @@ type ActivePod struct {
 
 func (x *ActivePod) Reset() {
 	*x = ActivePod{}
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[6]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -728,7 +806,7 @@ func (x *ActivePod) String() string {
 func (*ActivePod) ProtoMessage() {}
 
 func (x *ActivePod) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[6]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -741,7 +819,7 @@ func (x *ActivePod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActivePod.ProtoReflect.Descriptor instead.
 func (*ActivePod) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{6}
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ActivePod) GetUid() []byte {
@@ -814,6 +892,13 @@ func (x *ActivePod) GetMaxSidecarRestarts() int32 {
 	return 0
 }
 
+func (x *ActivePod) GetStart() *PodStart {
+	if x != nil {
+		return x.Start
+	}
+	return nil
+}
+
 func (x *ActivePod) GetPodName() string {
 	if x != nil {
 		return x.PodName
@@ -850,7 +935,7 @@ type ActivePods struct {
 
 func (x *ActivePods) Reset() {
 	*x = ActivePods{}
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[7]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -862,7 +947,7 @@ func (x *ActivePods) String() string {
 func (*ActivePods) ProtoMessage() {}
 
 func (x *ActivePods) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[7]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -875,7 +960,7 @@ func (x *ActivePods) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActivePods.ProtoReflect.Descriptor instead.
 func (*ActivePods) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{7}
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ActivePods) GetPods() []*ActivePod {
@@ -910,7 +995,7 @@ type InFlight struct {
 
 func (x *InFlight) Reset() {
 	*x = InFlight{}
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[8]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -922,7 +1007,7 @@ func (x *InFlight) String() string {
 func (*InFlight) ProtoMessage() {}
 
 func (x *InFlight) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[8]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -935,7 +1020,7 @@ func (x *InFlight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InFlight.ProtoReflect.Descriptor instead.
 func (*InFlight) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{8}
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *InFlight) GetCreates() int32 {
@@ -975,7 +1060,7 @@ type RetryFacts struct {
 
 func (x *RetryFacts) Reset() {
 	*x = RetryFacts{}
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[9]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -987,7 +1072,7 @@ func (x *RetryFacts) String() string {
 func (*RetryFacts) ProtoMessage() {}
 
 func (x *RetryFacts) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[9]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1000,7 +1085,7 @@ func (x *RetryFacts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryFacts.ProtoReflect.Descriptor instead.
 func (*RetryFacts) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{9}
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RetryFacts) GetLastSuccessTime() *timestamppb.Timestamp {
@@ -1035,7 +1120,7 @@ type PodFailureFact struct {
 
 func (x *PodFailureFact) Reset() {
 	*x = PodFailureFact{}
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[10]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1047,7 +1132,7 @@ func (x *PodFailureFact) String() string {
 func (*PodFailureFact) ProtoMessage() {}
 
 func (x *PodFailureFact) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[10]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1060,7 +1145,7 @@ func (x *PodFailureFact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodFailureFact.ProtoReflect.Descriptor instead.
 func (*PodFailureFact) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{10}
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PodFailureFact) GetFinishedTime() *timestamppb.Timestamp {
@@ -1088,7 +1173,7 @@ var File_jobpolicy_v1_pod_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"\n" +
-	"\x16jobpolicy/v1/pod.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\"\xc0\x02\n" +
+	"\x16jobpolicy/v1/pod.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x1ajobpolicy/v1/options.proto\"\xc0\x02\n" +
 	"\n" +
 	"PodSummary\x12\x16\n" +
 	"\x06active\x18\x01 \x01(\x05R\x06active\x12\x14\n" +
@@ -1108,7 +1193,7 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"\afailure\x18\x06 \x01(\v2\x18.jobpolicy.v1.PodFailureR\afailure\x12.\n" +
 	"\x13index_failure_count\x18\a \x01(\x05R\x11indexFailureCount\x12=\n" +
 	"\x1bindex_ignored_failure_count\x18\b \x01(\x05R\x18indexIgnoredFailureCountB\b\n" +
-	"\x06_index\"\x96\x02\n" +
+	"\x06_index\"\xc5\x02\n" +
 	"\n" +
 	"PodFailure\x12\x19\n" +
 	"\bpod_name\x18\x01 \x01(\tR\apodName\x12D\n" +
@@ -1118,7 +1203,12 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"conditions\x12\x17\n" +
 	"\x06reason\x18\xe8\a \x01(\tR\x06reason\x12-\n" +
 	"\x12deleted_before_end\x18\xe9\a \x01(\bR\x10deletedBeforeEnd\x12\x1c\n" +
-	"\tnever_ran\x18\xea\a \x01(\bR\bneverRan\"\x85\x01\n" +
+	"\tnever_ran\x18\xea\a \x01(\bR\bneverRan\x12-\n" +
+	"\x05start\x18\xeb\a \x01(\v2\x16.jobpolicy.v1.PodStartR\x05start\"\x8d\x01\n" +
+	"\bPodStart\x127\n" +
+	"\aproblem\x18\x01 \x01(\x0e2\x1d.jobpolicy.v1.PodStartProblemR\aproblem\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x120\n" +
+	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\x85\x01\n" +
 	"\rContainerExit\x12%\n" +
 	"\x0econtainer_name\x18\x01 \x01(\tR\rcontainerName\x12\x1b\n" +
 	"\texit_code\x18\x02 \x01(\x05R\bexitCode\x12\x17\n" +
@@ -1136,7 +1226,7 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"\x05index\x18\x03 \x01(\x05H\x00R\x05index\x88\x01\x01\x125\n" +
 	"\bdue_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\adueTime\x12\x18\n" +
 	"\atracked\x18\x05 \x01(\bR\atrackedB\b\n" +
-	"\x06_index\"\xa9\x04\n" +
+	"\x06_index\"\xd7\x04\n" +
 	"\tActivePod\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\fR\x03uid\x12,\n" +
 	"\x05phase\x18\x02 \x01(\x0e2\x16.jobpolicy.v1.PodPhaseR\x05phase\x12\x19\n" +
@@ -1149,7 +1239,8 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"\fcreated_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\vcreatedTime\x12\x18\n" +
 	"\atracked\x18\t \x01(\bR\atracked\x120\n" +
 	"\x14max_sidecar_restarts\x18\n" +
-	" \x01(\x05R\x12maxSidecarRestarts\x12\x1a\n" +
+	" \x01(\x05R\x12maxSidecarRestarts\x12,\n" +
+	"\x05start\x18\v \x01(\v2\x16.jobpolicy.v1.PodStartR\x05start\x12\x1a\n" +
 	"\bpod_name\x18\xe8\a \x01(\tR\apodName\x129\n" +
 	"\tlast_exit\x18\xe9\a \x01(\v2\x1b.jobpolicy.v1.ContainerExitR\blastExit\x12A\n" +
 	"\x0elast_exit_time\x18\xea\a \x01(\v2\x1a.google.protobuf.TimestampR\flastExitTimeB\b\n" +
@@ -1191,51 +1282,57 @@ func file_jobpolicy_v1_pod_proto_rawDescGZIP() []byte {
 }
 
 var file_jobpolicy_v1_pod_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_jobpolicy_v1_pod_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_jobpolicy_v1_pod_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_jobpolicy_v1_pod_proto_goTypes = []any{
 	(PodPhase)(0),                 // 0: jobpolicy.v1.PodPhase
 	(*PodSummary)(nil),            // 1: jobpolicy.v1.PodSummary
 	(*UnaccountedPod)(nil),        // 2: jobpolicy.v1.UnaccountedPod
 	(*PodFailure)(nil),            // 3: jobpolicy.v1.PodFailure
-	(*ContainerExit)(nil),         // 4: jobpolicy.v1.ContainerExit
-	(*UnlistedPods)(nil),          // 5: jobpolicy.v1.UnlistedPods
-	(*TerminatingPod)(nil),        // 6: jobpolicy.v1.TerminatingPod
-	(*ActivePod)(nil),             // 7: jobpolicy.v1.ActivePod
-	(*ActivePods)(nil),            // 8: jobpolicy.v1.ActivePods
-	(*InFlight)(nil),              // 9: jobpolicy.v1.InFlight
-	(*RetryFacts)(nil),            // 10: jobpolicy.v1.RetryFacts
-	(*PodFailureFact)(nil),        // 11: jobpolicy.v1.PodFailureFact
-	(*IndexSet)(nil),              // 12: jobpolicy.v1.IndexSet
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
-	(*PodConditionPattern)(nil),   // 14: jobpolicy.v1.PodConditionPattern
+	(*PodStart)(nil),              // 4: jobpolicy.v1.PodStart
+	(*ContainerExit)(nil),         // 5: jobpolicy.v1.ContainerExit
+	(*UnlistedPods)(nil),          // 6: jobpolicy.v1.UnlistedPods
+	(*TerminatingPod)(nil),        // 7: jobpolicy.v1.TerminatingPod
+	(*ActivePod)(nil),             // 8: jobpolicy.v1.ActivePod
+	(*ActivePods)(nil),            // 9: jobpolicy.v1.ActivePods
+	(*InFlight)(nil),              // 10: jobpolicy.v1.InFlight
+	(*RetryFacts)(nil),            // 11: jobpolicy.v1.RetryFacts
+	(*PodFailureFact)(nil),        // 12: jobpolicy.v1.PodFailureFact
+	(*IndexSet)(nil),              // 13: jobpolicy.v1.IndexSet
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(*PodConditionPattern)(nil),   // 15: jobpolicy.v1.PodConditionPattern
+	(PodStartProblem)(0),          // 16: jobpolicy.v1.PodStartProblem
 }
 var file_jobpolicy_v1_pod_proto_depIdxs = []int32{
-	12, // 0: jobpolicy.v1.PodSummary.active_indexes:type_name -> jobpolicy.v1.IndexSet
-	12, // 1: jobpolicy.v1.PodSummary.terminating_indexes:type_name -> jobpolicy.v1.IndexSet
+	13, // 0: jobpolicy.v1.PodSummary.active_indexes:type_name -> jobpolicy.v1.IndexSet
+	13, // 1: jobpolicy.v1.PodSummary.terminating_indexes:type_name -> jobpolicy.v1.IndexSet
 	0,  // 2: jobpolicy.v1.UnaccountedPod.phase:type_name -> jobpolicy.v1.PodPhase
-	13, // 3: jobpolicy.v1.UnaccountedPod.finished_time:type_name -> google.protobuf.Timestamp
+	14, // 3: jobpolicy.v1.UnaccountedPod.finished_time:type_name -> google.protobuf.Timestamp
 	3,  // 4: jobpolicy.v1.UnaccountedPod.failure:type_name -> jobpolicy.v1.PodFailure
-	4,  // 5: jobpolicy.v1.PodFailure.container_exits:type_name -> jobpolicy.v1.ContainerExit
-	14, // 6: jobpolicy.v1.PodFailure.conditions:type_name -> jobpolicy.v1.PodConditionPattern
-	12, // 7: jobpolicy.v1.UnlistedPods.succeeded_indexes:type_name -> jobpolicy.v1.IndexSet
-	12, // 8: jobpolicy.v1.UnlistedPods.failed_indexes:type_name -> jobpolicy.v1.IndexSet
-	13, // 9: jobpolicy.v1.TerminatingPod.due_time:type_name -> google.protobuf.Timestamp
-	0,  // 10: jobpolicy.v1.ActivePod.phase:type_name -> jobpolicy.v1.PodPhase
-	13, // 11: jobpolicy.v1.ActivePod.ready_since:type_name -> google.protobuf.Timestamp
-	13, // 12: jobpolicy.v1.ActivePod.created_time:type_name -> google.protobuf.Timestamp
-	4,  // 13: jobpolicy.v1.ActivePod.last_exit:type_name -> jobpolicy.v1.ContainerExit
-	13, // 14: jobpolicy.v1.ActivePod.last_exit_time:type_name -> google.protobuf.Timestamp
-	7,  // 15: jobpolicy.v1.ActivePods.pods:type_name -> jobpolicy.v1.ActivePod
-	12, // 16: jobpolicy.v1.InFlight.create_indexes:type_name -> jobpolicy.v1.IndexSet
-	13, // 17: jobpolicy.v1.RetryFacts.last_success_time:type_name -> google.protobuf.Timestamp
-	11, // 18: jobpolicy.v1.RetryFacts.recent_failures:type_name -> jobpolicy.v1.PodFailureFact
-	13, // 19: jobpolicy.v1.PodFailureFact.finished_time:type_name -> google.protobuf.Timestamp
-	3,  // 20: jobpolicy.v1.PodFailureFact.failure:type_name -> jobpolicy.v1.PodFailure
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	5,  // 5: jobpolicy.v1.PodFailure.container_exits:type_name -> jobpolicy.v1.ContainerExit
+	15, // 6: jobpolicy.v1.PodFailure.conditions:type_name -> jobpolicy.v1.PodConditionPattern
+	4,  // 7: jobpolicy.v1.PodFailure.start:type_name -> jobpolicy.v1.PodStart
+	16, // 8: jobpolicy.v1.PodStart.problem:type_name -> jobpolicy.v1.PodStartProblem
+	14, // 9: jobpolicy.v1.PodStart.since:type_name -> google.protobuf.Timestamp
+	13, // 10: jobpolicy.v1.UnlistedPods.succeeded_indexes:type_name -> jobpolicy.v1.IndexSet
+	13, // 11: jobpolicy.v1.UnlistedPods.failed_indexes:type_name -> jobpolicy.v1.IndexSet
+	14, // 12: jobpolicy.v1.TerminatingPod.due_time:type_name -> google.protobuf.Timestamp
+	0,  // 13: jobpolicy.v1.ActivePod.phase:type_name -> jobpolicy.v1.PodPhase
+	14, // 14: jobpolicy.v1.ActivePod.ready_since:type_name -> google.protobuf.Timestamp
+	14, // 15: jobpolicy.v1.ActivePod.created_time:type_name -> google.protobuf.Timestamp
+	4,  // 16: jobpolicy.v1.ActivePod.start:type_name -> jobpolicy.v1.PodStart
+	5,  // 17: jobpolicy.v1.ActivePod.last_exit:type_name -> jobpolicy.v1.ContainerExit
+	14, // 18: jobpolicy.v1.ActivePod.last_exit_time:type_name -> google.protobuf.Timestamp
+	8,  // 19: jobpolicy.v1.ActivePods.pods:type_name -> jobpolicy.v1.ActivePod
+	13, // 20: jobpolicy.v1.InFlight.create_indexes:type_name -> jobpolicy.v1.IndexSet
+	14, // 21: jobpolicy.v1.RetryFacts.last_success_time:type_name -> google.protobuf.Timestamp
+	12, // 22: jobpolicy.v1.RetryFacts.recent_failures:type_name -> jobpolicy.v1.PodFailureFact
+	14, // 23: jobpolicy.v1.PodFailureFact.finished_time:type_name -> google.protobuf.Timestamp
+	3,  // 24: jobpolicy.v1.PodFailureFact.failure:type_name -> jobpolicy.v1.PodFailure
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_pod_proto_init() }
@@ -1245,17 +1342,18 @@ func file_jobpolicy_v1_pod_proto_init() {
 	}
 	file_jobpolicy_v1_index_set_proto_init()
 	file_jobpolicy_v1_job_proto_init()
+	file_jobpolicy_v1_options_proto_init()
 	file_jobpolicy_v1_pod_proto_msgTypes[1].OneofWrappers = []any{}
-	file_jobpolicy_v1_pod_proto_msgTypes[5].OneofWrappers = []any{}
 	file_jobpolicy_v1_pod_proto_msgTypes[6].OneofWrappers = []any{}
-	file_jobpolicy_v1_pod_proto_msgTypes[10].OneofWrappers = []any{}
+	file_jobpolicy_v1_pod_proto_msgTypes[7].OneofWrappers = []any{}
+	file_jobpolicy_v1_pod_proto_msgTypes[11].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_pod_proto_rawDesc), len(file_jobpolicy_v1_pod_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -42,6 +42,8 @@ const (
 	Rule_RULE_DEADLINE_PASSED Rule = 5
 	// No pod ran within options.start_deadline_seconds since the Job started or resumed.
 	Rule_RULE_START_DEADLINE_PASSED Rule = 10
+	// A pod did not start in time, and options.never_started fails the Job because of that.
+	Rule_RULE_POD_NEVER_STARTED Rule = 11
 	// More indexes failed than max_failed_indexes allows.
 	Rule_RULE_TOO_MANY_FAILED_INDEXES Rule = 6
 	// No index is left to run, and not all succeeded.
@@ -92,6 +94,7 @@ var (
 		4:   "RULE_BACKOFF_LIMIT_EXCEEDED",
 		5:   "RULE_DEADLINE_PASSED",
 		10:  "RULE_START_DEADLINE_PASSED",
+		11:  "RULE_POD_NEVER_STARTED",
 		6:   "RULE_TOO_MANY_FAILED_INDEXES",
 		7:   "RULE_ALL_INDEXES_FINISHED_SOME_FAILED",
 		8:   "RULE_SUCCESS_POLICY_MET",
@@ -120,6 +123,7 @@ var (
 		"RULE_BACKOFF_LIMIT_EXCEEDED":           4,
 		"RULE_DEADLINE_PASSED":                  5,
 		"RULE_START_DEADLINE_PASSED":            10,
+		"RULE_POD_NEVER_STARTED":                11,
 		"RULE_TOO_MANY_FAILED_INDEXES":          6,
 		"RULE_ALL_INDEXES_FINISHED_SOME_FAILED": 7,
 		"RULE_SUCCESS_POLICY_MET":               8,
@@ -173,7 +177,7 @@ var File_jobpolicy_v1_rule_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_rule_proto_rawDesc = "" +
 	"\n" +
-	"\x17jobpolicy/v1/rule.proto\x12\fjobpolicy.v1*\xe8\x05\n" +
+	"\x17jobpolicy/v1/rule.proto\x12\fjobpolicy.v1*\x84\x06\n" +
 	"\x04Rule\x12\x14\n" +
 	"\x10RULE_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dRULE_SUCCESS_ALREADY_DECLARED\x10\x01\x12!\n" +
@@ -182,7 +186,8 @@ const file_jobpolicy_v1_rule_proto_rawDesc = "" +
 	"\x1bRULE_BACKOFF_LIMIT_EXCEEDED\x10\x04\x12\x18\n" +
 	"\x14RULE_DEADLINE_PASSED\x10\x05\x12\x1e\n" +
 	"\x1aRULE_START_DEADLINE_PASSED\x10\n" +
-	"\x12 \n" +
+	"\x12\x1a\n" +
+	"\x16RULE_POD_NEVER_STARTED\x10\v\x12 \n" +
 	"\x1cRULE_TOO_MANY_FAILED_INDEXES\x10\x06\x12)\n" +
 	"%RULE_ALL_INDEXES_FINISHED_SOME_FAILED\x10\a\x12\x1b\n" +
 	"\x17RULE_SUCCESS_POLICY_MET\x10\b\x12\x1c\n" +

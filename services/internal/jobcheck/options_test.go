@@ -44,6 +44,7 @@ func TestChecksReadTheOptions(t *testing.T) {
 		"a first delay above 10m":     {"retry-delays", "{job: {retryDelay: {initialSeconds: 1200}}}", func(*batchv1.JobSpec) {}, "backoffLimit: is 6: the delays between retries are those of job.retryDelay, so a Job that always fails takes at least 2h"},
 		"another factor":              {"retry-delays", "{job: {retryDelay: {factor: 1}}}", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](59) }, "take 1m,"},
 		"no deadline":                 {"never-starts", "{}", func(*batchv1.JobSpec) {}, "keeps the Job open for ever"},
+		"limits of pods that never start": {"never-starts", "{job: {neverStarted: [{problem: Image, afterSeconds: 900}]}}", func(*batchv1.JobSpec) {}, ""},
 		"a deadline to start":         {"never-starts", "{job: {startDeadlineSeconds: 900}}", func(*batchv1.JobSpec) {}, ""},
 		"one time to live":            {"ttl", "{}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, "set one time each"},
 		"none for Complete Jobs":      {"ttl", "{job: {ttlSecondsAfterComplete: 0}}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, ""},

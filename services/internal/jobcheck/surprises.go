@@ -140,7 +140,8 @@ func ignoredDelays(s *subject) {
 }
 
 func neverStarts(s *subject) {
-	if s.spec.ActiveDeadlineSeconds == nil && s.options.GetJob().GetStartDeadlineSeconds() == 0 && s.cron == nil {
+	options := s.options.GetJob()
+	if s.spec.ActiveDeadlineSeconds == nil && options.GetStartDeadlineSeconds() == 0 && len(options.GetNeverStarted()) == 0 && s.cron == nil {
 		s.find(Note, "activeDeadlineSeconds", "is not set: a pod that never starts (image, missing config map, no node) is active, not failed, and keeps the Job open for ever")
 	}
 }

@@ -152,6 +152,7 @@ var ignorableFields = map[protoreflect.FullName]string{
 	"jobpolicy.v1.PodFailure.reason":                       "as ContainerExit.reason",
 	"jobpolicy.v1.PodFailure.deleted_before_end":           "as ContainerExit.reason",
 	"jobpolicy.v1.PodFailure.never_ran":                    "as ContainerExit.reason",
+	"jobpolicy.v1.PodFailure.start":                        "as ContainerExit.reason",
 	"jobpolicy.v1.PodFailureFact.index":                    "as ContainerExit.reason",
 	"jobpolicy.v1.ActivePod.pod_name":                      "as ContainerExit.reason",
 	"jobpolicy.v1.ActivePod.last_exit":                     "as ContainerExit.reason",

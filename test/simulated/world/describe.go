@@ -112,6 +112,9 @@ func describeFates(fates []fate) string {
 
 func (f fate) String() string {
 	text := fmt.Sprintf("starts after %s, is ready %s later", f.start, f.ready)
+	if f.problem != "" {
+		text = fmt.Sprintf("is kept by %s after %s, ", f.problem, f.shows) + text
+	}
 	if f.restarts > 0 {
 		text += fmt.Sprintf(", restarts %d times", f.restarts)
 	}

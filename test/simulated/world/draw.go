@@ -43,6 +43,7 @@ func draw(seed uint64, options drawOptions) *plan {
 	d.rare()
 	d.options()
 	d.classified()
+	d.neverStarts()
 	if d.podjob {
 		d.forPodjob()
 	}

@@ -64,6 +64,8 @@ type judgeOptions struct {
 	// fewRows: a request may always list only a few of the failed pods that wait for the next pods
 	// of their indexes.
 	fewRows bool
+	// lateJobs: the watch may show a Job later than an executor sends a request again.
+	lateJobs bool
 	// lag is how old the data of an executor's write may be, except its own writes;
 	// calmLag is the limit when nothing has failed for the time lag. Defaults:
 	// defaultLag, and lag.

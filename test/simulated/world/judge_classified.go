@@ -57,8 +57,12 @@ func (j *judge) misclassified(w apiserver.Write, r *jobRecord, next *batchv1.Job
 	if p == nil {
 		return "the Job has had no such pod"
 	}
-	if p.restarts > 0 && !(p.failed() && j.mustKnowEnd(r, p, w.By)) && reason == batchv1.JobReasonBackoffLimitExceeded {
+	if p.restarts > 0 && (!p.failed() || !j.mustKnowEnd(r, p, w.By)) && reason == batchv1.JobReasonBackoffLimitExceeded {
 		return "" // Its restarts reached the limit; what its containers said before is gone from the cluster.
+	}
+	starts := reason == "PodNeverStarted" || reason == batchv1.JobReasonFailedIndexes || reason == batchv1.JobReasonMaxFailedIndexesExceeded
+	if class == "NeverStarted" && starts && p.problem.name != "" {
+		return "" // It may have started since.
 	}
 	if classes := j.classesOf(r, p); !slices.Contains(classes, class) {
 		return sprint("the pod's own status says %v", classes)
@@ -156,6 +160,8 @@ func classOf(job *batchv1.Job, pod *corev1.Pod) string {
 	switch {
 	case pod.Status.Reason == "DeadlineExceeded":
 		return "Deadline"
+	case len(optionsOf(job).NeverStarted) > 0 && pod.Status.Reason == "" && !disrupted(pod) && !anyRan(pod):
+		return "NeverStarted"
 	case killed:
 		return "OutOfMemory"
 	case disrupted(pod), deletedFirst(pod), pod.Status.Reason != "" && len(failed) == 0:

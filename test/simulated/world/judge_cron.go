@@ -214,14 +214,17 @@ func hasJitter(cron *batchv1.CronJob) bool {
 
 // remembered reports whether an executor must know that a run was started: it started
 // the run itself, the run's Job exists, or the CronJob's status names it. If two executors are
-// active at once, the creation by this one may have been under way since before that.
+// active at once, the creation by this one may have been under way since before that. It need not
+// know a run that is gone, if the answer to its creation was lost and the watch shows Jobs late.
 func (j *judge) remembered(w apiserver.Write, c *cronRecord, at time.Time) bool {
 	run := c.runs[at.Unix()]
 	if j.rivals && run.by != w.By && j.now.Sub(run.job.created) <= underWay {
 		return false
 	}
 	told := c.cron.Status.LastScheduleTime
-	return run.by == w.By || !run.job.gone || (told != nil && !told.Time.Before(at))
+	_, lost := j.writer(w.By).unanswered[types.NamespacedName{Namespace: c.key.Namespace}]
+	unseen := lost && j.lateJobs && run.job.gone && !j.knows(w.By, run.job.goneAt)
+	return (run.by == w.By && !unseen) || !run.job.gone || (told != nil && !told.Time.Before(at))
 }
 
 // judgeConcurrency: with Forbid and Replace, a run starts only when no other run is

@@ -20,7 +20,7 @@ func (j *judge) judgeDeletion(w apiserver.Write, p *podRecord) {
 	case ledger.Ended(p.pod):
 		j.judgeDeletionOfEnded(w, r, p)
 	case !r.decidedAt.IsZero():
-	case j.giveUp(r, p, w.By) != "":
+	case j.giveUp(r, p, w.By) != "", j.endsUnstarted(r, p, w.By):
 	default:
 		j.breach("deletion", p.key, p.uid, "%s deleted a pod of Job %s, and nothing asks for its end: not its Job's suspension, scale or end", w.By, r.key.Name)
 	}

@@ -59,6 +59,7 @@ func (j *judge) judgeEnd(r *jobRecord) {
 	default:
 		j.judgeUndecided(r)
 		j.judgeMissing(r)
+		j.judgeStarts(r)
 	}
 }
 

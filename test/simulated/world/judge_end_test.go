@@ -337,6 +337,24 @@ func policy(p batchv1.ConcurrencyPolicy) func(*batchv1.CronJob) {
 	return func(cron *batchv1.CronJob) { cron.Spec.ConcurrencyPolicy = p }
 }
 
+// runsAgain starts a run, whose Job its user deletes, and then the same run once more. The watch may
+// show Jobs late, or the answer to the creation may be lost.
+func runsAgain(late, lost bool) func(*tape) {
+	return func(tp *tape) {
+		tp.judge.lateJobs = late
+		tp.cron()
+		at := tp.now
+		uid := tp.run("x", at)
+		if lost {
+			tp.judge.unanswered(executorA, types.NamespacedName{Namespace: "ns"}, tp.now)
+		}
+		tp.wait(time.Second)
+		tp.removes(user, "jobs", uid)
+		tp.wait(time.Second)
+		tp.run("y", at)
+	}
+}
+
 // A run starts at its time, once.
 func TestCronJobs(t *testing.T) {
 	suspend := func(cron *batchv1.CronJob) { cron.Spec.Suspend = new(true) }
@@ -366,7 +384,10 @@ func TestCronJobs(t *testing.T) {
 			tp.wait(2 * time.Minute)
 			tp.runBy(executorB, "y", at)
 		}},
-		"an older run": {want: []string{"cron"}, play: func(tp *tape) { tp.cron(); tp.run("x", tp.now); tp.run("y", tp.now.Add(-time.Minute)) }},
+		"a run again that nobody could know": {play: runsAgain(true, true)},
+		"a run again that the watch showed":  {want: []string{"cron"}, play: runsAgain(false, true)},
+		"a run again that was answered":      {want: []string{"cron"}, play: runsAgain(true, false)},
+		"an older run":                       {want: []string{"cron"}, play: func(tp *tape) { tp.cron(); tp.run("x", tp.now); tp.run("y", tp.now.Add(-time.Minute)) }},
 		"a run of somebody else's CronJob": {want: []string{"I9"}, play: func(tp *tape) {
 			tp.cron(func(cron *batchv1.CronJob) { cron.Annotations = map[string]string{"jobpolicy.dev/managed-by": others} })
 			tp.run("x", tp.now)

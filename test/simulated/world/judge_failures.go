@@ -27,6 +27,8 @@ func (j *judge) failureMissing(w apiserver.Write, r *jobRecord, next *batchv1.Jo
 		return j.deadlineMissing(r)
 	case "StartDeadlineExceeded":
 		return j.startDeadlineMissing(r, w.By)
+	case "PodNeverStarted":
+		return j.neverStartedMissing(r, w.By)
 	case batchv1.JobReasonMaxFailedIndexesExceeded:
 		return tooManyMissing(next, failedIndexes(&next.Status))
 	case batchv1.JobReasonFailedIndexes:

@@ -47,7 +47,7 @@ func (j *judge) judgeCompleted(w apiserver.Write, r *jobRecord, fresh indexset.S
 }
 
 // judgeFailedIndexes: an index has failed for good when a pod of it may not be
-// replaced: by a rule of the pod failure policy, or because too many failed.
+// replaced: by a rule of the pod failure policy, because it has not started in time, or because too many failed.
 func (j *judge) judgeFailedIndexes(w apiserver.Write, r *jobRecord, fresh indexset.Set) {
 	failures, final := map[int32]int32{}, map[int32]bool{}
 	for _, p := range r.ends {
@@ -66,6 +66,9 @@ func (j *judge) judgeFailedIndexes(w apiserver.Write, r *jobRecord, fresh indexs
 			// The pod says how often the index of its former Job had failed, and that counts.
 			failures[ix] = max(failures[ix], 1+countOf(p.pod, batchv1.JobIndexFailureCountAnnotation))
 		}
+	}
+	for _, p := range j.inSight(r) {
+		final[podIndex(p.pod)] = final[podIndex(p.pod)] || j.startedLate(r, p, w.By, "FailIndex")
 	}
 	for ix := range fresh.All {
 		limit := valueOr(r.job.Spec.BackoffLimitPerIndex, 0)

@@ -144,6 +144,9 @@ func (r *jobRecord) dueWithin(j *judge, now time.Time, within time.Duration) boo
 	if limited && justNow(deadline) || mustStart && justNow(start) {
 		return true
 	}
+	if slices.ContainsFunc(j.lateStarts(r), justNow) {
+		return true
+	}
 	for _, p := range r.live {
 		if at, ok := r.overdueAt(p.pod); ok && justNow(at) {
 			return true

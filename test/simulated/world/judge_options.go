@@ -21,6 +21,10 @@ type jobOptions struct {
 		DelaysSeconds                             []int
 	}
 	StartDeadlineSeconds, TryDeadlineSeconds, TerminationDeadlineSeconds int64
+	NeverStarted                                                         []struct {
+		Problem, Action string
+		AfterSeconds    int
+	}
 }
 
 func optionsOf(job *batchv1.Job) (o jobOptions) {
@@ -114,7 +118,17 @@ func (j *judge) startDeadlineMissing(r *jobRecord, by string) string {
 // ranSinceStart reports whether the pod has run since the Job started or last resumed.
 func (r *jobRecord) ranSinceStart(p *podRecord) bool {
 	start := r.job.Status.StartTime
-	return start != nil && !p.ranAt.IsZero() && !p.ranAt.Before(start.Time)
+	return start != nil && !p.ranAt.IsZero() && !p.ranAt.Before(latest(start.Time, r.resumedAt()))
+}
+
+// resumedAt is when the Job was last resumed; the status has it in whole seconds only.
+func (r *jobRecord) resumedAt() (at time.Time) {
+	for _, e := range r.earlier {
+		if suspended(e.job) {
+			at = e.until
+		}
+	}
+	return at
 }
 
 // neverStarted reports whether no pod of the Job that anybody could see has run since it started.

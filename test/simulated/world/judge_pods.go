@@ -45,6 +45,8 @@ type podRecord struct {
 	dueBefore bool
 	// ranAt is when the pod first showed that one of its containers has run.
 	ranAt time.Time
+	// problem is what kept it from starting.
+	problem startProblem
 	// finished is the earliest end time that the pod has reported since it was due;
 	// saidToEnd is the latest end time that it ever reported.
 	finished, saidToEnd time.Time
@@ -128,6 +130,7 @@ func (j *judge) observePod(w apiserver.Write, ours bool, old, next *corev1.Pod) 
 		if p.pod = next; !ledger.Ended(next) {
 			p.running = next
 		}
+		p.observeStart(w)
 	} else {
 		p.gone, p.goneAt = true, w.Time
 	}

@@ -106,6 +106,11 @@ func (j *judge) judgeRest(w apiserver.Write, r *jobRecord) {
 	if at, ok := r.startDeadline(); ok && !at.After(w.Time) {
 		since = latest(since, at)
 	}
+	for _, at := range j.lateStarts(r) {
+		if !at.After(w.Time) {
+			since = latest(since, at)
+		}
+	}
 	if quiet := w.Time.Sub(since); quiet > j.comesToRest() {
 		j.breach("rest", r.key, r.uid, "%s wrote (%s %s %s) a Job to which nothing had happened for %s, and it must be at rest after %s",
 			w.By, w.Verb, w.Resource, w.Key.Name, quiet, j.comesToRest())

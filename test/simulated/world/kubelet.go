@@ -47,6 +47,9 @@ func (k *kubelets) see(write apiserver.Write) {
 	if write.Old == nil {
 		f := k.fateOf(pod)
 		k.fates[pod.UID] = f
+		if f.problem != "" {
+			k.after(f.shows, pod, func(p *corev1.Pod) { k.hinder(p, f.problem) })
+		}
 		k.after(f.start, pod, func(p *corev1.Pod) { k.run(p, f) })
 	}
 	if pod.DeletionTimestamp != nil && !k.dying[pod.UID] {
@@ -114,7 +117,10 @@ func (k *kubelets) run(pod *corev1.Pod, f fate) {
 	if err := k.bind(pod); err != nil {
 		return // It is gone.
 	}
-	k.status(pod, func(p *corev1.Pod) { setRunning(p, false) })
+	k.status(pod, func(p *corev1.Pod) {
+		clearProblem(p)
+		setRunning(p, false)
+	})
 	k.after(f.ready, pod, func(p *corev1.Pod) {
 		if !ledger.Ended(p) && p.DeletionTimestamp == nil {
 			k.status(p, func(p *corev1.Pod) { setRunning(p, true) })
@@ -132,6 +138,18 @@ func (k *kubelets) run(pod *corev1.Pod, f fate) {
 	}
 	if f.end != restless {
 		k.after(f.run, pod, func(p *corev1.Pod) { k.end(p, f) })
+	}
+}
+
+// hinder says what keeps a pod from starting.
+func (k *kubelets) hinder(pod *corev1.Pod, problem string) {
+	if pod.DeletionTimestamp != nil || ledger.Ended(pod) {
+		return
+	}
+	if problem == "Unschedulable" {
+		k.statusBy("scheduler", pod, func(p *corev1.Pod) { setProblem(p, problem, time.Now()) })
+	} else if k.bind(pod) == nil {
+		k.status(pod, func(p *corev1.Pod) { setProblem(p, problem, time.Now()) })
 	}
 }
 
@@ -250,6 +268,10 @@ func (k *kubelets) remove(pod *corev1.Pod) {
 	}
 	k.after(f.linger, pod, func(p *corev1.Pod) {
 		if p.DeletionGracePeriodSeconds != nil && *p.DeletionGracePeriodSeconds == 0 {
+			if f.problem != "" && p.Spec.NodeName == "" && !ledger.Ended(p) {
+				k.statusBy(podGCName, p, func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed })
+				return
+			}
 			if f.obeys && !ledger.Ended(p) { // Only its finalizers keep it; its node may still report its end.
 				k.status(p, func(p *corev1.Pod) { setEnded(p, corev1.PodSucceeded, fate{}) })
 			}
@@ -257,6 +279,10 @@ func (k *kubelets) remove(pod *corev1.Pod) {
 		}
 		if !ledger.Ended(p) && p.Spec.NodeName != "" {
 			k.status(p, func(p *corev1.Pod) {
+				if f.problem != "" && !anyRan(p) {
+					setNeverRan(p)
+					return
+				}
 				if f.obeys {
 					setEnded(p, corev1.PodSucceeded, fate{})
 					return

@@ -139,6 +139,9 @@ type fate struct {
 	patience time.Duration
 	// away is the time from its end until its node is back and reports that it runs.
 	away time.Duration
+	// problem keeps it from starting (PodStartProblem), from shows after its creation until start. Empty: nothing does.
+	problem string
+	shows   time.Duration
 }
 
 // forEver is a time that does not pass.

@@ -1,0 +1,126 @@
+package podcache
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+)
+
+// Start says whether a pod has started, and what keeps it from that. PodStartProblem describes how the pod's
+// status shows a problem.
+type Start struct {
+	// Unstarted: no container of the pod has run, init containers included.
+	Unstarted bool
+	// Problem keeps the pod; unspecified: it has started, or nothing is known to keep it.
+	Problem jobpolicyv1.PodStartProblem
+	// Reason is what the status calls it. Empty: it has no word for it.
+	Reason string
+	// since is Since in seconds. Each new start of a pod has another value, so it is kept only with a problem.
+	since int64
+}
+
+// Since is when the problem began, as far as the status says. There must be one.
+func (s Start) Since() time.Time { return time.Unix(s.since, 0) }
+
+// The problems by the reasons of waiting containers, in the words of the kubelet (packages images and
+// kuberuntime, v1.37) and of the runtimes' CRI (package errors of cri-api).
+var problemsByReason = map[string]jobpolicyv1.PodStartProblem{
+	"ErrImagePull": image, "ImagePullBackOff": image, "InvalidImageName": image, "ErrImageNeverPull": image, "ImageInspectError": image,
+	"RegistryUnavailable": image, "SignatureValidationFailed": image, "ImageVolumeMountFailed": image,
+	configError: configuration, "CreateContainerError": configuration, "PreCreateHookError": configuration,
+	"PreStartHookError": configuration, "RunContainerError": configuration,
+}
+
+const (
+	unschedulable   = jobpolicyv1.PodStartProblem_POD_START_PROBLEM_UNSCHEDULABLE
+	volumeOrSandbox = jobpolicyv1.PodStartProblem_POD_START_PROBLEM_VOLUME_OR_SANDBOX
+	image           = jobpolicyv1.PodStartProblem_POD_START_PROBLEM_IMAGE
+	securityContext = jobpolicyv1.PodStartProblem_POD_START_PROBLEM_SECURITY_CONTEXT
+	configuration   = jobpolicyv1.PodStartProblem_POD_START_PROBLEM_CONFIGURATION
+
+	configError = "CreateContainerConfigError"
+)
+
+// nonRoot are parts of all messages with which the kubelet refuses to run a container as root (function
+// verifyRunAsNonRoot, v1.37; on Windows in other words). Only the message tells that from other
+// errors of the configuration.
+var nonRoot = []string{"runAsNonRoot", "non-root policy"}
+
+func startOf(pod *corev1.Pod) Start {
+	if anyRan(pod) {
+		return Start{}
+	}
+	s := Start{Unstarted: true}
+	scheduled, sandbox := conditionOf(pod, corev1.PodScheduled), conditionOf(pod, corev1.PodReadyToStartContainers)
+	switch {
+	case scheduled != nil && scheduled.Status == corev1.ConditionFalse:
+		if scheduled.Reason == corev1.PodReasonUnschedulable {
+			s.Problem, s.Reason, s.since = unschedulable, scheduled.Reason, scheduled.LastTransitionTime.Unix()
+		}
+	case sandbox != nil && sandbox.Status == corev1.ConditionFalse:
+		s.Problem, s.Reason, s.since = volumeOrSandbox, sandbox.Reason, sandbox.LastTransitionTime.Unix()
+	default:
+		if s.Problem, s.Reason = containerProblem(pod); s.Problem != 0 {
+			s.since = preparedAt(pod, sandbox).Unix()
+		}
+	}
+	return s
+}
+
+func conditionOf(pod *corev1.Pod, conditionType corev1.PodConditionType) *corev1.PodCondition {
+	i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == conditionType })
+	if i < 0 {
+		return nil
+	}
+	return &pod.Status.Conditions[i]
+}
+
+// anyRan reports whether a container of the pod has run. A kubelet that ends a pod reports containers that
+// never ran as ended, without the time at which they did.
+func anyRan(pod *corev1.Pod) bool {
+	switch pod.Status.Phase {
+	case corev1.PodRunning, corev1.PodSucceeded:
+		return true
+	}
+	ran := func(s corev1.ContainerStatus) bool {
+		ended := s.State.Terminated
+		return s.State.Running != nil || s.RestartCount > 0 || s.LastTerminationState.Terminated != nil || ended != nil && !ended.FinishedAt.IsZero()
+	}
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, ran) || slices.ContainsFunc(pod.Status.InitContainerStatuses, ran)
+}
+
+// containerProblem is that of the first container that waits for something that does not pass by itself.
+func containerProblem(pod *corev1.Pod) (jobpolicyv1.PodStartProblem, string) {
+	for _, s := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		waiting := s.State.Waiting
+		if waiting == nil {
+			continue
+		}
+		problem := problemsByReason[waiting.Reason]
+		if waiting.Reason == configError && slices.ContainsFunc(nonRoot, func(words string) bool { return strings.Contains(waiting.Message, words) }) {
+			problem = securityContext
+		}
+		if problem != 0 {
+			return problem, waiting.Reason
+		}
+	}
+	return 0, ""
+}
+
+// preparedAt is when the node could start containers of the pod. Without the condition that says so, it is
+// when the node accepted the pod, or else when the pod was created.
+func preparedAt(pod *corev1.Pod, sandbox *corev1.PodCondition) time.Time {
+	var at time.Time
+	if pod.Status.StartTime != nil {
+		at = pod.Status.StartTime.Time
+	}
+	if sandbox != nil && sandbox.LastTransitionTime.After(at) {
+		at = sandbox.LastTransitionTime.Time
+	}
+	return cmp.Or(at, pod.CreationTimestamp.Time)
+}
