@@ -67,6 +67,12 @@ func drawRequest(t *rapid.T) *request {
 		req.Retry.RecentFailures = append(req.Retry.RecentFailures,
 			&jobpolicyv1.PodFailureFact{FinishedTime: drawTime(t, "failure"), Failure: drawFailure(t)})
 	}
+	for range rapid.IntRange(0, 4).Draw(t, "tries") {
+		why := drawFailure(t)
+		req.Retry.FailedTries = append(req.Retry.FailedTries, &jobpolicyv1.FailedTry{
+			Index: drawPodIndex(t), ResourceStep: rapid.SampledFrom([]int32{0, 0, 1, 2, 63, 64}).Draw(t, "step"), ContainerExits: why.GetContainerExits(),
+		})
+	}
 	return req
 }
 

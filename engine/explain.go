@@ -84,7 +84,7 @@ func headline(s *snapshot, v verdict, p plan, resp *jobpolicyv1.DecideJobRespons
 	case s.held():
 		return "the Job does not start"
 	case resp.GetCreate() != nil:
-		return fmt.Sprintf("create pods: %d; then active: %d of %d wanted", resp.GetCreate().GetCount(), p.active, *p.wanted)
+		return fmt.Sprintf("create pods: %d%s; then active: %d of %d wanted", resp.GetCreate().GetCount(), raisedText(resp.GetCreate().GetRaised()), p.active, *p.wanted)
 	}
 	return fmt.Sprintf("active: %d of %d wanted", p.active, *p.wanted)
 }

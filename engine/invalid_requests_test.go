@@ -84,9 +84,29 @@ var invalidOptions = []invalidRequest{
 		func(r *request) { r.Spec.Options = &jobpolicyv1.JobOptions{TryDeadlineSeconds: proto.Int64(1 << 31)} },
 	},
 	{
+		"a factor that raises nothing", "spec.options.next_try_resources.factor", "expected more than 1, found 1",
+		nextTry(&jobpolicyv1.NextTryResources{Resource: jobpolicyv1.RaisedResource_RAISED_RESOURCE_MEMORY, Max: "8Gi", Factor: proto.Float64(1)}),
+	},
+	{
+		"a maximum that is no quantity", "spec.options.next_try_resources.max", "expected a Kubernetes quantity above 0, for example 8Gi, found \"8GB\"",
+		nextTry(&jobpolicyv1.NextTryResources{Resource: jobpolicyv1.RaisedResource_RAISED_RESOURCE_MEMORY, Max: "8GB"}),
+	},
+	{
+		"more CPU after nothing", "spec.options.next_try_resources.on_exit_codes", "expected at least one exit code",
+		nextTry(&jobpolicyv1.NextTryResources{Resource: jobpolicyv1.RaisedResource_RAISED_RESOURCE_CPU, Max: "8"}),
+	},
+	{
+		"more of nothing", "spec.options.next_try_resources.resource", "is required",
+		nextTry(&jobpolicyv1.NextTryResources{Max: "8"}),
+	},
+	{
 		"jitter of more than all", "spec.options.retry_delay.jitter_percent", "expected a whole number from 0 to 100, found 101",
 		retryDelay(&jobpolicyv1.RetryDelay{JitterPercent: proto.Int32(101)}),
 	},
+}
+
+func nextTry(n *jobpolicyv1.NextTryResources) func(*request) {
+	return func(r *request) { r.Spec.Options = &jobpolicyv1.JobOptions{NextTryResources: n} }
 }
 
 func retryDelay(d *jobpolicyv1.RetryDelay) func(*request) {
@@ -393,6 +413,22 @@ var invalidSettings = []invalidRequest{
 		"too many retry facts", "retry.recent_failures", "at most 64 entries, has 65",
 		func(r *request) { r.Retry.RecentFailures = make([]*jobpolicyv1.PodFailureFact, 65) },
 	},
+	{"a failed try that was raised too often", "retry.failed_tries[0].resource_step", "between 0 and 64, is 65", func(r *request) {
+		r.Retry.FailedTries = []*jobpolicyv1.FailedTry{{ResourceStep: 65}}
+	}},
+	{"a failed try without a failure", "retry.failed_tries[0].container_exits[0].exit_code", "must not be 0", func(r *request) {
+		r.Retry.FailedTries = []*jobpolicyv1.FailedTry{{ContainerExits: []*jobpolicyv1.ContainerExit{{ContainerName: "main"}}}}
+	}},
+	{"a failed try of an index below 0", "retry.failed_tries[0].index", "between 0 and 2147483646, is -1", func(r *request) {
+		r.Retry.FailedTries = []*jobpolicyv1.FailedTry{{Index: proto.Int32(-1)}}
+	}},
+	{
+		"too many failed tries", "retry.failed_tries", "at most 100000 entries, has 100001",
+		func(r *request) { r.Retry.FailedTries = make([]*jobpolicyv1.FailedTry, 100001) },
+	},
+	{"a pod that was raised too often", "retry.recent_failures[0].failure.resource_step", "between 0 and 64, is 65", func(r *request) {
+		r.Retry.RecentFailures[0].Failure = &jobpolicyv1.PodFailure{ResourceStep: 65}
+	}},
 	{"a pause of records that is no time", "deferrals[1].until", "must be a time", func(r *request) { deferUntil(r, recordPods, badTime()) }},
 	{"a pause that is no time", "deferrals[1].until", "must be a time", func(r *request) { deferUntil(r, writeRoutineStatus, badTime()) }},
 	{"a hold of deletions that is no time", "deferrals[1].until", "must be a time", func(r *request) { deferUntil(r, deletePods, badTime()) }},

@@ -160,6 +160,9 @@ func (s *snapshot) describe(end *jobpolicyv1.JobEnd, pod failedPod) {
 	end.ContainerName, end.ExitCode, end.Signal = exit.GetContainerName(), exit.GetExitCode(), exit.GetSignal()
 	end.Reason = cmp.Or(pod.failure.GetReason(), pod.failure.GetStart().GetReason(), exit.GetReason())
 	end.Problem = pod.failure.GetStart().GetProblem()
+	if option, step := s.spec.GetOptions().GetNextTryResources(), pod.failure.GetResourceStep(); option != nil && step > 0 {
+		end.RaisedResource, end.RaisedBy = option.GetResource(), multiplier(option, step)
+	}
 }
 
 // failureRuleName is the name of a rule of the pod failure policy; empty if it has none.

@@ -96,10 +96,16 @@ func drawOptions(t *rapid.T, spec *jobpolicyv1.JobSpec) {
 	}).Draw(t, "retryDelay")
 	start := rapid.SampledFrom([]*int64{nil, nil, nil, proto.Int64(1), proto.Int64(30)}).Draw(t, "startDeadline")
 	try := rapid.SampledFrom([]*int64{nil, nil, proto.Int64(5)}).Draw(t, "tryDeadline")
+	next := rapid.SampledFrom([]*jobpolicyv1.NextTryResources{
+		nil, nil, nil,
+		{Resource: jobpolicyv1.RaisedResource_RAISED_RESOURCE_MEMORY, Max: "8Gi", OnExitCodes: []int32{42}},
+		{Resource: jobpolicyv1.RaisedResource_RAISED_RESOURCE_CPU, Max: "2", Factor: proto.Float64(1.5), OnExitCodes: []int32{1, 43}},
+	}).Draw(t, "nextTryResources")
 	lost := rapid.SampledFrom([]*int64{nil, nil, proto.Int64(1), proto.Int64(60)}).Draw(t, "terminationDeadline")
-	if retry != nil || start != nil || try != nil || lost != nil {
+	if retry != nil || start != nil || try != nil || next != nil || lost != nil {
 		spec.Options = &jobpolicyv1.JobOptions{
-			RetryDelay: proto.CloneOf(retry), StartDeadlineSeconds: start, TryDeadlineSeconds: try, TerminationDeadlineSeconds: lost,
+			RetryDelay: proto.CloneOf(retry), StartDeadlineSeconds: start, TryDeadlineSeconds: try, NextTryResources: proto.CloneOf(next),
+			TerminationDeadlineSeconds: lost,
 		}
 	}
 }

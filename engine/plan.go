@@ -166,6 +166,7 @@ func planCreations(s *snapshot, t tally, p plan, l ledger) plan {
 	}
 	if p.create = c.create; p.create != nil && s.spec.GetOptions() != nil {
 		p.create.ActiveDeadlineSeconds = s.spec.GetOptions().TryDeadlineSeconds
+		p.create.Raised = raise(s, p.create)
 	}
 	p.active += c.create.GetCount()
 	return p

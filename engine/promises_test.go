@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"jobpolicy.dev/engine"
+	"jobpolicy.dev/proto/answer"
 	"jobpolicy.dev/proto/jobend"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -31,6 +32,7 @@ func brokenPromises(req *jobpolicyv1.DecideJobRequest, resp *jobpolicyv1.DecideJ
 	p.gang()
 	p.policy()
 	p.creation()
+	p.raises()
 	p.deletion()
 	p.changeLimit()
 	p.nextCreation()
@@ -196,6 +198,34 @@ func (p *promises) lateStart(d *jobpolicyv1.DeletePod, start *jobpolicyv1.PodSta
 		return n.GetProblem() == start.GetProblem() && n.GetAction() <= jobpolicyv1.NeverStartedAction_NEVER_STARTED_ACTION_COUNT && waited >= int64(n.GetAfterSeconds())
 	})
 	p.expect(counts, "deletes a pod with problem %v since %v", start.GetProblem(), start.GetSince())
+}
+
+// raises: a new pod has as much as the failed ones with the most, or one step more.
+func (p *promises) raises() {
+	option, most := p.req.GetSpec().GetOptions().GetNextTryResources(), map[int32]int32{}
+	indexed := p.req.GetSpec().GetCompletionMode() == jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED
+	for _, try := range p.req.GetRetry().GetFailedTries() {
+		if !indexed || try.Index != nil {
+			key := int32(0)
+			if indexed {
+				key = try.GetIndex()
+			}
+			most[key] = max(most[key], try.GetResourceStep())
+		}
+	}
+	p.expect(option != nil || len(p.resp.GetCreate().GetRaised()) == 0, "raises what nobody asks for")
+	if option == nil || p.resp.GetCreate() == nil {
+		return
+	}
+	for _, pod := range answer.NewPods(p.resp.GetCreate()) {
+		key := int32(0)
+		if pod.Index != nil {
+			key = *pod.Index
+		}
+		step := pod.Raised.GetStep()
+		p.expect(step == most[key] || step == min(64, most[key]+1), "pod of index %d has step %d after %d", key, step, most[key])
+		p.expect(pod.Raised == nil || pod.Raised.GetMax() == option.GetMax() && pod.Raised.GetMultiplier() > 1, "raises %v", pod.Raised)
+	}
 }
 
 func (p *promises) deletion() {
@@ -420,6 +450,7 @@ func shuffled(t *rapid.T, req *jobpolicyv1.DecideJobRequest) *jobpolicyv1.Decide
 	shuffle(rnd, other.ConfirmedReleases)
 	shuffle(rnd, other.Deferrals)
 	shuffle(rnd, other.GetRetry().GetRecentFailures())
+	shuffle(rnd, other.GetRetry().GetFailedTries())
 	return other
 }
 

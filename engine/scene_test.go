@@ -65,6 +65,7 @@ func newScene() *scene {
 //	records 10s      none that records pods before that time
 //	unlisted, inflight, retry, settings k=v…
 //	past NAME k=v…   one more recent failure in retry
+//	tried k=v…       one more of its failed tries; tried alone takes them away
 func (s *scene) tell(line string) error {
 	if document, ok := strings.CutPrefix(line, "options "); ok {
 		return s.options(document)
@@ -87,7 +88,7 @@ func (s *scene) tell(line string) error {
 		"rows": s.rows, "norows": s.norows,
 		"defercreations": s.leave(createPods), "deferdeletions": s.leave(deletePods),
 		"quiet": s.leave(writeRoutineStatus), "records": s.leave(recordPods),
-		"unlisted": s.unlisted, "inflight": s.inflight, "retry": s.retry, "past": s.past, "settings": s.settings,
+		"unlisted": s.unlisted, "inflight": s.inflight, "retry": s.retry, "past": s.past, "tried": s.tried, "settings": s.settings,
 	}
 	tell, ok := lines[name]
 	if !ok {
@@ -257,6 +258,7 @@ func failureKeys(why *jobpolicyv1.PodFailure) map[string]func(value) {
 		"deletedBeforeEnd": func(v value) { why.DeletedBeforeEnd = v.bool() },
 		"neverRan":         func(v value) { why.NeverRan = v.bool() },
 		"start":            func(v value) { why.Start = v.start() },
+		"step":             func(v value) { why.ResourceStep = v.int32() },
 	}
 }
 
@@ -269,6 +271,21 @@ func (s *scene) past(args []datadriven.CmdArg) error {
 	}
 	s.req.Retry.RecentFailures = append(s.req.Retry.RecentFailures, fact)
 	return err
+}
+
+func (s *scene) tried(args []datadriven.CmdArg) error {
+	if s.req.Retry == nil {
+		s.req.Retry = &jobpolicyv1.RetryFacts{}
+	}
+	if len(args) == 0 {
+		s.req.Retry.FailedTries = nil
+		return nil
+	}
+	try := &jobpolicyv1.FailedTry{}
+	s.req.Retry.FailedTries = append(s.req.Retry.FailedTries, try)
+	return tellFields(try, args, names{"step": "resourceStep"}, map[string]func(value){
+		"exit": func(v value) { try.ContainerExits = append(try.ContainerExits, v.exit()) },
+	})
 }
 
 func (s *scene) gone(args []datadriven.CmdArg) error {

@@ -110,6 +110,13 @@ func (c checker) retry(r *jobpolicyv1.RetryFacts) {
 			c.index(f.Index)
 		}
 	})
+	check.Each(c.Checker, "retry.failed_tries", maxRows, r.GetFailedTries(), func(f *jobpolicyv1.FailedTry) {
+		c.Between("resource_step", int64(f.GetResourceStep()), 0, maxResourceStep)
+		c.exits(f.GetContainerExits())
+		if f != nil {
+			c.index(f.Index)
+		}
+	})
 }
 
 // indexSet checks a set and returns it; the empty set if it is wrong.

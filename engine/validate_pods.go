@@ -112,17 +112,23 @@ func (c checker) unaccountedPod(pod *jobpolicyv1.UnaccountedPod, seen uids) {
 
 func (c checker) failure(f *jobpolicyv1.PodFailure) {
 	c.BytesBetween("pod_name", f.GetPodName(), 0, check.MaxNameBytes)
-	if c.Length("container_exits", len(f.GetContainerExits()), maxContainerExits) {
-		// Not by each: a request may have millions of exits, for which its calls take measurable time.
-		for i, exit := range f.GetContainerExits() {
-			c.Enter("container_exits", i)
-			c.exit(exit)
-			c.Leave()
-		}
-	}
+	c.exits(f.GetContainerExits())
 	c.patterns("conditions", f.GetConditions(), maxConditions)
 	c.BytesBetween("reason", f.GetReason(), 0, check.MaxNameBytes)
 	c.start(f.GetStart())
+	c.Between("resource_step", int64(f.GetResourceStep()), 0, maxResourceStep)
+}
+
+func (c checker) exits(exits []*jobpolicyv1.ContainerExit) {
+	if !c.Length("container_exits", len(exits), maxContainerExits) {
+		return
+	}
+	// Not by each: a request may have millions of exits, for which its calls take measurable time.
+	for i, exit := range exits {
+		c.Enter("container_exits", i)
+		c.exit(exit)
+		c.Leave()
+	}
 }
 
 func (c checker) exit(exit *jobpolicyv1.ContainerExit) {

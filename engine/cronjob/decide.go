@@ -107,7 +107,23 @@ func nextStatus(f facts, last answer) *jobpolicyv1.CronJobStatus {
 	if last.processed {
 		next.LastScheduleTime = later(next.LastScheduleTime, timestamppb.New(f.due.at))
 	}
+	next.NextScheduleTime = f.publishedNext()
 	return next
+}
+
+// publishedNext is when the next run is due, if the options ask to publish it. While a run waits for its
+// delay, that is its time: so the status that lists the run is the only one that changes it.
+func (f facts) publishedNext() *timestamppb.Timestamp {
+	next, comes := f.nextRun()
+	switch {
+	case f.optionsLost():
+		return f.status.GetNextScheduleTime()
+	case !comes || !f.options.GetPublishNextScheduleTime():
+		return nil
+	case f.due.start.After(f.now):
+		next = f.due.at
+	}
+	return timestamppb.New(next)
 }
 
 // combinedEdits are the edits that the rules ask for, and the record of an edit of the

@@ -18,14 +18,17 @@ type due struct {
 	// after is the time after which runs are due: that of the last run, or the creation
 	// of the CronJob, or the last edit of its schedule.
 	after time.Time
-	// at is the latest due time since then; zero if there is none.
+	// at is the time of the run to start: the latest due time since then, or, with
+	// max_missed_runs, an earlier one. Zero if there is none.
 	at time.Time
+	// later is how many due times after at start, too.
+	later int64
 	// start is at with its delay.
 	start time.Time
 	delay StartDelay
 	// times is how many due times there are since then, including at.
 	times int64
-	// next is the schedule's first time that is later than at. If at is zero, it is the
+	// next is the schedule's first time after all due times. If there are none, it is the
 	// first time that is later than the field after. Zero if there is none.
 	next time.Time
 	// observed records an edit of the schedule; nil if nothing new has to be recorded.
@@ -44,10 +47,16 @@ func takeDue(s *snapshot, r runs) due {
 	}
 	d := s.dueAfter(after, s.now)
 	d.observed = observed
-	if !d.at.IsZero() {
-		d.delay = StartDelayOf(s.req.GetCronJob(), s.options, d.at, d.next)
-		d.start = d.at.Add(d.delay.Total())
+	if d.at.IsZero() {
+		return d
 	}
+	return s.catchUp(d)
+}
+
+// delayed adds its delay to a time that is due. next is the schedule's next time.
+func (s *snapshot) delayed(d due, next time.Time) due {
+	d.delay = StartDelayOf(s.req.GetCronJob(), s.options, d.at, next)
+	d.start = d.at.Add(d.delay.Total())
 	return d
 }
 
@@ -72,6 +81,14 @@ func skipBeforeEdit(s *snapshot, r runs, after time.Time) (from time.Time, obser
 		after = edited
 	}
 	return after, observed
+}
+
+// laterText says how many missed runs start after this one, if any do.
+func (d due) laterText() string {
+	if d.later == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; later ones that were due and start, too: %d", d.later)
 }
 
 // deadline is spec.startingDeadlineSeconds. Whole seconds count: a run with a

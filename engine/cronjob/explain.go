@@ -91,7 +91,7 @@ func listSkipped(e *jobpolicyv1.CronJobExplanation, f facts, last answer) {
 	if f.due.at.IsZero() {
 		return
 	}
-	e.SkippedTotal = f.due.times - 1
+	e.SkippedTotal = f.due.times - 1 - f.due.later
 	if last.skipped != jobpolicyv1.SkipReason_SKIP_REASON_UNSPECIFIED {
 		e.SkippedTotal++
 		e.Skipped = append(e.Skipped, &jobpolicyv1.SkippedRun{
@@ -99,11 +99,27 @@ func listSkipped(e *jobpolicyv1.CronJobExplanation, f facts, last answer) {
 		})
 	}
 	for _, at := range f.missedBefore(f.due, maxListedSkipped-len(e.GetSkipped())) {
-		e.Skipped = append(e.Skipped, &jobpolicyv1.SkippedRun{
-			ScheduledTime: timestamppb.New(at), Reason: jobpolicyv1.SkipReason_SKIP_REASON_LATER_RUN,
-			Detail: "a later run, that of " + clockText(f.due.at) + ", was due too",
-		})
+		e.Skipped = append(e.Skipped, f.passedOver(at))
 	}
+}
+
+// passedOver says why a time before that of the run that is due starts no run.
+func (f facts) passedOver(at time.Time) *jobpolicyv1.SkippedRun {
+	r := &jobpolicyv1.SkippedRun{
+		ScheduledTime: timestamppb.New(at), Reason: jobpolicyv1.SkipReason_SKIP_REASON_LATER_RUN,
+		Detail: "a later run, that of " + clockText(f.due.at) + ", was due too",
+	}
+	seconds, _ := f.deadline()
+	switch name := f.scheduledName(at); {
+	case f.maxMissed() <= 1:
+	case f.taken(name):
+		r.Reason, r.Detail = jobpolicyv1.SkipReason_SKIP_REASON_NAME_TAKEN, "a Job named "+name+" belongs to somebody else"
+	case f.tooLate(due{start: at}):
+		r.Reason, r.Detail = jobpolicyv1.SkipReason_SKIP_REASON_STARTING_DEADLINE, fmt.Sprintf("it is later than %ds", seconds)
+	default:
+		r.Detail = fmt.Sprintf("later runs were due too, and at most %d missed ones start", f.maxMissed())
+	}
+	return r
 }
 
 // summarize says in one sentence what is decided and why.

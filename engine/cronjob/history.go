@@ -27,12 +27,16 @@ type kept struct {
 // takeHistory applies the history limits, each to its own kind of finished Jobs,
 // whoever created them. The oldest are deleted first (upstream removeOldestJobs,
 // v1.37). Failed runs that count for suspend_after_failures are kept, as many as that
-// option counts. Runs that were started before their time, because the clock was
+// option counts; all of them if it is not known whether there is such an option. Runs that were started before their time, because the clock was
 // ahead, are kept too: without their Jobs they would start again.
 func takeHistory(s *snapshot, r runs) history {
 	h := history{kept: map[string]kept{}}
 	counted := make(map[string]bool)
-	for _, job := range r.failures[max(0, len(r.failures)-int(s.options.GetSuspendAfterFailures())):] {
+	counts := int(s.options.GetSuspendAfterFailures())
+	if s.optionsLost() {
+		counts = len(r.failures)
+	}
+	for _, job := range r.failures[max(0, len(r.failures)-counts):] {
 		counted[string(job.GetUid())] = true
 	}
 	h.limit(s, "successfulJobsHistoryLimit", jobpolicyv1.JobOutcome_JOB_OUTCOME_COMPLETE, s.spec.SuccessfulJobsHistoryLimit, nil)
@@ -55,10 +59,13 @@ func (h *history) limit(s *snapshot, field string, outcome jobpolicyv1.JobOutcom
 		h.keep(jobpolicyv1.KeepReason_KEEP_REASON_NO_LIMIT, finished, "%s is %d, which makes no sense", field, *limit)
 		return
 	}
-	over := max(0, len(finished)-int(*limit))
+	over, counts := max(0, len(finished)-int(*limit)), "counts"
+	if s.optionsLost() {
+		counts = "may count"
+	}
 	for _, job := range finished[:over] {
 		if counted[string(job.GetUid())] {
-			h.keep(jobpolicyv1.KeepReason_KEEP_REASON_COUNTED_FAILURE, []*jobpolicyv1.OwnedJob{job}, "it counts for cronJob.suspendAfterFailures")
+			h.keep(jobpolicyv1.KeepReason_KEEP_REASON_COUNTED_FAILURE, []*jobpolicyv1.OwnedJob{job}, "it %s for cronJob.suspendAfterFailures", counts)
 			continue
 		}
 		if s.early(job) && s.isScheduled(job) {

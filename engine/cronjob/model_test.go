@@ -100,6 +100,10 @@ func (l *life) edit(t *rapid.T) {
 		t.Fatal(err)
 	}
 	l.req.Spec.Options.StaggerSeconds = rapid.SampledFrom([]*int32{nil, proto.Int32(45), proto.Int32(3600), proto.Int32(86_400)}).Draw(t, "stagger")
+	l.req.Spec.Options.MaxMissedRuns = rapid.SampledFrom([]*int32{nil, proto.Int32(0), proto.Int32(1), proto.Int32(3)}).Draw(t, "missed")
+	if l.req.Spec.GetConcurrencyPolicy() == jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_FORBID && l.req.Spec.Options.MaxMissedRuns != nil {
+		l.req.Spec.Options.MaxMissedRuns = proto.Int32(max(1, l.req.Spec.Options.GetMaxMissedRuns())) // Scenarios show what waits.
+	}
 }
 
 func (l *life) advance(d time.Duration) { l.req.Now = timestamppb.New(l.now().Add(d)) }
@@ -239,8 +243,9 @@ func (l *life) crash(t *rapid.T) {
 	l.step(part)
 }
 
-// due is the latest time of the schedule, found minute by minute. If the last run is
-// ahead of the clock, the schedule begins anew.
+// due is the time of the schedule whose run is to start, found minute by minute: the oldest of the
+// latest ones that is not too late, or the latest one. If the last run is ahead of the clock, the
+// schedule begins anew.
 func (l *life) due() (time.Time, bool) {
 	after := l.req.GetSpec().GetCreationTime().AsTime()
 	if last := l.req.GetStatus().GetLastScheduleTime(); last != nil {
@@ -251,12 +256,34 @@ func (l *life) due() (time.Time, bool) {
 			after = at.AsTime()
 		}
 	}
-	for m := l.now().Truncate(time.Minute); m.After(after); m = m.Add(-time.Minute) {
-		if l.plan.is(m.In(l.loc)) {
-			return m, true
+	var due time.Time
+	found, most := 0, l.maxMissed()
+	for m := l.now().Truncate(time.Minute); m.After(after) && found < most; m = m.Add(-time.Minute) {
+		if !l.plan.is(m.In(l.loc)) {
+			continue
+		}
+		if found++; found == 1 || !l.late(l.start(m)) {
+			due = m
 		}
 	}
-	return time.Time{}, false
+	return due, found > 0
+}
+
+// maxMissed is how many times the due run is chosen of.
+func (l *life) maxMissed() int {
+	o := l.req.GetSpec().GetOptions()
+	if o.MaxMissedRuns == nil || l.req.Spec.GetConcurrencyPolicy() == jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_REPLACE {
+		return 1
+	}
+	return max(1, int(o.GetMaxMissedRuns()))
+}
+
+// late reports whether a run whose start was due then is too late.
+func (l *life) late(start time.Time) bool {
+	spec := l.req.GetSpec()
+	by := l.now().Truncate(time.Second).Sub(start)
+	missed := spec.GetOptions().MaxMissedRuns != nil && spec.GetOptions().GetMaxMissedRuns() == 0 && by > time.Minute
+	return missed || spec.StartingDeadlineSeconds != nil && by > time.Duration(spec.GetStartingDeadlineSeconds())*time.Second
 }
 
 // start is when a run starts: at its time if no stagger is asked for. Every CronJob here has
@@ -270,7 +297,7 @@ func (l *life) start(due time.Time) time.Time {
 	for room < 25*time.Hour && !l.plan.is(due.Add(room).In(l.loc)) {
 		room += time.Minute
 	}
-	most := min(int64(window), int64(room/time.Second)-11)
+	most := min(int64(window), int64(room/time.Second)-10)
 	return due.Add(time.Duration(shareOfReport*float64(most+1)) * time.Second)
 }
 
@@ -312,7 +339,7 @@ func (l *life) checkStart(t *rapid.T, resp *jobpolicyv1.DecideCronJobResponse) {
 	}
 	due, is := l.due()
 	start := l.start(due)
-	late := spec.StartingDeadlineSeconds != nil && l.now().Truncate(time.Second).Sub(start) > time.Duration(spec.GetStartingDeadlineSeconds())*time.Second
+	late := l.late(start)
 	want := is && !l.now().Before(start) && !late && !forbidden && !held && !spec.GetSuspend()
 	if want != (create != nil) {
 		t.Fatalf("due %s (%v), starts %s, late %v, forbidden %v, held %v, suspended %v; created %v\n%s",

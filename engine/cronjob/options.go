@@ -5,6 +5,10 @@ import (
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
+// optionsLost reports whether the options that the CronJob asks for cannot be read, and the caller
+// does not know the last ones that could be.
+func (s *snapshot) optionsLost() bool { return len(s.spec.GetOptionProblems()) > 0 && s.options == nil }
+
 // ClockOptions are the options for clock changes.
 func ClockOptions(o *jobpolicyv1.CronJobOptions) schedule.Options {
 	var clock schedule.Options

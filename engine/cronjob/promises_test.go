@@ -59,6 +59,7 @@ func brokenPromises(req *jobpolicyv1.DecideCronJobRequest, resp *jobpolicyv1.Dec
 	}
 	if create := resp.GetCreate(); create != nil {
 		promise(len(create.GetName()) <= 63, "the name %s is too long", create.GetName())
+		promise(len(req.GetSpec().GetOptionProblems()) == 0 || req.GetSpec().GetOptions() != nil, "a creation for a CronJob whose options nobody knows")
 		promise(!req.GetSpec().GetDeleting(), "a creation for a CronJob that is being deleted")
 		at := create.GetScheduledTime()
 		promise(at == nil || !at.AsTime().After(now), "a run of the future, %s", at.AsTime())

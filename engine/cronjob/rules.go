@@ -80,6 +80,7 @@ type asked = rules.Asked[answer]
 func startRules() []rules.Rule[facts, answer] {
 	return []rules.Rule[facts, answer]{
 		{Name: jobpolicyv1.Rule_RULE_DELETING, Ask: deleting},
+		{Name: jobpolicyv1.Rule_RULE_INVALID_POLICY, Ask: invalidPolicy},
 		{Name: jobpolicyv1.Rule_RULE_MANUAL_RUN_REQUESTED, Ask: manualRunRequested},
 		{Name: jobpolicyv1.Rule_RULE_UNKNOWN_TIME_ZONE, Ask: unknownTimeZone},
 		{Name: jobpolicyv1.Rule_RULE_SUSPENDED, Ask: suspended},
@@ -88,6 +89,7 @@ func startRules() []rules.Rule[facts, answer] {
 		{Name: jobpolicyv1.Rule_RULE_NEVER_DUE, Ask: neverDue},
 		{Name: jobpolicyv1.Rule_RULE_NOTHING_DUE, Ask: nothingDue},
 		{Name: jobpolicyv1.Rule_RULE_STARTING_DEADLINE_PASSED, Ask: startingDeadlinePassed},
+		{Name: jobpolicyv1.Rule_RULE_MISSED_RUN, Ask: missedRun},
 		{Name: jobpolicyv1.Rule_RULE_ALREADY_STARTED, Ask: alreadyStarted},
 		{Name: jobpolicyv1.Rule_RULE_NAME_TAKEN, Ask: nameTaken},
 		{Name: jobpolicyv1.Rule_RULE_START_JITTER, Ask: startJitter},
@@ -102,6 +104,16 @@ func deleting(f facts) answer {
 		return decided("the CronJob is being deleted")
 	}
 	return no("the CronJob is not being deleted")
+}
+
+// invalidPolicy waits for options that can be read: they may say that a run does not start, or
+// starts later. It comes before manual runs, for which they may say so, too.
+func invalidPolicy(f facts) answer {
+	if !f.optionsLost() {
+		return no("the options are known")
+	}
+	return decided("the options that the CronJob asks for cannot be read: %s", f.spec.GetOptionProblems()[0]).
+		waiting(jobpolicyv1.WaitReason_WAIT_REASON_INVALID_POLICY, time.Time{})
 }
 
 // manualRunRequested starts the manual run that spec.run_now asks for, once for each text.
@@ -239,8 +251,8 @@ func startingDeadlinePassed(f facts) answer {
 	}
 	a := decided("late by %ds, allowed: %ds", late, seconds)
 	a.skipped = jobpolicyv1.SkipReason_SKIP_REASON_STARTING_DEADLINE
-	if missed, ok := f.startDeadline(f.due); ok && f.isRecent(missed) {
-		a = a.with(warning(eventMissSchedule, "Missed scheduled time to start a job: %s", f.due.at.Format(time.RFC1123Z)))
+	if missed, ok := f.startDeadline(f.due); ok {
+		return f.tellMissed(a, missed)
 	}
 	return a
 }
@@ -285,7 +297,7 @@ func concurrencyForbidden(f facts) answer {
 		return no("concurrency policy %s, active runs: %d", policyText(f.spec.GetConcurrencyPolicy()), len(f.runs.active))
 	}
 	missed, _ := f.startDeadline(f.due)
-	a := decided("concurrency policy Forbid, active runs: %d", len(f.runs.active)).
+	a := decided("concurrency policy Forbid, active runs: %d%s", len(f.runs.active), f.due.laterText()).
 		waiting(jobpolicyv1.WaitReason_WAIT_REASON_CONCURRENCY_POLICY, missed)
 	if f.isRecent(f.due.start) {
 		a = a.with(normal(eventJobAlreadyActive, "Not starting job because prior execution is running and concurrency policy is Forbid"))
@@ -328,7 +340,7 @@ func (f facts) replaced() []*jobpolicyv1.OwnedJob {
 
 func runDue(f facts) answer {
 	r := f.scheduledRun(f.due.at)
-	a := decided("the run of %s is started", clockText(f.due.at))
+	a := decided("the run of %s is started%s", clockText(f.due.at), f.due.laterText())
 	a.start, a.replaces = &r, f.replaced()
 	if f.manyMissed(f.due) {
 		a = a.with(warning(eventTooManyMissedTimes,

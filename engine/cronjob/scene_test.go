@@ -280,6 +280,12 @@ func (c *cluster) option(rest string) error {
 	case "problem":
 		spec.OptionProblems = append(spec.OptionProblems, text)
 		return nil
+	case "lost": // with a problem: nobody knows the last options
+		spec.Options, spec.OptionProblems = nil, []string{text}
+		return nil
+	case "found":
+		spec.Options, spec.OptionProblems = &jobpolicyv1.CronJobOptions{}, nil
+		return nil
 	case "observed_schedule":
 		since, seen, _ := strings.Cut(text, " ")
 		spec.ObservedSchedule = &jobpolicyv1.ObservedSchedule{Since: timestamp(since), Schedule: seen}
@@ -305,6 +311,10 @@ func setOption(o *jobpolicyv1.CronJobOptions, name, text string) error {
 		m.Set(field, protoreflect.ValueOfEnum(n))
 		return nil
 	}
+	if field.Kind() == protoreflect.BoolKind {
+		m.Set(field, protoreflect.ValueOfBool(text == "true"))
+		return nil
+	}
 	n, err := strconv.ParseInt(text, 10, 32)
 	m.Set(field, protoreflect.ValueOfInt32(int32(n)))
 	return err
@@ -316,6 +326,7 @@ func (c *cluster) status(rest string) error {
 	st := c.req.Status
 	return pairs(rest, map[string]func(string) error{
 		"last":    setTime(&st.LastScheduleTime),
+		"next":    setTime(&st.NextScheduleTime),
 		"success": setTime(&st.LastSuccessfulTime),
 		"active": func(v string) error {
 			st.Active = nil

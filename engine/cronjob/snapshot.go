@@ -30,8 +30,10 @@ type snapshot struct {
 	status *jobpolicyv1.CronJobStatus
 	now    time.Time
 	jobs   []*jobpolicyv1.OwnedJob
-	// options are nil if the CronJob asks for none.
+	// options are nil if the CronJob asks for none, or if they are lost.
 	options *jobpolicyv1.CronJobOptions
+	// Of a CronJob whose options are lost, the zero value: a schedule means something only
+	// with its options.
 	timetable
 }
 
@@ -47,7 +49,9 @@ func newSnapshot(req *jobpolicyv1.DecideCronJobRequest) *snapshot {
 	if s.status == nil {
 		s.status = &jobpolicyv1.CronJobStatus{}
 	}
-	s.timetable = readTimetable(s.spec)
+	if !s.optionsLost() {
+		s.timetable = readTimetable(s.spec)
+	}
 	return s
 }
 

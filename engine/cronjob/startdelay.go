@@ -46,7 +46,8 @@ func StartDelayOf(cron *jobpolicyv1.CronJobRef, o *jobpolicyv1.CronJobOptions, a
 	if !next.IsZero() {
 		room = min(room, next.Unix()-at.Unix()-1)
 	}
-	first := stagger(cron, min(int64(o.GetStaggerSeconds()), room-min(spareSeconds, (room+1)/2)))
+	interval := room + 1
+	first := stagger(cron, min(int64(o.GetStaggerSeconds()), interval-max(1, min(spareSeconds, (interval+1)/2))))
 	then := jitter(cron, at, min(int64(o.GetStartJitterSeconds()), room-first))
 	return StartDelay{Stagger: time.Duration(first) * time.Second, Jitter: time.Duration(then) * time.Second}
 }

@@ -75,6 +75,7 @@ func (c checker) memory(spec *jobpolicyv1.CronJobSpec) {
 func (c checker) status(status *jobpolicyv1.CronJobStatus) {
 	c.OptionalTime("status.last_schedule_time", status.GetLastScheduleTime())
 	c.OptionalTime("status.last_successful_time", status.GetLastSuccessfulTime())
+	c.OptionalTime("status.next_schedule_time", status.GetNextScheduleTime())
 	check.Each(c.Checker, "status.active", maxRows, status.GetActive(), func(a *jobpolicyv1.ActiveJob) {
 		c.uid("uid", a.GetUid())
 		c.BytesBetween("name", a.GetName(), 1, check.MaxNameBytes)

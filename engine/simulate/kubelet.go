@@ -79,11 +79,15 @@ const (
 	exitKilled = 137
 )
 
+// outOfMemory is the reason of a container that was killed because it needed more memory than it may use.
+const outOfMemory = "OOMKilled"
+
 // simContainer is a container of a simPod.
 type simContainer struct {
 	*Container
 	state    containerState
 	exitCode int32
+	reason   string // why it ended, beside the exit code: outOfMemory or nothing
 	restarts int32
 	// delay is that of the last restart, and restartedAt its time.
 	delay, restartedAt time.Duration

@@ -38,6 +38,35 @@ func TestStoryOfOptionsOfTries(t *testing.T) {
 Complete CompletionsReached after 37s; pods 3
 `,
 		},
+		"more memory for the next try": {
+			scenario: simulate.Scenario{
+				Spec: spec(1, with(&jobpolicyv1.JobOptions{
+					RetryDelay:       &jobpolicyv1.RetryDelay{DelaysSeconds: []int32{2}},
+					NextTryResources: &jobpolicyv1.NextTryResources{Resource: jobpolicyv1.RaisedResource_RAISED_RESOURCE_MEMORY, Max: "8Gi", Factor: proto.Float64(1.5)},
+				})),
+				Scripts: script(t, "0-1:oom@1s", "2:fail@1s"), Runtime: simulate.Runtime{Mean: 1},
+			},
+			want: `
+0s pod 0 created
+1s pod 0 running
+2s pod 0 failed: exit code 137 (OOMKilled)
+2s waits until 4s: failures in a row: 1; next try 2s after the last one
+4s pod 1 created: 1.5 times the template's memory, at most 8Gi
+5s pod 1 running
+6s pod 1 failed: exit code 137 (OOMKilled)
+6s waits until 8s: failures in a row: 2; next try 2s after the last one
+8s pod 2 created: 2.25 times the template's memory, at most 8Gi
+9s pod 2 running
+10s pod 2 failed: exit code 1
+10s waits until 12s: failures in a row: 3; next try 2s after the last one
+12s pod 3 created: 2.25 times the template's memory, at most 8Gi
+13s pod 3 running
+13s pod 3 succeeded
+13s condition SuccessCriteriaMet (CompletionsReached): Reached expected number of succeeded pods
+13s condition Complete (CompletionsReached): Reached expected number of succeeded pods
+Complete CompletionsReached after 13s; pods 4
+`,
+		},
 		"a deadline of each try": {
 			scenario: simulate.Scenario{
 				Spec: spec(1, with(&jobpolicyv1.JobOptions{TryDeadlineSeconds: proto.Int64(60)})), Scripts: script(t, "0:hang"), Runtime: simulate.Runtime{Mean: 1},

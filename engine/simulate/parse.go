@@ -11,7 +11,7 @@ import (
 
 // expectedScript is part of the error for a script that cannot be read.
 const expectedScript = "expected PODS[/CONTAINER]:OUTCOME[@DURATION][,OUTCOME…] with an index, a range such as 0-4, or * for PODS, " +
-	"and succeed, fail, fail(EXITCODE), evict, hang or stuck for OUTCOME"
+	"and succeed, fail, fail(EXITCODE), oom, evict, hang or stuck for OUTCOME"
 
 var outcomeForm = regexp.MustCompile(`^([a-z]+)(?:\(([^)]*)\))?(?:@(.+))?$`)
 
@@ -62,18 +62,21 @@ func parseOutcome(text string) (Outcome, error) {
 	if m == nil {
 		return Outcome{}, fmt.Errorf("%q: %s", text, expectedScript)
 	}
-	endings := map[string]Ending{"succeed": Succeeds, "fail": Fails, "evict": Evicted, "hang": Hangs, "stuck": NeverStarts}
+	endings := map[string]Ending{"succeed": Succeeds, "fail": Fails, "oom": Fails, "evict": Evicted, "hang": Hangs, "stuck": NeverStarts}
 	ending, ok := endings[m[1]]
 	if !ok {
 		return Outcome{}, fmt.Errorf("%q: %s", text, expectedScript)
 	}
 	o := Outcome{Ending: ending}
-	if ending == Fails {
+	switch m[1] {
+	case "fail":
 		o.ExitCode = 1
+	case "oom":
+		o.ExitCode, o.OutOfMemory = exitKilled, true
 	}
 	if strings.Contains(text, "(") {
 		code, err := strconv.ParseInt(m[2], 10, 32)
-		if ending != Fails || err != nil || code < 1 || code > 255 {
+		if m[1] != "fail" || err != nil || code < 1 || code > 255 {
 			return Outcome{}, fmt.Errorf("%q: expected fail(EXITCODE) with an exit code from 1 to 255", text)
 		}
 		o.ExitCode = int32(code)

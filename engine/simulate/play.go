@@ -11,6 +11,7 @@ import (
 
 	"jobpolicy.dev/engine"
 	"jobpolicy.dev/engine/indexset"
+	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/podfacts"
 )
@@ -88,6 +89,9 @@ func newPlayer(sc Scenario) *player {
 		tracked: map[string]bool{}, attempts: map[int32]int{}, runs: map[runKey]int{}, result: &Result{},
 	}
 	p.counter = podfacts.New(podfacts.PolicyOf(p.spec), p.facts)
+	if p.spec.GetOptions().GetNextTryResources() != nil {
+		p.counter.KeepTries(func(func(*podfacts.Counted[*simPod]) bool) {})
+	}
 	if len(p.job.GetUid()) == 0 {
 		p.job.Uid = podUID(-2)
 	}
@@ -266,18 +270,8 @@ var deleteReasons = map[jobpolicyv1.DeleteReason]string{
 }
 
 func (p *player) create(c *jobpolicyv1.CreatePods) {
-	if !p.sc.indexed() {
-		for range c.GetCount() {
-			p.addPod(c, nil, nil)
-		}
-		return
-	}
-	counts := map[int32]*jobpolicyv1.IndexFailureCount{}
-	for _, n := range c.GetFailureCounts() {
-		counts[n.GetIndex()] = n
-	}
-	for ix := range indexes(c.GetIndexes()).All {
-		p.addPod(c, &ix, counts[ix])
+	for _, pod := range answer.NewPods(c) {
+		p.addPod(c, pod)
 	}
 }
 

@@ -5,9 +5,12 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/options"
 	"jobpolicy.dev/proto/podfacts"
 )
 
@@ -31,6 +34,8 @@ type simPod struct {
 
 	readySince, finished time.Duration
 	failures, ignored    int32
+	// step is how often its resources were raised.
+	step int32
 }
 
 func (pod *simPod) ended() bool {
@@ -47,14 +52,14 @@ func podUID(number int) []byte {
 	return binary.BigEndian.AppendUint64(uid, uint64(number)+1)
 }
 
-// addPod creates a pod of a decision; index is nil unless the Job is Indexed.
-func (p *player) addPod(c *jobpolicyv1.CreatePods, index *int32, counts *jobpolicyv1.IndexFailureCount) {
-	number := len(p.result.Pods)
+// addPod creates a pod of a decision.
+func (p *player) addPod(c *jobpolicyv1.CreatePods, n answer.NewPod) {
+	number, index := len(p.result.Pods), n.Index
 	life := &Pod{Number: number, Created: p.now, Name: fmt.Sprintf("%s-%d", p.sc.Job.GetName(), number)}
 	pod := &simPod{
 		life: life, uid: podUID(number), key: int32(number), index: index, tracked: true,
 		phase:    jobpolicyv1.PodPhase_POD_PHASE_PENDING,
-		failures: counts.GetFailures(), ignored: counts.GetIgnoredFailures(), deadline: p.deadline(c),
+		failures: n.Failures, ignored: n.IgnoredFailures, step: n.Raised.GetStep(), deadline: p.deadline(c),
 	}
 	for i := range p.sc.Containers {
 		pod.containers = append(pod.containers, &simContainer{Container: &p.sc.Containers[i]})
@@ -73,11 +78,21 @@ func (p *player) addPod(c *jobpolicyv1.CreatePods, index *int32, counts *jobpoli
 	pod.counted.Pod = pod
 	p.counter.Add(&pod.counted, true)
 	p.tracked[string(pod.uid)] = true
-	p.say(PodsCreated, pod, "")
+	p.say(PodsCreated, pod, more(n.Raised))
 	p.in(p.sc.StartDelay, func() { p.sync(pod) })
 	if pod.deadline > 0 {
 		p.in(pod.deadline, func() { p.overdue(pod) })
 	}
+}
+
+// more says what a pod gets more of than the template says.
+func more(raised *jobpolicyv1.RaisedPods) string {
+	if raised == nil {
+		return ""
+	}
+	enum := raised.GetResource().Descriptor()
+	return fmt.Sprintf("%.4g times the template's %s, at most %s", raised.GetMultiplier(),
+		strings.ToLower(options.EnumName(enum, enum.Values().ByNumber(raised.GetResource().Number()))), raised.GetMax())
 }
 
 // deadline is how long a new pod may be active: as the template says, or the decision if that is
@@ -126,7 +141,7 @@ func (p *player) runContainer(pod *simPod, c *simContainer) {
 		c.state = unstartable
 		return
 	}
-	c.state = running
+	c.state, c.reason = running, ""
 	if o.Ending == Hangs || o.Ending == NeverStarts {
 		return
 	}
@@ -147,6 +162,9 @@ func (p *player) endContainer(pod *simPod, c *simContainer, o Outcome) {
 		return
 	}
 	c.state, c.exitCode, pod.ready = done, o.ExitCode, false
+	if o.OutOfMemory {
+		c.reason = outOfMemory
+	}
 	if c.Restarted(o.ExitCode, p.spec.GetRestartPolicy()) {
 		p.restart(pod, c)
 		return
@@ -299,7 +317,7 @@ func (pod *simPod) exits(sidecars bool) []*jobpolicyv1.ContainerExit {
 		if c.Init {
 			list = &init
 		}
-		*list = append(*list, &jobpolicyv1.ContainerExit{ContainerName: c.Name, ExitCode: c.exitCode})
+		*list = append(*list, &jobpolicyv1.ContainerExit{ContainerName: c.Name, ExitCode: c.exitCode, Reason: c.reason})
 	}
 	slices.SortFunc(main, func(a, b *jobpolicyv1.ContainerExit) int {
 		return cmp.Compare(a.GetContainerName(), b.GetContainerName())

@@ -51,7 +51,7 @@ func (p *player) facts(pod *simPod) podfacts.Pod {
 		Tracked: pod.tracked, Deleting: pod.deleting, Scheduled: pod.life.Started != nil, Ready: pod.ready,
 		HasRun:  pod.life.Started != nil,
 		Start:   p.unstarted(pod),
-		Created: at(pod.life.Created), IndexFailures: pod.failures, IndexIgnoredFailures: pod.ignored,
+		Created: at(pod.life.Created), ResourceStep: pod.step, IndexFailures: pod.failures, IndexIgnoredFailures: pod.ignored,
 	}
 	switch {
 	case pod.ended():

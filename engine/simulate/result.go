@@ -154,6 +154,9 @@ func (p *player) sayOutcome(pod *simPod) {
 	}
 	for _, e := range pod.exits(false) {
 		text := fmt.Sprintf("exit code %d", e.GetExitCode())
+		if e.GetReason() != "" {
+			text += " (" + e.GetReason() + ")"
+		}
 		if len(pod.containers) > 1 {
 			text = fmt.Sprintf("container %s ended with %s", e.GetContainerName(), text)
 		}

@@ -108,6 +108,8 @@ type Outcome struct {
 	Ending Ending
 	// ExitCode, 1 to 255, is used only with Fails.
 	ExitCode int32
+	// OutOfMemory: the container is OOMKilled. Used only with Fails.
+	OutOfMemory bool
 	// After is how long the container runs. Zero: drawn from Scenario.Runtime.
 	After time.Duration
 }

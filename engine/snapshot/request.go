@@ -51,13 +51,16 @@ func Request(spec *jobpolicyv1.JobSpec, status *jobpolicyv1.JobStatus, pods []Po
 		counter.Add(e, true)
 		tracked[string(pod.UID)] = tracked[string(pod.UID)] || pod.Tracked // It may be listed twice.
 	}
+	if spec.GetOptions().GetNextTryResources() != nil {
+		counter.KeepTries(slices.Values(counted))
+	}
 	recorded := podfacts.Recorded(status)
 	req := &jobpolicyv1.DecideJobRequest{
 		Spec: spec, Status: status,
 		TerminatingPods:   counter.TerminatingPods(spec.GetOptions(), o.Now), // Before Retry, as it says.
 		Pods:              counter.Totals.Summary(),
 		ConfirmedReleases: recorded.Confirmed(func(uid string) bool { return tracked[uid] }),
-		Retry:             counter.Retry(nil),
+		Retry:             counter.Retry(nil), // With what KeepTries keeps.
 	}
 	if counter.Totals.HasRun() {
 		podfacts.TellHasRun(req)

@@ -16,7 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"jobpolicy.dev/proto/podfacts"
 )
+
+// ResourceStepAnnotation says how often the resources of a pod had been raised when it was created
+// (options.next_try_resources). A pod without it has what the template says.
+const ResourceStepAnnotation = "jobpolicy.dev/resource-step"
 
 // NoIndex is the index of a pod without a valid completion index.
 const NoIndex int32 = -1
@@ -39,6 +45,9 @@ type Pod struct {
 	Scheduled bool
 	// HasRun: one of its containers has run, init containers aside.
 	HasRun bool
+	// ResourceStep is how often the pod's resources had been raised when it was created: the
+	// annotation ResourceStepAnnotation, 0 to podfacts.MaxResourceStep.
+	ResourceStep uint8
 
 	Indexing // Placed here, it fills the padding after the booleans.
 	Deletion
@@ -152,6 +161,7 @@ func From(pod *corev1.Pod) *Pod {
 		HasTrackingFinalizer: slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer),
 		Scheduled:            pod.Spec.NodeName != "",
 		HasRun:               hasRun(pod),
+		ResourceStep:         uint8(min(failureCount(pod, ResourceStepAnnotation), podfacts.MaxResourceStep)),
 		Deletion:             deletion(pod),
 		Indexing: Indexing{
 			Index:                Index(pod),

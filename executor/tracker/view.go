@@ -30,6 +30,8 @@ type ViewOptions struct {
 	Options *jobpolicyv1.JobOptions
 	// ActiveRows is how many active pods to list at most. 0: none, and View.Active is nil.
 	ActiveRows int
+	// FailedTries asks for View.Retry.FailedTries. The first View with them costs O(pods).
+	FailedTries bool
 }
 
 // View is the part of a request that is about pods.
@@ -75,6 +77,9 @@ func (j *Job) View(o ViewOptions) View {
 	defer j.mu.Unlock()
 	j.pods.tellStarts(len(o.Options.GetNeverStarted()) > 0)
 	recorded, counter := o.recorded(), j.pods.counter
+	if o.FailedTries {
+		counter.KeepTries(j.pods.all())
+	}
 	v := View{
 		Terminating: counter.TerminatingPods(o.Options, o.Now), // Before Retry, as it says.
 		Pods:        counter.Totals.Summary(),

@@ -73,13 +73,17 @@ func optional(t *metav1.Time) *timestamppb.Timestamp {
 	return Timestamp(t.Time)
 }
 
-// CronJobStatus converts the status of a CronJob. It leaves out references in the active
+// CronJobStatus converts the status of a CronJob, with what its annotation NextScheduleTime says. It leaves out references in the active
 // list that cannot be Jobs: anybody who may write the status can put any reference there,
 // and the contract allows Jobs only.
-func CronJobStatus(in *batchv1.CronJobStatus) *jobpolicyv1.CronJobStatus {
+func CronJobStatus(cron *batchv1.CronJob) *jobpolicyv1.CronJobStatus {
+	in := &cron.Status
 	out := &jobpolicyv1.CronJobStatus{
 		LastScheduleTime:   optional(in.LastScheduleTime),
 		LastSuccessfulTime: optional(in.LastSuccessfulTime),
+	}
+	if next, err := time.Parse(time.RFC3339, cron.Annotations[NextScheduleTime]); err == nil {
+		out.NextScheduleTime = Timestamp(next)
 	}
 	for _, ref := range in.Active {
 		if uid, err := ActiveJobUID(&ref); err == nil {

@@ -32,6 +32,8 @@ type NewPod struct {
 	failures *jobpolicyv1.IndexFailureCount
 	// deadline is how many seconds the pod may be active; nil: as the template says.
 	deadline *int64
+	// raised says what the pod gets more of than the template says; nil: nothing.
+	raised *jobpolicyv1.RaisedPods
 }
 
 // NewPods lists the pods that a decision creates, those of an Indexed Job in ascending
@@ -42,7 +44,7 @@ func NewPods(job *batchv1.Job, create *jobpolicyv1.CreatePods) []NewPod {
 		if Indexed(job) != (p.Index != nil) {
 			continue // The decision is about another kind of Job.
 		}
-		pod := NewPod{Index: podcache.NoIndex, deadline: create.ActiveDeadlineSeconds}
+		pod := NewPod{Index: podcache.NoIndex, deadline: create.ActiveDeadlineSeconds, raised: p.Raised}
 		if p.Index != nil {
 			pod.Index = *p.Index
 		}
@@ -80,6 +82,9 @@ func (p NewPod) From(job *batchv1.Job) *corev1.Pod {
 	}
 	if own := pod.Spec.ActiveDeadlineSeconds; p.deadline != nil && (own == nil || *own > *p.deadline) {
 		pod.Spec.ActiveDeadlineSeconds = p.deadline
+	}
+	if p.raised != nil {
+		raiseResources(pod, p.raised)
 	}
 	return pod
 }

@@ -23,6 +23,9 @@ const (
 	RunNow = "jobpolicy.dev/run-now"
 )
 
+// NextScheduleTime is the annotation in which a CronJob has its CronJobStatus.next_schedule_time.
+const NextScheduleTime = "jobpolicy.dev/next-schedule-time"
+
 // Annotations of a CronJob in which the engine's records are kept (CronJobEdits).
 const (
 	observedSchedule     = "jobpolicy.dev/observed-schedule"

@@ -29,7 +29,10 @@ func checkChanges(request *jobpolicyv1.DecideJobRequest, decision *jobpolicyv1.D
 	case create.ActiveDeadlineSeconds != nil && create.GetActiveDeadlineSeconds() < 1:
 		return fmt.Errorf("create.active_deadline_seconds is %d, want 1 or more", create.GetActiveDeadlineSeconds())
 	}
-	return checkIndexes(request.GetSpec(), create)
+	if err := checkIndexes(request.GetSpec(), create); err != nil {
+		return err
+	}
+	return checkRaised(create)
 }
 
 // checkIndexes checks which pods are to be created. It checks the ranges of the set

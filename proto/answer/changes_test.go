@@ -68,6 +68,15 @@ func TestCheckRefusesChangesThatTheRequestDoesNotAllow(t *testing.T) {
 			d.Create.FailureCounts = counts
 		}
 	}
+	raised := func(spoil func(*jobpolicyv1.RaisedPods)) spoiler {
+		return func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
+			r := &jobpolicyv1.RaisedPods{
+				Indexes: ranges(0, 0), Step: 1, Multiplier: 2, Resource: jobpolicyv1.RaisedResource_RAISED_RESOURCE_MEMORY, Max: "8Gi",
+			}
+			spoil(r)
+			d.Create.Raised = []*jobpolicyv1.RaisedPods{r}
+		}
+	}
 	deletes := func(n int) spoiler {
 		return func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
 			d.Create, d.Delete = nil, make([]*jobpolicyv1.DeletePod, n)
@@ -107,6 +116,19 @@ func TestCheckRefusesChangesThatTheRequestDoesNotAllow(t *testing.T) {
 		"creations and deletions": {func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
 			d.Delete = make([]*jobpolicyv1.DeletePod, 1)
 		}, "create"},
+		"raised pods in no step":               {raised(func(r *jobpolicyv1.RaisedPods) { r.Step = 0 }), "create.raised[0].step"},
+		"raised pods in too many steps":        {raised(func(r *jobpolicyv1.RaisedPods) { r.Step = 65 }), "create.raised[0].step"},
+		"pods that are raised by nothing":      {raised(func(r *jobpolicyv1.RaisedPods) { r.Multiplier = 1 }), "create.raised[0].multiplier"},
+		"pods that are raised by no number":    {raised(func(r *jobpolicyv1.RaisedPods) { r.Multiplier = math.NaN() }), "create.raised[0].multiplier"},
+		"pods of which nothing is raised":      {raised(func(r *jobpolicyv1.RaisedPods) { r.Resource = 0 }), "create.raised[0].resource"},
+		"pods that are raised without a bound": {raised(func(r *jobpolicyv1.RaisedPods) { r.Max = "" }), "create.raised[0].max"},
+		"raised pods without indexes":          {raised(func(r *jobpolicyv1.RaisedPods) { r.Indexes = nil }), "create.raised[0].indexes:"},
+		"raised indexes that are not created":  {raised(func(r *jobpolicyv1.RaisedPods) { r.Indexes = ranges(1, math.MaxInt32-1) }), "create.raised[0].indexes"},
+		"raised indexes out of order":          {raised(func(r *jobpolicyv1.RaisedPods) { r.Indexes = ranges(1, 1, 0, 0) }), "create.raised[0].indexes.ranges[1]"},
+		"indexes that are raised twice": {func(r *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
+			raised(func(*jobpolicyv1.RaisedPods) {})(r, d)
+			d.Create.Raised = append(d.Create.Raised, d.Create.Raised[0])
+		}, "create.raised[1].indexes"},
 		"indexes of a Job without them": {func(r *jobpolicyv1.DecideJobRequest, _ *jobpolicyv1.DecideJobResponse) {
 			r.Spec.CompletionMode = jobpolicyv1.CompletionMode_COMPLETION_MODE_NON_INDEXED
 		}, "create.indexes"},

@@ -66,14 +66,17 @@ type NewPod struct {
 	// the next requests have them as index_failure_count and
 	// index_ignored_failure_count.
 	Failures, IgnoredFailures int32
+	// Raised says what the pod gets more of than the template says; nil: nothing.
+	Raised *jobpolicyv1.RaisedPods
 }
 
 // NewPods lists the pods that a decision creates, those of an INDEXED Job in ascending
 // order.
 func NewPods(create *jobpolicyv1.CreatePods) []NewPod {
 	if create.GetIndexes() == nil {
-		return make([]NewPod, max(0, create.GetCount()))
+		return alike(create)
 	}
+	raised := raisedIndexes(create)
 	counts := map[int32]*jobpolicyv1.IndexFailureCount{}
 	for _, c := range create.GetFailureCounts() {
 		counts[c.GetIndex()] = c
@@ -83,7 +86,7 @@ func NewPods(create *jobpolicyv1.CreatePods) []NewPod {
 		for i := int64(r.GetFirst()); i <= int64(r.GetLast()); i++ { // The last index may be the largest int32.
 			index := int32(i)
 			pods = append(pods, NewPod{
-				Index: &index, Failures: counts[index].GetFailures(), IgnoredFailures: counts[index].GetIgnoredFailures(),
+				Index: &index, Raised: raised[index], Failures: counts[index].GetFailures(), IgnoredFailures: counts[index].GetIgnoredFailures(),
 			})
 		}
 	}

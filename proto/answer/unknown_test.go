@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,6 +62,9 @@ func either(decision Decision, path string) {
 	case !ok:
 	case strings.HasPrefix(path, "create."):
 		d.Create.Count, d.Delete = 1, nil
+		for _, r := range d.Create.GetRaised() {
+			r.Step, r.Multiplier, r.Max, r.Resource = 1, 2, "1", cmp.Or(r.GetResource(), 1)
+		}
 	default:
 		d.Create = nil
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/options"
 )
 
 // ConditionType is the type of the condition that says how a Job failed. Its reason is
@@ -54,6 +55,7 @@ var parts = []part{
 		func(e *jobpolicyv1.JobEnd, s string) bool { e.Problem = problemOf(s); return true },
 	},
 	count("tries", func(e *jobpolicyv1.JobEnd) *int32 { return &e.Tries }),
+	{"raised", raised, readRaised},
 }
 
 func text(key string, field func(*jobpolicyv1.JobEnd) *string) part {
@@ -72,6 +74,32 @@ func count(key string, field func(*jobpolicyv1.JobEnd) *int32) part {
 		return optional(field(e))
 	}, func(e *jobpolicyv1.JobEnd, s string) bool { return number(field(e), s) }}
 }
+
+// raised is, for example, Memory:2.25.
+func raised(e *jobpolicyv1.JobEnd) string {
+	if e.GetRaisedResource() == jobpolicyv1.RaisedResource_RAISED_RESOURCE_UNSPECIFIED {
+		return ""
+	}
+	value := resources.Values().ByNumber(e.GetRaisedResource().Number())
+	if value == nil {
+		return ""
+	}
+	return options.EnumName(resources, value) + ":" + strconv.FormatFloat(e.GetRaisedBy(), 'g', -1, 64)
+}
+
+func readRaised(e *jobpolicyv1.JobEnd, s string) bool {
+	name, by, _ := strings.Cut(s, ":")
+	number, ok := options.EnumValue(resources, name)
+	if !ok {
+		return true // A resource of a newer version.
+	}
+	var err error
+	e.RaisedResource = jobpolicyv1.RaisedResource(number)
+	e.RaisedBy, err = strconv.ParseFloat(by, 64)
+	return err == nil
+}
+
+var resources = jobpolicyv1.RaisedResource(0).Descriptor()
 
 func optional(n *int32) string {
 	if n == nil {

@@ -37,6 +37,13 @@ func TestMessages(t *testing.T) {
 			"Container main of pod p failed with exit code 42, as rule gpu fault of the pod failure policy describes. " +
 				`[rule=podFailurePolicyMatched policyRule=1 policyRuleName="gpu fault" pod=p container=main exitCode=42 signal=9]`,
 		},
+		"a container that had more memory": {
+			&jobpolicyv1.JobEnd{
+				Class: outOfMemory, PodName: "p", ContainerName: "main", ExitCode: 137, Tries: 3,
+				RaisedResource: jobpolicyv1.RaisedResource_RAISED_RESOURCE_MEMORY, RaisedBy: 2.25,
+			},
+			"Container main of pod p ran out of memory with 2.25 times the memory of the template, or the most that it may have. [pod=p container=main exitCode=137 tries=3 raised=Memory:2.25]",
+		},
 		"a name like parts": {
 			&jobpolicyv1.JobEnd{Class: infrastructure, PodName: `a [rule="b"]`, Reason: "x=y"},
 			`Pod a _rule__b__ was ended from outside: x_y. [pod="a [rule=\"b\"]" reason="x=y"]`,
@@ -64,6 +71,9 @@ func FuzzWhatIsWrittenIsRead(f *testing.F) {
 			Rule:  jobpolicyv1.Rule(uint32(rule) % 10), PolicyRuleName: name, PodName: name, ContainerName: name, Reason: name,
 			ExitCode: n, Signal: m, Tries: n,
 		}
+		if n > 0 {
+			want.RaisedResource, want.RaisedBy = jobpolicyv1.RaisedResource(1+n%2), float64(n)*1.1e30
+		}
 		if indexed {
 			want.Index, want.PolicyRuleIndex = proto.Int32(n), proto.Int32(m)
 		}
@@ -83,6 +93,7 @@ func TestOtherTextsAreNotRead(t *testing.T) {
 		{"Policy", "x [pod=p"},
 		{"Policy", "x [pod]"},
 		{"Policy", "x [tries=many]"},
+		{"Policy", "x [raised=Memory:much]"},
 		{"Policy", "x [index=2147483648]"},
 		{"Policy", `x [pod="p]`},
 		{"Policy", `x [pod="p"index=1]`},

@@ -68,7 +68,7 @@ func Sentence(end *jobpolicyv1.JobEnd) string {
 		}
 		return subject(end) + " could not be started" + because(end) + "."
 	case jobpolicyv1.EndClass_END_CLASS_OUT_OF_MEMORY:
-		return subject(end) + " ran out of memory."
+		return subject(end) + " ran out of memory" + moreMemory(end) + "."
 	case jobpolicyv1.EndClass_END_CLASS_INFRASTRUCTURE:
 		return pod(end) + " was ended from outside" + because(end) + "."
 	case jobpolicyv1.EndClass_END_CLASS_POLICY:
@@ -77,6 +77,14 @@ func Sentence(end *jobpolicyv1.JobEnd) string {
 		return subject(end) + " failed" + exit(end) + "."
 	}
 	return "It is not known why the Job failed."
+}
+
+// moreMemory says how many times the memory of the template a pod might have had.
+func moreMemory(end *jobpolicyv1.JobEnd) string {
+	if end.GetRaisedResource() != jobpolicyv1.RaisedResource_RAISED_RESOURCE_MEMORY {
+		return ""
+	}
+	return fmt.Sprintf(" with %.4g times the memory of the template, or the most that it may have", end.GetRaisedBy())
 }
 
 func subject(end *jobpolicyv1.JobEnd) string {

@@ -67,11 +67,28 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		"a problem twice": {`{"job": {"neverStarted": [{"problem": "Image", "afterSeconds": 1}, {"problem": "Image", "afterSeconds": 2}]}}`, []string{
 			"job.neverStarted: has two items of the same problem",
 		}},
+		"a factor that raises nothing, a maximum that is none, and CPU without exit codes": {`{"job": {"nextTryResources": {"resource": "Cpu", "factor": 1, "max": "8 Gi"}}}`, []string{
+			"job.nextTryResources.factor: expected more than 1, found 1",
+			`job.nextTryResources.max: expected a Kubernetes quantity above 0, for example 8Gi, found "8 Gi"`,
+			"job.nextTryResources.onExitCodes: expected at least one exit code, because running out of memory does not raise Cpu",
+		}},
+		"raised resources of which nothing is said": {`{"job": {"nextTryResources": {}}}`, []string{
+			"job.nextTryResources.resource: is required", "job.nextTryResources.max: is required",
+		}},
+		"raised resources beyond limits": {`{"job": {"nextTryResources": {"resource": "Disk", "factor": 11, "max": "0", "onExitCodes": [0]}}}`, []string{
+			`job.nextTryResources.resource: expected one of Memory, Cpu, found "Disk"`,
+			"job.nextTryResources.resource: is required",
+			"job.nextTryResources.factor: expected a number from 1 to 10, found 11",
+			"job.nextTryResources.onExitCodes[0]: expected a whole number from 1 to 255, found 0",
+			`job.nextTryResources.max: expected a Kubernetes quantity above 0, for example 8Gi, found "0"`,
+		}},
 		"an item beyond the limit": {`{"job": {"retryDelay": {"delaysSeconds": [3, 0]}}}`, []string{
 			"job.retryDelay.delaysSeconds[1]: expected a whole number from 1 to 86400, found 0",
 		}},
+		"more missed runs than the limit": {`{"cronJob": {"maxMissedRuns": 101}}`, []string{"cronJob.maxMissedRuns: expected a whole number from 0 to 100, found 101"}},
+		"fewer missed runs than none":     {`{"cronJob": {"maxMissedRuns": -1}}`, []string{"cronJob.maxMissedRuns: expected a whole number from 0 to 100, found -1"}},
 		"more than one": {`{"cronJob": {"suspendAfterFailures": 0, "startJitterSeconds": 3601, "x": 1}}`, []string{
-			"cronJob.x: there is no such field, expected one of startJitterSeconds, repeatedHour, skippedHour, missedBeforeEdit, suspendAfterFailures, staggerSeconds",
+			"cronJob.x: there is no such field, expected one of startJitterSeconds, repeatedHour, skippedHour, missedBeforeEdit, suspendAfterFailures, staggerSeconds, maxMissedRuns, publishNextScheduleTime",
 			"cronJob.startJitterSeconds: expected a whole number from 0 to 3600, found 3601",
 			"cronJob.suspendAfterFailures: expected a whole number from 1 to 100, found 0",
 		}},

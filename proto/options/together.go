@@ -22,12 +22,23 @@ func together(path string, m protoreflect.Message, name func(protoreflect.FieldD
 	problem := func(field, format string, args ...any) {
 		problems = append(problems, Problem{join(path, names(field)), fmt.Sprintf(format, args...)})
 	}
-	if d, ok := m.Interface().(*jobpolicyv1.RetryDelay); ok {
+	switch d := m.Interface().(type) {
+	case *jobpolicyv1.RetryDelay:
 		if len(d.GetDelaysSeconds()) > 0 && (d.InitialSeconds != nil || d.MaxSeconds != nil || d.Factor != nil) {
 			problem("delays_seconds", "cannot be set together with any of %s", names("initial_seconds", "max_seconds", "factor"))
 		}
 		if d.InitialSeconds != nil && d.MaxSeconds != nil && d.GetMaxSeconds() < d.GetInitialSeconds() {
 			problem("max_seconds", "expected at least %s (%d), found %d", names("initial_seconds"), d.GetInitialSeconds(), d.GetMaxSeconds())
+		}
+	case *jobpolicyv1.NextTryResources:
+		if d.Factor != nil && d.GetFactor() == 1 {
+			problem("factor", "expected more than 1, found 1")
+		}
+		if d.GetMax() != "" && !PositiveQuantity(d.GetMax()) {
+			problem("max", "expected a Kubernetes quantity above 0, for example 8Gi, found %q", d.GetMax())
+		}
+		if d.GetResource() == jobpolicyv1.RaisedResource_RAISED_RESOURCE_CPU && len(d.GetOnExitCodes()) == 0 {
+			problem("on_exit_codes", "expected at least one exit code, because running out of memory does not raise Cpu")
 		}
 	}
 	if o, ok := m.Interface().(*jobpolicyv1.JobOptions); ok {

@@ -110,6 +110,7 @@ type Counter[P any] struct {
 	terminating map[*Counted[P]]bool     // nil until there is one.
 	unstarted   map[*Counted[P]]struct{} // Those with Share.Problem.
 	retry       retryFacts
+	tries       tries // nil until KeepTries.
 }
 
 // New returns a Counter without pods. facts says what is known of a pod. Its Exits and
@@ -125,8 +126,8 @@ func New[P any](policy Policy, facts func(P) Pod) *Counter[P] {
 // them again.
 func (c *Counter[P]) SetPolicy(policy Policy) { c.policy = policy }
 
-// ForgetRetry forgets the facts for the retry delay.
-func (c *Counter[P]) ForgetRetry() { c.retry = retryFacts{} }
+// ForgetRetry forgets the facts for the retry delay, and what KeepTries kept.
+func (c *Counter[P]) ForgetRetry() { c.retry, c.tries = retryFacts{}, nil }
 
 // Add adds a pod. first: nothing was learned from an earlier state of it, or all
 // pods are counted again by a new policy.
@@ -147,6 +148,9 @@ func (c *Counter[P]) Add(e *Counted[P], first bool) {
 	}
 	if e.Share.Problem != 0 {
 		c.unstarted[e] = struct{}{}
+	}
+	if c.tries != nil {
+		c.tries.learn(&pod, &c.policy)
 	}
 	c.retry.learn(&pod, &c.policy, seen{first: first, deleted: e.Deleted, end: e.EndSeen})
 }

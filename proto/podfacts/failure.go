@@ -25,7 +25,7 @@ const outOfMemory = "OOMKilled"
 // there, so it holds nothing else.
 func (p *Policy) failure(pod *Pod) *jobpolicyv1.PodFailure {
 	policy := p.Failures
-	f := &jobpolicyv1.PodFailure{PodName: pod.Name, Reason: pod.Reason, DeletedBeforeEnd: pod.deletedBeforeEnd(), NeverRan: pod.Reason != "" && !pod.HasRun}
+	f := &jobpolicyv1.PodFailure{PodName: pod.Name, Reason: pod.Reason, DeletedBeforeEnd: pod.deletedBeforeEnd(), NeverRan: pod.Reason != "" && !pod.HasRun, ResourceStep: max(0, min(pod.ResourceStep, MaxResourceStep))}
 	if p.Starts {
 		f.Start = pod.Start
 	}

@@ -74,6 +74,12 @@ func (s *indexes) add(ix int32) {
 	s.extra[ix]++
 }
 
+// has reports whether ix is a member.
+func (s *indexes) has(ix int32) bool {
+	p := s.pages[ix/pageBits]
+	return ix >= 0 && p != nil && p.words[ix%pageBits/wordBits]&(1<<(ix%wordBits)) != 0
+}
+
 // remove removes one occurrence of ix, which must be a member.
 func (s *indexes) remove(ix int32) {
 	if n := s.extra[ix]; n > 0 {

@@ -66,6 +66,8 @@ type Pod struct {
 	// IndexFailures and IndexIgnoredFailures are the values of CreatePods.failure_counts
 	// when the pod was created.
 	IndexFailures, IndexIgnoredFailures int32
+	// ResourceStep is RaisedPods.step when the pod was created; 0: none.
+	ResourceStep int32
 	// Restarts adds up the restarts of all containers, MaxRestarts is the highest
 	// among regular ones, MaxSidecarRestarts among restartable init containers.
 	Restarts                        int64

@@ -91,13 +91,14 @@ func (f *retryFacts) failed(fact failure) {
 	}
 }
 
-// Retry returns the ends of pods on which the retry delay depends; nil if no pod has ended.
+// Retry returns the ends of pods on which the retry delay depends, and since KeepTries also what the
+// resources of the next pods depend on; nil if no pod has ended.
 func (c *Counter[P]) Retry(wall Wall) *jobpolicyv1.RetryFacts {
 	f := &c.retry
-	if f.lastSuccess.IsZero() && len(f.failures) == 0 {
+	m := &jobpolicyv1.RetryFacts{FailedTries: c.FailedTries()}
+	if f.lastSuccess.IsZero() && len(f.failures) == 0 && len(m.FailedTries) == 0 {
 		return nil
 	}
-	m := &jobpolicyv1.RetryFacts{}
 	if !f.lastSuccess.IsZero() {
 		m.LastSuccessTime = wall.notAfter(f.lastSuccess, f.successSeen)
 	}

@@ -170,17 +170,20 @@ func limit(n *int32) string {
 var cronAnnotations = map[string]string{
 	wire.RunNow:           "one run starts now, once for each text",
 	wire.CronJobManagedBy: "the controller that runs it, while spec.suspend is true",
+	wire.NextScheduleTime: "when the next run is due, for programs",
 	wire.CronJobSuspend:   "whether that controller starts no runs",
 }
 
 // cronOptions say what the options mean.
 var cronOptions = map[string]string{
-	"startJitterSeconds":   "a run starts up to so many seconds later",
-	"repeatedHour":         "which run starts of two in an hour that the clock shows twice",
-	"skippedHour":          "what becomes of a run in an hour that the clock leaves out",
-	"missedBeforeEdit":     "what becomes of times before the schedule was changed",
-	"suspendAfterFailures": "it is suspended after so many failed runs in a row",
-	"staggerSeconds":       "each run starts at an offset of up to so many seconds, the CronJob's own",
+	"startJitterSeconds":      "a run starts up to so many seconds later",
+	"repeatedHour":            "which run starts of two in an hour that the clock shows twice",
+	"skippedHour":             "what becomes of a run in an hour that the clock leaves out",
+	"missedBeforeEdit":        "what becomes of times before the schedule was changed",
+	"suspendAfterFailures":    "it is suspended after so many failed runs in a row",
+	"maxMissedRuns":           "how many missed runs start",
+	"publishNextScheduleTime": "the annotation " + wire.NextScheduleTime + " says when the next run is due",
+	"staggerSeconds":          "each run starts at an offset of up to so many seconds, the CronJob's own",
 }
 
 func newestFirst(events []corev1.Event) {
@@ -209,10 +212,10 @@ func (w *cronWork) notes() {
 		},
 		{
 			spec.ConcurrencyPolicy == batchv1.ForbidConcurrent && (w.State == Waiting || len(w.Skipped) > 0), "Forbid",
-			"concurrencyPolicy Forbid does not promise exactly one run for each time. Of the runs that come due while another one is active, at most the latest starts afterwards. In rare faults a run starts twice. The work must tolerate both.",
+			"concurrencyPolicy Forbid does not promise exactly one run for each time. Of the runs that come due while another one is active, " + w.latestOnes() + " afterwards. In rare faults a run starts twice. The work must tolerate both.",
 		},
 		{
-			len(w.Skipped) > 0 && w.State != Missed, "missed runs",
+			len(w.Skipped) > 0 && w.State != Missed && w.plan.MissedRuns == 1, "missed runs",
 			"If several runs are missed, only the latest of them can still start. The others are left out.",
 		},
 		{
@@ -237,6 +240,14 @@ func (w *cronWork) notes() {
 			w.Notes = append(w.Notes, Note{n.topic, n.text})
 		}
 	}
+}
+
+// latestOnes says how many of the runs that wait for another one start.
+func (w *cronWork) latestOnes() string {
+	if w.plan.MissedRuns > 1 {
+		return fmt.Sprintf("at most the latest %d start", w.plan.MissedRuns)
+	}
+	return "at most the latest starts"
 }
 
 // unlisted names the runs that have gone on for a while without being in status.active, such as

@@ -215,7 +215,7 @@ func (w *cronWork) request() (*jobpolicyv1.DecideCronJobRequest, error) {
 			Uid: uid, Namespace: cron.Namespace, Name: cron.Name, Generation: cron.Generation,
 		},
 		Spec:   wire.CronJobSpec(cron, cronruns.Suspended(cron), w.Zone),
-		Status: wire.CronJobStatus(&cron.Status),
+		Status: wire.CronJobStatus(cron),
 	}
 	for _, job := range w.owned {
 		m, err := wire.OwnedJob(job)

@@ -29,6 +29,9 @@ func (w *cronWork) situation() {
 	case jobpolicyv1.Rule_RULE_DELETING:
 		w.Change = append(w.Change, whoRemoves(w.CronJob.Finalizers, "Jobs")...)
 		w.say(Deleting, "Deletion of the CronJob was requested at %s: no more runs start. %s", w.when(w.CronJob.DeletionTimestamp.Time), kept(w.CronJob.Finalizers))
+	case jobpolicyv1.Rule_RULE_INVALID_POLICY:
+		w.advise("Correct the policy, or the annotation %s; the CronJob goes on then, and runs that were due meanwhile count as missed.", wire.Policy)
+		w.say(Invalid, "No run starts: %s. Only an executor that has known valid options since it started goes on with those.", decidedBecause(e))
 	case jobpolicyv1.Rule_RULE_MANUAL_RUN_REQUESTED:
 		w.runNow(decidedBecause(e))
 	case jobpolicyv1.Rule_RULE_UNKNOWN_TIME_ZONE:
@@ -51,6 +54,9 @@ func (w *cronWork) situation() {
 	case jobpolicyv1.Rule_RULE_STARTING_DEADLINE_PASSED:
 		w.advise("spec.startingDeadlineSeconds (%d) is how late a run may start. See why it was late: an active run, a suspension, or %s that was away.",
 			*w.CronJob.Spec.StartingDeadlineSeconds, w.cronManager())
+		w.say(Missed, "The run of %s does not start any more: %s.%s", w.when(w.due()), decidedBecause(e), w.nextText())
+	case jobpolicyv1.Rule_RULE_MISSED_RUN:
+		w.advise("cronJob.maxMissedRuns says how many missed runs start. See why this one was not on time: a suspension, or %s that was away.", w.cronManager())
 		w.say(Missed, "The run of %s does not start any more: %s.%s", w.when(w.due()), decidedBecause(e), w.nextText())
 	case jobpolicyv1.Rule_RULE_NAME_TAKEN:
 		w.advise("Delete the Job that has the name; the run starts then, unless it is too late.")
@@ -101,13 +107,22 @@ func decidedBecause(e *jobpolicyv1.CronJobExplanation) string {
 	return ""
 }
 
-// due is the latest time of the schedule. It is called if the engine says that a run is
-// due.
+// due is the time of the run to start: the latest one of the schedule, or, with cronJob.maxMissedRuns,
+// an earlier one. It is called if the engine says that a run is due.
 func (w *cronWork) due() time.Time {
 	if at := w.resp.GetCreate().GetScheduledTime(); at != nil || w.schedule == nil {
 		return at.AsTime()
 	}
-	return w.schedule.Latest(w.since(), w.Now)
+	due := w.schedule.Latest(w.since(), w.Now)
+	for range w.plan.MissedRuns - 1 {
+		earlier := w.schedule.Latest(w.since(), due.Add(-time.Second))
+		deadline := w.CronJob.Spec.StartingDeadlineSeconds
+		if !earlier.After(w.since()) || deadline != nil && w.Now.Unix()-w.schedule.Start(earlier).Unix() > *deadline {
+			break
+		}
+		due = earlier
+	}
+	return due
 }
 
 // since is the last run that was started, or the CronJob's creation.
@@ -192,11 +207,24 @@ func (w *cronWork) suspended() {
 		return
 	}
 	w.Headline += fmt.Sprintf(" Runs missed since %s: %d, the last at %s.", w.when(w.since()), n, w.when(w.schedule.Latest(w.since(), w.Now)))
+	w.adviseOnMissed()
+}
+
+// adviseOnMissed says which of the missed runs start when the CronJob is resumed.
+func (w *cronWork) adviseOnMissed() {
+	which := "the last missed run starts"
+	switch most := w.plan.MissedRuns; {
+	case most == 0:
+		w.advise("When it is resumed, no missed run starts (cronJob.maxMissedRuns).")
+		return
+	case most > 1:
+		which = fmt.Sprintf("the last %d missed runs start in order (cronJob.maxMissedRuns)", most)
+	}
 	if seconds := w.CronJob.Spec.StartingDeadlineSeconds; seconds != nil {
-		w.advise("When it is resumed, the last missed run starts only if it is at most %s late (startingDeadlineSeconds).", clock(*seconds))
+		w.advise("When it is resumed, %s only if it is at most %s late (startingDeadlineSeconds).", which, clock(*seconds))
 		return
 	}
-	w.advise("When it is resumed, the last missed run starts at once, however late. Set startingDeadlineSeconds before, if that is not wanted.")
+	w.advise("When it is resumed, %s at once, however late. Set startingDeadlineSeconds before, if that is not wanted.", which)
 }
 
 // clock writes seconds as people do.

@@ -26,6 +26,8 @@ type End struct {
 	Signal         int32  `json:"signal,omitempty"`
 	Reason         string `json:"reason,omitempty"`
 	Tries          int32  `json:"tries,omitempty"`
+	// RaisedBy is how many times the resource of the template the pod had, up to the option's max.
+	RaisedBy float64 `json:"raisedBy,omitempty"`
 }
 
 // end says how the Job failed: by its condition, or by the verdict that the status does not show
@@ -42,6 +44,6 @@ func (w *work) end() {
 		Class: jobend.ClassName(end.GetClass()), Sentence: jobend.Sentence(end), Rule: end.GetRule().Name(),
 		PolicyRule: end.PolicyRuleIndex, PolicyRuleName: end.GetPolicyRuleName(),
 		Pod: end.GetPodName(), Index: end.Index, Container: end.GetContainerName(),
-		ExitCode: end.GetExitCode(), Signal: end.GetSignal(), Reason: end.GetReason(), Tries: end.GetTries(),
+		ExitCode: end.GetExitCode(), Signal: end.GetSignal(), Reason: end.GetReason(), Tries: end.GetTries(), RaisedBy: end.GetRaisedBy(),
 	}
 }

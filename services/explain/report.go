@@ -164,6 +164,7 @@ func (w *work) explain() {
 	w.endings()
 	w.notes()
 	w.noteOnOptions()
+	w.noteOnResources()
 	for _, r := range w.resp.GetExplanation().GetRules() {
 		w.Rules = append(w.Rules, Rule{r.GetRule().Name(), r.GetDecided(), r.GetDetail()})
 	}

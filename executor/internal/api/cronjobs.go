@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/executor/writes"
 )
 
@@ -84,15 +85,16 @@ func (e CronJobEdit) patch(cron *batchv1.CronJob) ([]byte, error) {
 	return json.Marshal(patch)
 }
 
-// UpdateCronJobStatus writes the CronJob's status if the CronJob still has the given
-// version. It returns what EditCronJob returns.
+// UpdateCronJobStatus writes the CronJob's status, and the annotation wire.NextScheduleTime that belongs to it, if the
+// CronJob still has the given version. It returns what EditCronJob returns.
 func (c *Client) UpdateCronJobStatus(ctx context.Context, refusals *writes.Refusals, cron *batchv1.CronJob) (updated *batchv1.CronJob, err error) {
 	defer func() { c.cronJobEnded(refusals, writes.UpdateCronJobStatus, cron, err) }()
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	updated, err = c.Kubernetes.BatchV1().CronJobs(cron.Namespace).UpdateStatus(limited, cron, metav1.UpdateOptions{})
 	return c.cronJobWritten(ctx, cron, updated, err, func(live *batchv1.CronJob) bool {
-		return apiequality.Semantic.DeepEqual(live.Status, cron.Status)
+		return apiequality.Semantic.DeepEqual(live.Status, cron.Status) &&
+			live.Annotations[wire.NextScheduleTime] == cron.Annotations[wire.NextScheduleTime]
 	})
 }
 

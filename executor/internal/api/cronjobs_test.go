@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"jobpolicy.dev/executor/wire"
 )
 
 // failingWrites is a Client that reads the stored CronJob, if there is one. Each write ends with the error.
@@ -76,15 +78,17 @@ func TestAnUnansweredWriteOfACronJobIsLookedUp(t *testing.T) {
 	cases := map[string]struct {
 		stored       *batchv1.CronJob
 		edit, status bool // succeeded
+		published    bool // The status is written with the annotation.
 	}{
-		"both took effect":            {stored: cron("6", suspended, noted, cleaned, active), edit: true, status: true},
-		"neither took effect":         {stored: cron("6")},
-		"it has no newer version":     {stored: cron("5", suspended, noted, cleaned, active)},
-		"the suspension is missing":   {stored: cron("6", noted, cleaned)},
-		"an annotation is missing":    {stored: cron("6", suspended, cleaned)},
-		"an annotation is there yet":  {stored: cron("6", suspended, noted)},
-		"only the status took effect": {stored: cron("6", active), status: true},
-		"it went meanwhile":           {},
+		"both took effect":             {stored: cron("6", suspended, noted, cleaned, active), edit: true, status: true},
+		"neither took effect":          {stored: cron("6")},
+		"it has no newer version":      {stored: cron("5", suspended, noted, cleaned, active)},
+		"the suspension is missing":    {stored: cron("6", noted, cleaned)},
+		"an annotation is missing":     {stored: cron("6", suspended, cleaned)},
+		"an annotation is there yet":   {stored: cron("6", suspended, noted)},
+		"only the status took effect":  {stored: cron("6", active), status: true},
+		"the published run is missing": {stored: cron("6", active), published: true},
+		"it went meanwhile":            {},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +103,11 @@ func TestAnUnansweredWriteOfACronJobIsLookedUp(t *testing.T) {
 			}
 			edited, err := c.EditCronJob(t.Context(), nil, cron("5"), CronJobEdit{Suspend: true, Annotations: map[string]*string{note: new("text"), "old": nil}})
 			expect("edit", tc.edit, edited, err)
-			updated, err := c.UpdateCronJobStatus(t.Context(), nil, cron("5", active))
+			written := cron("5", active)
+			if tc.published {
+				written.Annotations[wire.NextScheduleTime] = "2026-01-01T00:00:00Z"
+			}
+			updated, err := c.UpdateCronJobStatus(t.Context(), nil, written)
 			expect("status", tc.status, updated, err)
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -891,5 +892,55 @@ func TestTheDecisionLogSaysWhyARunWasNotStarted(t *testing.T) {
 	start(t, s, &script{Answers: []reply{starting("cron-1")}}, func(cfg *Config) { cfg.DecisionLog = recorded })
 	if got, want := <-recorded, "the job of the run was not created: no quota"; got != want {
 		t.Errorf("failure %q, want %q", got, want)
+	}
+}
+
+// A request has the options that can be read, or the last ones that could be; none at all if nobody knows them.
+func TestOptionsThatCannotBeReadAnyMore(t *testing.T) {
+	s, problems := newCronState(testCron()), []string{"it does not exist"}
+	read := &jobpolicyv1.CronJobOptions{StaggerSeconds: new(int32(5))}
+	if got := s.lastOptions(nil, problems); got != nil {
+		t.Errorf("options that were never known: %v, want none", got)
+	}
+	if got := s.lastOptions(nil, nil); got != nil {
+		t.Errorf("options of a CronJob without any: %v, want none", got)
+	}
+	if got := s.lastOptions(nil, problems); got == nil || got.StaggerSeconds != nil {
+		t.Errorf("the last options: %v, want empty ones", got)
+	}
+	s.lastOptions(read, nil)
+	if got := s.lastOptions(nil, problems); got != read {
+		t.Errorf("the last options: %v, want %v", got, read)
+	}
+}
+
+// A status is written with the annotation that says when the next run is due, or without it; other annotations stay.
+func TestAStatusHasTheNextRun(t *testing.T) {
+	snap := snapshot{cron: testCron(func(c *batchv1.CronJob) {
+		c.Annotations = map[string]string{"other": "x", wire.NextScheduleTime: "old"}
+	})}
+	cases := map[string]struct {
+		next *timestamppb.Timestamp
+		want map[string]string // nil: an error
+	}{
+		"a run":     {timestamppb.New(created), map[string]string{"other": "x", wire.NextScheduleTime: "2026-05-04T10:00:00Z"}},
+		"none":      {nil, map[string]string{"other": "x"}},
+		"no time":   {&timestamppb.Timestamp{Nanos: -1}, nil},
+		"no minute": {&timestamppb.Timestamp{Seconds: 1}, map[string]string{"other": "x", wire.NextScheduleTime: "1970-01-01T00:00:01Z"}},
+	}
+	for name, tc := range cases {
+		cron, err := snap.withStatus(&jobpolicyv1.CronJobStatus{NextScheduleTime: tc.next})
+		if (err != nil) != (tc.want == nil) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil && !maps.Equal(cron.Annotations, tc.want) {
+			t.Errorf("%s: annotations %v, want %v", name, cron.Annotations, tc.want)
+		}
+		if err == nil && tc.next != nil && !wire.CronJobStatus(cron).GetNextScheduleTime().AsTime().Equal(tc.next.AsTime()) {
+			t.Errorf("%s: read as %v", name, wire.CronJobStatus(cron).GetNextScheduleTime())
+		}
+	}
+	if snap.cron.Annotations[wire.NextScheduleTime] != "old" {
+		t.Error("the CronJob that was decided on is changed")
 	}
 }

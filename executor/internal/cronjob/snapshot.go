@@ -9,10 +9,12 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor/internal/api"
 	"jobpolicy.dev/executor/internal/clock"
+	"jobpolicy.dev/executor/internal/controller"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -46,7 +48,7 @@ func (c *Controller) snapshot(s *cronState) (snapshot, error) {
 			Uid: uid, Namespace: cron.Namespace, Name: cron.Name, Generation: cron.Generation,
 		},
 		Spec:       wire.CronJobSpec(cron, c.scope.Suspended(cron), c.cfg.TimeZone),
-		Status:     wire.CronJobStatus(&cron.Status),
+		Status:     wire.CronJobStatus(cron),
 		NamesTaken: taken,
 	}
 	spec, problems := c.cfg.Policies.Of(cron.Namespace, cron.Annotations)
@@ -97,6 +99,25 @@ func withinLimit(jobs []*batchv1.Job, cron *batchv1.CronJob) []*batchv1.Job {
 		return b.CreationTimestamp.Compare(a.CreationTimestamp.Time)
 	})
 	return sorted[:maxJobs]
+}
+
+// withStatus is the CronJob with another status, and with the annotation that belongs to it.
+func (snap *snapshot) withStatus(m *jobpolicyv1.CronJobStatus) (*batchv1.CronJob, error) {
+	status, err := snap.apiStatus(m)
+	if err != nil {
+		return nil, err
+	}
+	cron := snap.cron.DeepCopy()
+	cron.Status = *status
+	switch next := m.GetNextScheduleTime(); {
+	case next == nil:
+		delete(cron.Annotations, wire.NextScheduleTime)
+	case next.IsValid():
+		metav1.SetMetaDataAnnotation(&cron.ObjectMeta, wire.NextScheduleTime, next.AsTime().Format(time.RFC3339))
+	default:
+		return nil, fmt.Errorf("next schedule time: %w: %w", next.CheckValid(), controller.ErrBadAnswer)
+	}
+	return cron, nil
 }
 
 // apiStatus converts a status to the API's type. For an active Job, the message has only UID and

@@ -1,6 +1,7 @@
 package cronjob
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -37,19 +38,24 @@ type cronState struct {
 	// warned has the generation and the text of the last warning about the CronJob.
 	warned string
 	last   *jobpolicyv1.CronJobExplanation // Of the last decision.
-	// options are the last ones that could be read; nil: none.
+	// options are the last ones that could be read; nil: none could be so far.
 	options *jobpolicyv1.CronJobOptions
 }
 
-// lastOptions returns the options that were read, or the last ones that could be if problems say that these cannot.
+// lastOptions returns the options that were read, or the last ones that could be if problems say that these cannot:
+// nil if these are not known.
 func (s *cronState) lastOptions(read *jobpolicyv1.CronJobOptions, problems []string) *jobpolicyv1.CronJobOptions {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(problems) == 0 {
-		s.options = read
+	if len(problems) > 0 {
+		return s.options
 	}
-	return s.options
+	s.options = cmp.Or(read, noOptions)
+	return read
 }
+
+// noOptions are those of a CronJob that has none. They are never changed.
+var noOptions = &jobpolicyv1.CronJobOptions{}
 
 func newCronState(cron *batchv1.CronJob) *cronState {
 	return &cronState{cronKey: cronKey{cron.UID, cron.Namespace, cron.Name}, runs: newRuns(), namesTaken: map[string]time.Time{}}
@@ -76,11 +82,11 @@ func asksAnew(before, after *batchv1.CronJob) bool {
 	return before.Generation != after.Generation || !maps.Equal(ours(before.Annotations), ours(after.Annotations))
 }
 
-// ours are the annotations that have a meaning to this controller or to the engine.
+// ours are the annotations that ask this controller or the engine for something.
 func ours(annotations map[string]string) map[string]string {
 	kept := map[string]string{}
 	for name, text := range annotations {
-		if strings.HasPrefix(name, "jobpolicy.dev/") {
+		if strings.HasPrefix(name, "jobpolicy.dev/") && name != wire.NextScheduleTime {
 			kept[name] = text
 		}
 	}

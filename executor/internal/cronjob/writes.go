@@ -58,17 +58,15 @@ func (a *applier) writeStatus(ctx context.Context, s *cronState, snap snapshot, 
 	if m == nil {
 		return false, nil
 	}
-	status, err := snap.apiStatus(m)
+	cron, err := snap.withStatus(m)
 	if err != nil {
 		return false, err
 	}
-	if apiequality.Semantic.DeepEqual(status, &snap.cron.Status) {
+	if apiequality.Semantic.DeepEqual(cron, snap.cron) {
 		return false, nil
 	}
 	ctx, end := a.base.Span(ctx, telemetry.SpanStatusWritten)
 	defer func() { end(err) }()
-	cron := snap.cron.DeepCopy()
-	cron.Status = *status
 	updated, err := a.api.UpdateCronJobStatus(ctx, &s.refusals, cron)
 	newer := updated != nil && s.observe(updated)
 	return err == nil && newer, err

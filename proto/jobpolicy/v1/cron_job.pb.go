@@ -255,8 +255,10 @@ type CronJobSpec struct {
 	// Needs CAPABILITY_OPTIONS.
 	Options *CronJobOptions `protobuf:"bytes,12,opt,name=options,proto3" json:"options,omitempty"`
 	// Set by the caller; why the options that the CronJob asks for cannot be read: as
-	// JobSpec.option_problems. The CronJob goes on with those in options. Needs
-	// CAPABILITY_OPTIONS.
+	// JobSpec.option_problems. With problems, options are the last ones that could be read, as
+	// far as the caller knows them; they may be present and empty. While they are absent, no
+	// run starts, also none that run_now asks for; what becomes due meanwhile counts as missed.
+	// Needs CAPABILITY_OPTIONS.
 	OptionProblems []string `protobuf:"bytes,13,rep,name=option_problems,json=optionProblems,proto3" json:"option_problems,omitempty"`
 	// Set by the caller; any text but the empty one: one run starts now, once for each
 	// text, also while the CronJob is suspended; with FORBID when the active runs have
@@ -475,8 +477,13 @@ type CronJobStatus struct {
 	LastScheduleTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=last_schedule_time,json=lastScheduleTime,proto3" json:"last_schedule_time,omitempty"`
 	// When a Job of this CronJob last completed.
 	LastSuccessfulTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=last_successful_time,json=lastSuccessfulTime,proto3" json:"last_successful_time,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// When the next run is due, if CronJobOptions.publish_next_schedule_time asks for it.
+	// KEP-6281 proposes it as status.nextScheduleTime; in Kubernetes as it is, it is the
+	// annotation jobpolicy.dev/next-schedule-time, written with the status. An engine that does
+	// not know it keeps it as it is.
+	NextScheduleTime *timestamppb.Timestamp `protobuf:"bytes,1000,opt,name=next_schedule_time,json=nextScheduleTime,proto3" json:"next_schedule_time,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *CronJobStatus) Reset() {
@@ -526,6 +533,13 @@ func (x *CronJobStatus) GetLastScheduleTime() *timestamppb.Timestamp {
 func (x *CronJobStatus) GetLastSuccessfulTime() *timestamppb.Timestamp {
 	if x != nil {
 		return x.LastSuccessfulTime
+	}
+	return nil
+}
+
+func (x *CronJobStatus) GetNextScheduleTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.NextScheduleTime
 	}
 	return nil
 }
@@ -744,11 +758,12 @@ const file_jobpolicy_v1_cron_job_proto_rawDesc = "" +
 	"\x1a_failed_jobs_history_limit\"`\n" +
 	"\x10ObservedSchedule\x120\n" +
 	"\x05since\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x1a\n" +
-	"\bschedule\x18\x02 \x01(\tR\bschedule\"\xd8\x01\n" +
+	"\bschedule\x18\x02 \x01(\tR\bschedule\"\xa3\x02\n" +
 	"\rCronJobStatus\x12/\n" +
 	"\x06active\x18\x01 \x03(\v2\x17.jobpolicy.v1.ActiveJobR\x06active\x12H\n" +
 	"\x12last_schedule_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x10lastScheduleTime\x12L\n" +
-	"\x14last_successful_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x12lastSuccessfulTime\"1\n" +
+	"\x14last_successful_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x12lastSuccessfulTime\x12I\n" +
+	"\x12next_schedule_time\x18\xe8\a \x01(\v2\x1a.google.protobuf.TimestampR\x10nextScheduleTime\"1\n" +
 	"\tActiveJob\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\fR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\"\x99\x03\n" +
@@ -813,16 +828,17 @@ var file_jobpolicy_v1_cron_job_proto_depIdxs = []int32{
 	6,  // 6: jobpolicy.v1.CronJobStatus.active:type_name -> jobpolicy.v1.ActiveJob
 	8,  // 7: jobpolicy.v1.CronJobStatus.last_schedule_time:type_name -> google.protobuf.Timestamp
 	8,  // 8: jobpolicy.v1.CronJobStatus.last_successful_time:type_name -> google.protobuf.Timestamp
-	1,  // 9: jobpolicy.v1.OwnedJob.outcome:type_name -> jobpolicy.v1.JobOutcome
-	8,  // 10: jobpolicy.v1.OwnedJob.start_time:type_name -> google.protobuf.Timestamp
-	8,  // 11: jobpolicy.v1.OwnedJob.finish_time:type_name -> google.protobuf.Timestamp
-	8,  // 12: jobpolicy.v1.OwnedJob.completion_time:type_name -> google.protobuf.Timestamp
-	8,  // 13: jobpolicy.v1.OwnedJob.scheduled_time:type_name -> google.protobuf.Timestamp
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	8,  // 9: jobpolicy.v1.CronJobStatus.next_schedule_time:type_name -> google.protobuf.Timestamp
+	1,  // 10: jobpolicy.v1.OwnedJob.outcome:type_name -> jobpolicy.v1.JobOutcome
+	8,  // 11: jobpolicy.v1.OwnedJob.start_time:type_name -> google.protobuf.Timestamp
+	8,  // 12: jobpolicy.v1.OwnedJob.finish_time:type_name -> google.protobuf.Timestamp
+	8,  // 13: jobpolicy.v1.OwnedJob.completion_time:type_name -> google.protobuf.Timestamp
+	8,  // 14: jobpolicy.v1.OwnedJob.scheduled_time:type_name -> google.protobuf.Timestamp
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_cron_job_proto_init() }

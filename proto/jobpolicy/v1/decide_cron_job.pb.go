@@ -27,12 +27,15 @@ type SkipReason int32
 
 const (
 	SkipReason_SKIP_REASON_UNSPECIFIED SkipReason = 0
-	// A later run was due too: only the latest is started.
+	// A later run was due too: only the latest is started, or as many as
+	// CronJobOptions.max_missed_runs says.
 	SkipReason_SKIP_REASON_LATER_RUN SkipReason = 1
 	// The run would start later than starting_deadline_seconds allows.
 	SkipReason_SKIP_REASON_STARTING_DEADLINE SkipReason = 2
 	// A Job that the CronJob does not control has the run's name.
 	SkipReason_SKIP_REASON_NAME_TAKEN SkipReason = 3
+	// It was missed, and CronJobOptions.max_missed_runs is 0.
+	SkipReason_SKIP_REASON_MISSED SkipReason = 4
 )
 
 // Enum value maps for SkipReason.
@@ -42,12 +45,14 @@ var (
 		1: "SKIP_REASON_LATER_RUN",
 		2: "SKIP_REASON_STARTING_DEADLINE",
 		3: "SKIP_REASON_NAME_TAKEN",
+		4: "SKIP_REASON_MISSED",
 	}
 	SkipReason_value = map[string]int32{
 		"SKIP_REASON_UNSPECIFIED":       0,
 		"SKIP_REASON_LATER_RUN":         1,
 		"SKIP_REASON_STARTING_DEADLINE": 2,
 		"SKIP_REASON_NAME_TAKEN":        3,
+		"SKIP_REASON_MISSED":            4,
 	}
 )
 
@@ -936,13 +941,14 @@ const file_jobpolicy_v1_decide_cron_job_proto_rawDesc = "" +
 	"\aKeptJob\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x120\n" +
-	"\x06reason\x18\x03 \x01(\x0e2\x18.jobpolicy.v1.KeepReasonR\x06reason*\x83\x01\n" +
+	"\x06reason\x18\x03 \x01(\x0e2\x18.jobpolicy.v1.KeepReasonR\x06reason*\x9b\x01\n" +
 	"\n" +
 	"SkipReason\x12\x1b\n" +
 	"\x17SKIP_REASON_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15SKIP_REASON_LATER_RUN\x10\x01\x12!\n" +
 	"\x1dSKIP_REASON_STARTING_DEADLINE\x10\x02\x12\x1a\n" +
-	"\x16SKIP_REASON_NAME_TAKEN\x10\x03*\xa5\x02\n" +
+	"\x16SKIP_REASON_NAME_TAKEN\x10\x03\x12\x16\n" +
+	"\x12SKIP_REASON_MISSED\x10\x04*\xa5\x02\n" +
 	"\n" +
 	"KeepReason\x12\x1b\n" +
 	"\x17KEEP_REASON_UNSPECIFIED\x10\x00\x12\x18\n" +

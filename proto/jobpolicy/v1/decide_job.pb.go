@@ -1145,8 +1145,12 @@ type CreatePods struct {
 	// In Kubernetes: spec.activeDeadlineSeconds, unless the template has a lower one. Absent:
 	// as the template says.
 	ActiveDeadlineSeconds *int64 `protobuf:"varint,5,opt,name=active_deadline_seconds,json=activeDeadlineSeconds,proto3,oneof" json:"active_deadline_seconds,omitempty"`
-	unknownFields         protoimpl.UnknownFields
-	sizeCache             protoimpl.SizeCache
+	// Pods that get other resources than the template says (options.next_try_resources), with ascending
+	// steps. Of an INDEXED Job each names its indexes, and an index stands in at most one. Otherwise there
+	// is at most one, for all pods. Pods in none of them get what the template says.
+	Raised        []*RaisedPods `protobuf:"bytes,6,rep,name=raised,proto3" json:"raised,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CreatePods) Reset() {
@@ -1214,6 +1218,107 @@ func (x *CreatePods) GetActiveDeadlineSeconds() int64 {
 	return 0
 }
 
+func (x *CreatePods) GetRaised() []*RaisedPods {
+	if x != nil {
+		return x.Raised
+	}
+	return nil
+}
+
+// RaisedPods says what some pods get more of. The caller multiplies each request and each limit
+// of the template by the same number: multiplier, or a lower one, but not less than 1, so that
+// nothing that it multiplies becomes more than max. In Kubernetes, a container has the same ratio of request to limit as in the template.
+type RaisedPods struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The indexes of the pods. INDEXED only.
+	Indexes *IndexSet `protobuf:"bytes,1,opt,name=indexes,proto3" json:"indexes,omitempty"`
+	// How often these resources have been raised, 1 to 64. To be written on the pods, and sent
+	// as FailedTry.resource_step: annotation jobpolicy.dev/resource-step.
+	Step int32 `protobuf:"varint,2,opt,name=step,proto3" json:"step,omitempty"`
+	// More than 1: factor to the power of step.
+	Multiplier float64 `protobuf:"fixed64,3,opt,name=multiplier,proto3" json:"multiplier,omitempty"`
+	// As in options.next_try_resources. Empty: all containers, and the pod as a whole.
+	Container string `protobuf:"bytes,4,opt,name=container,proto3" json:"container,omitempty"`
+	// As in options.next_try_resources. Always set.
+	Resource RaisedResource `protobuf:"varint,5,opt,name=resource,proto3,enum=jobpolicy.v1.RaisedResource" json:"resource,omitempty"`
+	// As in options.next_try_resources. Always set.
+	Max           string `protobuf:"bytes,6,opt,name=max,proto3" json:"max,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RaisedPods) Reset() {
+	*x = RaisedPods{}
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RaisedPods) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RaisedPods) ProtoMessage() {}
+
+func (x *RaisedPods) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RaisedPods.ProtoReflect.Descriptor instead.
+func (*RaisedPods) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *RaisedPods) GetIndexes() *IndexSet {
+	if x != nil {
+		return x.Indexes
+	}
+	return nil
+}
+
+func (x *RaisedPods) GetStep() int32 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *RaisedPods) GetMultiplier() float64 {
+	if x != nil {
+		return x.Multiplier
+	}
+	return 0
+}
+
+func (x *RaisedPods) GetContainer() string {
+	if x != nil {
+		return x.Container
+	}
+	return ""
+}
+
+func (x *RaisedPods) GetResource() RaisedResource {
+	if x != nil {
+		return x.Resource
+	}
+	return RaisedResource_RAISED_RESOURCE_UNSPECIFIED
+}
+
+func (x *RaisedPods) GetMax() string {
+	if x != nil {
+		return x.Max
+	}
+	return ""
+}
+
 // IndexFailureCount is what a replacement pod inherits from the pod before it.
 type IndexFailureCount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1230,7 +1335,7 @@ type IndexFailureCount struct {
 
 func (x *IndexFailureCount) Reset() {
 	*x = IndexFailureCount{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[6]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1242,7 +1347,7 @@ func (x *IndexFailureCount) String() string {
 func (*IndexFailureCount) ProtoMessage() {}
 
 func (x *IndexFailureCount) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[6]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1255,7 +1360,7 @@ func (x *IndexFailureCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexFailureCount.ProtoReflect.Descriptor instead.
 func (*IndexFailureCount) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{6}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *IndexFailureCount) GetIndex() int32 {
@@ -1298,7 +1403,7 @@ type DeletePod struct {
 
 func (x *DeletePod) Reset() {
 	*x = DeletePod{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[7]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1310,7 +1415,7 @@ func (x *DeletePod) String() string {
 func (*DeletePod) ProtoMessage() {}
 
 func (x *DeletePod) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[7]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1323,7 +1428,7 @@ func (x *DeletePod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletePod.ProtoReflect.Descriptor instead.
 func (*DeletePod) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{7}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DeletePod) GetUid() []byte {
@@ -1371,7 +1476,7 @@ type DeleteJob struct {
 
 func (x *DeleteJob) Reset() {
 	*x = DeleteJob{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[8]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1383,7 +1488,7 @@ func (x *DeleteJob) String() string {
 func (*DeleteJob) ProtoMessage() {}
 
 func (x *DeleteJob) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[8]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1396,7 +1501,7 @@ func (x *DeleteJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteJob.ProtoReflect.Descriptor instead.
 func (*DeleteJob) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{8}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DeleteJob) GetUid() []byte {
@@ -1448,7 +1553,7 @@ type JobEvent struct {
 
 func (x *JobEvent) Reset() {
 	*x = JobEvent{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[9]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1460,7 +1565,7 @@ func (x *JobEvent) String() string {
 func (*JobEvent) ProtoMessage() {}
 
 func (x *JobEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[9]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1473,7 +1578,7 @@ func (x *JobEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobEvent.ProtoReflect.Descriptor instead.
 func (*JobEvent) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{9}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *JobEvent) GetType() EventType {
@@ -1510,7 +1615,7 @@ type PodFailureActionCount struct {
 
 func (x *PodFailureActionCount) Reset() {
 	*x = PodFailureActionCount{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[10]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1522,7 +1627,7 @@ func (x *PodFailureActionCount) String() string {
 func (*PodFailureActionCount) ProtoMessage() {}
 
 func (x *PodFailureActionCount) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[10]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1535,7 +1640,7 @@ func (x *PodFailureActionCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodFailureActionCount.ProtoReflect.Descriptor instead.
 func (*PodFailureActionCount) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{10}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PodFailureActionCount) GetAction() PodFailurePolicyAction {
@@ -1556,7 +1661,7 @@ var File_jobpolicy_v1_decide_job_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\n" +
-	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x1ajobpolicy/v1/job_end.proto\x1a\x16jobpolicy/v1/pod.proto\x1a\x17jobpolicy/v1/rule.proto\"\xc5\a\n" +
+	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x1ajobpolicy/v1/job_end.proto\x1a\x1ajobpolicy/v1/options.proto\x1a\x16jobpolicy/v1/pod.proto\x1a\x17jobpolicy/v1/rule.proto\"\xc5\a\n" +
 	"\x10DecideJobRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12,\n" +
@@ -1620,15 +1725,26 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"may_create\x18\x02 \x01(\bR\tmayCreate\x12\x1b\n" +
 	"\tmax_count\x18\x03 \x01(\x05R\bmaxCount\x12(\n" +
 	"\rtemplate_name\x18\x04 \x01(\tH\x00R\ftemplateName\x88\x01\x01B\x10\n" +
-	"\x0e_template_name\"\x9c\x02\n" +
+	"\x0e_template_name\"\xce\x02\n" +
 	"\n" +
 	"CreatePods\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\x05R\x05count\x120\n" +
 	"\aindexes\x18\x02 \x01(\v2\x16.jobpolicy.v1.IndexSetR\aindexes\x12F\n" +
 	"\x0efailure_counts\x18\x03 \x03(\v2\x1f.jobpolicy.v1.IndexFailureCountR\rfailureCounts\x12%\n" +
 	"\x0eafter_failures\x18\x04 \x01(\bR\rafterFailures\x12;\n" +
-	"\x17active_deadline_seconds\x18\x05 \x01(\x03H\x00R\x15activeDeadlineSeconds\x88\x01\x01B\x1a\n" +
-	"\x18_active_deadline_seconds\"p\n" +
+	"\x17active_deadline_seconds\x18\x05 \x01(\x03H\x00R\x15activeDeadlineSeconds\x88\x01\x01\x120\n" +
+	"\x06raised\x18\x06 \x03(\v2\x18.jobpolicy.v1.RaisedPodsR\x06raisedB\x1a\n" +
+	"\x18_active_deadline_seconds\"\xdc\x01\n" +
+	"\n" +
+	"RaisedPods\x120\n" +
+	"\aindexes\x18\x01 \x01(\v2\x16.jobpolicy.v1.IndexSetR\aindexes\x12\x12\n" +
+	"\x04step\x18\x02 \x01(\x05R\x04step\x12\x1e\n" +
+	"\n" +
+	"multiplier\x18\x03 \x01(\x01R\n" +
+	"multiplier\x12\x1c\n" +
+	"\tcontainer\x18\x04 \x01(\tR\tcontainer\x128\n" +
+	"\bresource\x18\x05 \x01(\x0e2\x1c.jobpolicy.v1.RaisedResourceR\bresource\x12\x10\n" +
+	"\x03max\x18\x06 \x01(\tR\x03max\"p\n" +
 	"\x11IndexFailureCount\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x1a\n" +
 	"\bfailures\x18\x02 \x01(\x05R\bfailures\x12)\n" +
@@ -1698,7 +1814,7 @@ func file_jobpolicy_v1_decide_job_proto_rawDescGZIP() []byte {
 }
 
 var file_jobpolicy_v1_decide_job_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_jobpolicy_v1_decide_job_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_jobpolicy_v1_decide_job_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_jobpolicy_v1_decide_job_proto_goTypes = []any{
 	(PodGroups)(0),                // 0: jobpolicy.v1.PodGroups
 	(Disposition)(0),              // 1: jobpolicy.v1.Disposition
@@ -1713,78 +1829,83 @@ var file_jobpolicy_v1_decide_job_proto_goTypes = []any{
 	(*Verdict)(nil),               // 10: jobpolicy.v1.Verdict
 	(*Gang)(nil),                  // 11: jobpolicy.v1.Gang
 	(*CreatePods)(nil),            // 12: jobpolicy.v1.CreatePods
-	(*IndexFailureCount)(nil),     // 13: jobpolicy.v1.IndexFailureCount
-	(*DeletePod)(nil),             // 14: jobpolicy.v1.DeletePod
-	(*DeleteJob)(nil),             // 15: jobpolicy.v1.DeleteJob
-	(*JobEvent)(nil),              // 16: jobpolicy.v1.JobEvent
-	(*PodFailureActionCount)(nil), // 17: jobpolicy.v1.PodFailureActionCount
-	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
-	(*JobRef)(nil),                // 19: jobpolicy.v1.JobRef
-	(*JobSpec)(nil),               // 20: jobpolicy.v1.JobSpec
-	(*JobStatus)(nil),             // 21: jobpolicy.v1.JobStatus
-	(*PodSummary)(nil),            // 22: jobpolicy.v1.PodSummary
-	(*UnaccountedPod)(nil),        // 23: jobpolicy.v1.UnaccountedPod
-	(*UnlistedPods)(nil),          // 24: jobpolicy.v1.UnlistedPods
-	(*ActivePods)(nil),            // 25: jobpolicy.v1.ActivePods
-	(*InFlight)(nil),              // 26: jobpolicy.v1.InFlight
-	(*RetryFacts)(nil),            // 27: jobpolicy.v1.RetryFacts
-	(*Deferral)(nil),              // 28: jobpolicy.v1.Deferral
-	(*ActivePod)(nil),             // 29: jobpolicy.v1.ActivePod
-	(*TerminatingPod)(nil),        // 30: jobpolicy.v1.TerminatingPod
-	(*durationpb.Duration)(nil),   // 31: google.protobuf.Duration
-	(Explain)(0),                  // 32: jobpolicy.v1.Explain
-	(*Explanation)(nil),           // 33: jobpolicy.v1.Explanation
-	(Rule)(0),                     // 34: jobpolicy.v1.Rule
-	(*JobEnd)(nil),                // 35: jobpolicy.v1.JobEnd
-	(*IndexSet)(nil),              // 36: jobpolicy.v1.IndexSet
-	(PodFailurePolicyAction)(0),   // 37: jobpolicy.v1.PodFailurePolicyAction
+	(*RaisedPods)(nil),            // 13: jobpolicy.v1.RaisedPods
+	(*IndexFailureCount)(nil),     // 14: jobpolicy.v1.IndexFailureCount
+	(*DeletePod)(nil),             // 15: jobpolicy.v1.DeletePod
+	(*DeleteJob)(nil),             // 16: jobpolicy.v1.DeleteJob
+	(*JobEvent)(nil),              // 17: jobpolicy.v1.JobEvent
+	(*PodFailureActionCount)(nil), // 18: jobpolicy.v1.PodFailureActionCount
+	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
+	(*JobRef)(nil),                // 20: jobpolicy.v1.JobRef
+	(*JobSpec)(nil),               // 21: jobpolicy.v1.JobSpec
+	(*JobStatus)(nil),             // 22: jobpolicy.v1.JobStatus
+	(*PodSummary)(nil),            // 23: jobpolicy.v1.PodSummary
+	(*UnaccountedPod)(nil),        // 24: jobpolicy.v1.UnaccountedPod
+	(*UnlistedPods)(nil),          // 25: jobpolicy.v1.UnlistedPods
+	(*ActivePods)(nil),            // 26: jobpolicy.v1.ActivePods
+	(*InFlight)(nil),              // 27: jobpolicy.v1.InFlight
+	(*RetryFacts)(nil),            // 28: jobpolicy.v1.RetryFacts
+	(*Deferral)(nil),              // 29: jobpolicy.v1.Deferral
+	(*ActivePod)(nil),             // 30: jobpolicy.v1.ActivePod
+	(*TerminatingPod)(nil),        // 31: jobpolicy.v1.TerminatingPod
+	(*durationpb.Duration)(nil),   // 32: google.protobuf.Duration
+	(Explain)(0),                  // 33: jobpolicy.v1.Explain
+	(*Explanation)(nil),           // 34: jobpolicy.v1.Explanation
+	(Rule)(0),                     // 35: jobpolicy.v1.Rule
+	(*JobEnd)(nil),                // 36: jobpolicy.v1.JobEnd
+	(*IndexSet)(nil),              // 37: jobpolicy.v1.IndexSet
+	(RaisedResource)(0),           // 38: jobpolicy.v1.RaisedResource
+	(PodFailurePolicyAction)(0),   // 39: jobpolicy.v1.PodFailurePolicyAction
 }
 var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
-	18, // 0: jobpolicy.v1.DecideJobRequest.now:type_name -> google.protobuf.Timestamp
-	19, // 1: jobpolicy.v1.DecideJobRequest.job:type_name -> jobpolicy.v1.JobRef
-	20, // 2: jobpolicy.v1.DecideJobRequest.spec:type_name -> jobpolicy.v1.JobSpec
-	21, // 3: jobpolicy.v1.DecideJobRequest.status:type_name -> jobpolicy.v1.JobStatus
-	22, // 4: jobpolicy.v1.DecideJobRequest.pods:type_name -> jobpolicy.v1.PodSummary
-	23, // 5: jobpolicy.v1.DecideJobRequest.unaccounted_pods:type_name -> jobpolicy.v1.UnaccountedPod
-	24, // 6: jobpolicy.v1.DecideJobRequest.unlisted_pods:type_name -> jobpolicy.v1.UnlistedPods
-	25, // 7: jobpolicy.v1.DecideJobRequest.active_pods:type_name -> jobpolicy.v1.ActivePods
-	26, // 8: jobpolicy.v1.DecideJobRequest.in_flight:type_name -> jobpolicy.v1.InFlight
-	27, // 9: jobpolicy.v1.DecideJobRequest.retry:type_name -> jobpolicy.v1.RetryFacts
+	19, // 0: jobpolicy.v1.DecideJobRequest.now:type_name -> google.protobuf.Timestamp
+	20, // 1: jobpolicy.v1.DecideJobRequest.job:type_name -> jobpolicy.v1.JobRef
+	21, // 2: jobpolicy.v1.DecideJobRequest.spec:type_name -> jobpolicy.v1.JobSpec
+	22, // 3: jobpolicy.v1.DecideJobRequest.status:type_name -> jobpolicy.v1.JobStatus
+	23, // 4: jobpolicy.v1.DecideJobRequest.pods:type_name -> jobpolicy.v1.PodSummary
+	24, // 5: jobpolicy.v1.DecideJobRequest.unaccounted_pods:type_name -> jobpolicy.v1.UnaccountedPod
+	25, // 6: jobpolicy.v1.DecideJobRequest.unlisted_pods:type_name -> jobpolicy.v1.UnlistedPods
+	26, // 7: jobpolicy.v1.DecideJobRequest.active_pods:type_name -> jobpolicy.v1.ActivePods
+	27, // 8: jobpolicy.v1.DecideJobRequest.in_flight:type_name -> jobpolicy.v1.InFlight
+	28, // 9: jobpolicy.v1.DecideJobRequest.retry:type_name -> jobpolicy.v1.RetryFacts
 	8,  // 10: jobpolicy.v1.DecideJobRequest.settings:type_name -> jobpolicy.v1.Settings
-	28, // 11: jobpolicy.v1.DecideJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
-	29, // 12: jobpolicy.v1.DecideJobRequest.unstarted_pods:type_name -> jobpolicy.v1.ActivePod
-	30, // 13: jobpolicy.v1.DecideJobRequest.terminating_pods:type_name -> jobpolicy.v1.TerminatingPod
-	31, // 14: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
-	31, // 15: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
-	32, // 16: jobpolicy.v1.Settings.explain:type_name -> jobpolicy.v1.Explain
+	29, // 11: jobpolicy.v1.DecideJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
+	30, // 12: jobpolicy.v1.DecideJobRequest.unstarted_pods:type_name -> jobpolicy.v1.ActivePod
+	31, // 13: jobpolicy.v1.DecideJobRequest.terminating_pods:type_name -> jobpolicy.v1.TerminatingPod
+	32, // 14: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
+	32, // 15: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
+	33, // 16: jobpolicy.v1.Settings.explain:type_name -> jobpolicy.v1.Explain
 	0,  // 17: jobpolicy.v1.Settings.pod_groups:type_name -> jobpolicy.v1.PodGroups
 	1,  // 18: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
 	12, // 19: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
-	14, // 20: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
-	21, // 21: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
-	18, // 22: jobpolicy.v1.DecideJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
-	16, // 23: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
+	15, // 20: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
+	22, // 21: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
+	19, // 22: jobpolicy.v1.DecideJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
+	17, // 23: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
 	2,  // 24: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
-	33, // 25: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
-	17, // 26: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
+	34, // 25: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
+	18, // 26: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
 	11, // 27: jobpolicy.v1.DecideJobResponse.gang:type_name -> jobpolicy.v1.Gang
-	15, // 28: jobpolicy.v1.DecideJobResponse.delete_job:type_name -> jobpolicy.v1.DeleteJob
+	16, // 28: jobpolicy.v1.DecideJobResponse.delete_job:type_name -> jobpolicy.v1.DeleteJob
 	3,  // 29: jobpolicy.v1.DecideJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
 	10, // 30: jobpolicy.v1.DecideJobResponse.verdict:type_name -> jobpolicy.v1.Verdict
-	34, // 31: jobpolicy.v1.Verdict.rule:type_name -> jobpolicy.v1.Rule
-	35, // 32: jobpolicy.v1.Verdict.end:type_name -> jobpolicy.v1.JobEnd
-	36, // 33: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
-	13, // 34: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
-	4,  // 35: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
-	5,  // 36: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
-	18, // 37: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
-	6,  // 38: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
-	37, // 39: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
-	40, // [40:40] is the sub-list for method output_type
-	40, // [40:40] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	35, // 31: jobpolicy.v1.Verdict.rule:type_name -> jobpolicy.v1.Rule
+	36, // 32: jobpolicy.v1.Verdict.end:type_name -> jobpolicy.v1.JobEnd
+	37, // 33: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
+	14, // 34: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
+	13, // 35: jobpolicy.v1.CreatePods.raised:type_name -> jobpolicy.v1.RaisedPods
+	37, // 36: jobpolicy.v1.RaisedPods.indexes:type_name -> jobpolicy.v1.IndexSet
+	38, // 37: jobpolicy.v1.RaisedPods.resource:type_name -> jobpolicy.v1.RaisedResource
+	4,  // 38: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
+	5,  // 39: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
+	19, // 40: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
+	6,  // 41: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
+	39, // 42: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
+	43, // [43:43] is the sub-list for method output_type
+	43, // [43:43] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_decide_job_proto_init() }
@@ -1797,6 +1918,7 @@ func file_jobpolicy_v1_decide_job_proto_init() {
 	file_jobpolicy_v1_index_set_proto_init()
 	file_jobpolicy_v1_job_proto_init()
 	file_jobpolicy_v1_job_end_proto_init()
+	file_jobpolicy_v1_options_proto_init()
 	file_jobpolicy_v1_pod_proto_init()
 	file_jobpolicy_v1_rule_proto_init()
 	file_jobpolicy_v1_decide_job_proto_msgTypes[3].OneofWrappers = []any{}
@@ -1808,7 +1930,7 @@ func file_jobpolicy_v1_decide_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_decide_job_proto_rawDesc), len(file_jobpolicy_v1_decide_job_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -121,7 +121,7 @@ const (
 	// Runs that are still active must end before another one starts.
 	WaitReason_WAIT_REASON_CONCURRENCY_POLICY WaitReason = 19
 	// The Job asks for options that cannot be read (JobSpec.option_problems). It does not
-	// start, or creates no more pods.
+	// start, or creates no more pods. A CronJob starts no run (CronJobSpec.option_problems).
 	WaitReason_WAIT_REASON_INVALID_POLICY WaitReason = 20
 	// A pod must run before the deadline to start (options.start_deadline_seconds). When it
 	// passes, the Job fails.

@@ -158,7 +158,12 @@ type JobEnd struct {
 	Tries int32 `protobuf:"varint,11,opt,name=tries,proto3" json:"tries,omitempty"`
 	// What kept the pod from starting. Absent: it has started, or that is not known. Only with
 	// JobOptions.never_started.
-	Problem       PodStartProblem `protobuf:"varint,12,opt,name=problem,proto3,enum=jobpolicy.v1.PodStartProblem" json:"problem,omitempty"`
+	Problem PodStartProblem `protobuf:"varint,12,opt,name=problem,proto3,enum=jobpolicy.v1.PodStartProblem" json:"problem,omitempty"`
+	// What the failed pod had more of than the template says (options.next_try_resources). Absent:
+	// nothing.
+	RaisedResource RaisedResource `protobuf:"varint,13,opt,name=raised_resource,json=raisedResource,proto3,enum=jobpolicy.v1.RaisedResource" json:"raised_resource,omitempty"`
+	// How many times as much, but at most the option's max. Only with raised_resource.
+	RaisedBy      float64 `protobuf:"fixed64,14,opt,name=raised_by,json=raisedBy,proto3" json:"raised_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -277,11 +282,25 @@ func (x *JobEnd) GetProblem() PodStartProblem {
 	return PodStartProblem_POD_START_PROBLEM_UNSPECIFIED
 }
 
+func (x *JobEnd) GetRaisedResource() RaisedResource {
+	if x != nil {
+		return x.RaisedResource
+	}
+	return RaisedResource_RAISED_RESOURCE_UNSPECIFIED
+}
+
+func (x *JobEnd) GetRaisedBy() float64 {
+	if x != nil {
+		return x.RaisedBy
+	}
+	return 0
+}
+
 var File_jobpolicy_v1_job_end_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_job_end_proto_rawDesc = "" +
 	"\n" +
-	"\x1ajobpolicy/v1/job_end.proto\x12\fjobpolicy.v1\x1a\x1ajobpolicy/v1/options.proto\x1a\x17jobpolicy/v1/rule.proto\"\xd2\x03\n" +
+	"\x1ajobpolicy/v1/job_end.proto\x12\fjobpolicy.v1\x1a\x1ajobpolicy/v1/options.proto\x1a\x17jobpolicy/v1/rule.proto\"\xb6\x04\n" +
 	"\x06JobEnd\x12,\n" +
 	"\x05class\x18\x01 \x01(\x0e2\x16.jobpolicy.v1.EndClassR\x05class\x12&\n" +
 	"\x04rule\x18\x02 \x01(\x0e2\x12.jobpolicy.v1.RuleR\x04rule\x12/\n" +
@@ -295,7 +314,9 @@ const file_jobpolicy_v1_job_end_proto_rawDesc = "" +
 	"\x06reason\x18\n" +
 	" \x01(\tR\x06reason\x12\x14\n" +
 	"\x05tries\x18\v \x01(\x05R\x05tries\x127\n" +
-	"\aproblem\x18\f \x01(\x0e2\x1d.jobpolicy.v1.PodStartProblemR\aproblemB\x14\n" +
+	"\aproblem\x18\f \x01(\x0e2\x1d.jobpolicy.v1.PodStartProblemR\aproblem\x12E\n" +
+	"\x0fraised_resource\x18\r \x01(\x0e2\x1c.jobpolicy.v1.RaisedResourceR\x0eraisedResource\x12\x1b\n" +
+	"\traised_by\x18\x0e \x01(\x01R\braisedByB\x14\n" +
 	"\x12_policy_rule_indexB\b\n" +
 	"\x06_index*\xdd\x01\n" +
 	"\bEndClass\x12\x19\n" +
@@ -327,16 +348,18 @@ var file_jobpolicy_v1_job_end_proto_goTypes = []any{
 	(*JobEnd)(nil),       // 1: jobpolicy.v1.JobEnd
 	(Rule)(0),            // 2: jobpolicy.v1.Rule
 	(PodStartProblem)(0), // 3: jobpolicy.v1.PodStartProblem
+	(RaisedResource)(0),  // 4: jobpolicy.v1.RaisedResource
 }
 var file_jobpolicy_v1_job_end_proto_depIdxs = []int32{
 	0, // 0: jobpolicy.v1.JobEnd.class:type_name -> jobpolicy.v1.EndClass
 	2, // 1: jobpolicy.v1.JobEnd.rule:type_name -> jobpolicy.v1.Rule
 	3, // 2: jobpolicy.v1.JobEnd.problem:type_name -> jobpolicy.v1.PodStartProblem
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	4, // 3: jobpolicy.v1.JobEnd.raised_resource:type_name -> jobpolicy.v1.RaisedResource
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_job_end_proto_init() }

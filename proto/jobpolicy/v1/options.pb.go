@@ -159,6 +159,56 @@ func (NeverStartedAction) EnumDescriptor() ([]byte, []int) {
 	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{1}
 }
 
+// RaisedResource is a resource that later pods get more of.
+type RaisedResource int32
+
+const (
+	RaisedResource_RAISED_RESOURCE_UNSPECIFIED RaisedResource = 0
+	RaisedResource_RAISED_RESOURCE_MEMORY      RaisedResource = 1
+	RaisedResource_RAISED_RESOURCE_CPU         RaisedResource = 2
+)
+
+// Enum value maps for RaisedResource.
+var (
+	RaisedResource_name = map[int32]string{
+		0: "RAISED_RESOURCE_UNSPECIFIED",
+		1: "RAISED_RESOURCE_MEMORY",
+		2: "RAISED_RESOURCE_CPU",
+	}
+	RaisedResource_value = map[string]int32{
+		"RAISED_RESOURCE_UNSPECIFIED": 0,
+		"RAISED_RESOURCE_MEMORY":      1,
+		"RAISED_RESOURCE_CPU":         2,
+	}
+)
+
+func (x RaisedResource) Enum() *RaisedResource {
+	p := new(RaisedResource)
+	*p = x
+	return p
+}
+
+func (x RaisedResource) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (RaisedResource) Descriptor() protoreflect.EnumDescriptor {
+	return file_jobpolicy_v1_options_proto_enumTypes[2].Descriptor()
+}
+
+func (RaisedResource) Type() protoreflect.EnumType {
+	return &file_jobpolicy_v1_options_proto_enumTypes[2]
+}
+
+func (x RaisedResource) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use RaisedResource.Descriptor instead.
+func (RaisedResource) EnumDescriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{2}
+}
+
 // RepeatedHour says which run starts of a wall-clock time that comes twice.
 type RepeatedHour int32
 
@@ -200,11 +250,11 @@ func (x RepeatedHour) String() string {
 }
 
 func (RepeatedHour) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_options_proto_enumTypes[2].Descriptor()
+	return file_jobpolicy_v1_options_proto_enumTypes[3].Descriptor()
 }
 
 func (RepeatedHour) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_options_proto_enumTypes[2]
+	return &file_jobpolicy_v1_options_proto_enumTypes[3]
 }
 
 func (x RepeatedHour) Number() protoreflect.EnumNumber {
@@ -213,7 +263,7 @@ func (x RepeatedHour) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RepeatedHour.Descriptor instead.
 func (RepeatedHour) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{2}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{3}
 }
 
 // SkippedHour says what happens to a run whose wall-clock time does not come.
@@ -253,11 +303,11 @@ func (x SkippedHour) String() string {
 }
 
 func (SkippedHour) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_options_proto_enumTypes[3].Descriptor()
+	return file_jobpolicy_v1_options_proto_enumTypes[4].Descriptor()
 }
 
 func (SkippedHour) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_options_proto_enumTypes[3]
+	return &file_jobpolicy_v1_options_proto_enumTypes[4]
 }
 
 func (x SkippedHour) Number() protoreflect.EnumNumber {
@@ -266,7 +316,7 @@ func (x SkippedHour) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SkippedHour.Descriptor instead.
 func (SkippedHour) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{3}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{4}
 }
 
 // MissedBeforeEdit says what happens to times of a new schedule that have passed before
@@ -307,11 +357,11 @@ func (x MissedBeforeEdit) String() string {
 }
 
 func (MissedBeforeEdit) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_options_proto_enumTypes[4].Descriptor()
+	return file_jobpolicy_v1_options_proto_enumTypes[5].Descriptor()
 }
 
 func (MissedBeforeEdit) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_options_proto_enumTypes[4]
+	return &file_jobpolicy_v1_options_proto_enumTypes[5]
 }
 
 func (x MissedBeforeEdit) Number() protoreflect.EnumNumber {
@@ -320,7 +370,7 @@ func (x MissedBeforeEdit) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MissedBeforeEdit.Descriptor instead.
 func (MissedBeforeEdit) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{4}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{5}
 }
 
 // Limits are the values that a field may have. A number is at least min and at most max;
@@ -564,6 +614,13 @@ type JobOptions struct {
 	// pods that are being deleted. Absent: the Job waits until the pod has ended, if need be for
 	// ever.
 	TerminationDeadlineSeconds *int64 `protobuf:"varint,14,opt,name=termination_deadline_seconds,json=terminationDeadlineSeconds,proto3,oneof" json:"termination_deadline_seconds,omitempty"`
+	// More memory or CPU for the pods that come after failed ones. A failure raises if a container was
+	// OOMKilled, or ended with one of on_exit_codes. The next pod of its index then asks for factor
+	// times as much as the failed one did, up to max; of a Job that is not Indexed, all
+	// further pods do. Other failures, successes and a suspension leave it at that. It acts on pods that are created from
+	// now on. How often the resources of a pod were raised stands in its annotation
+	// jobpolicy.dev/resource-step. Absent: all pods ask for what the template says.
+	NextTryResources *NextTryResources `protobuf:"bytes,17,opt,name=next_try_resources,json=nextTryResources,proto3" json:"next_try_resources,omitempty"`
 	// True: when the Job fails, it gets the condition jobpolicy.dev/FailureClassified, in the
 	// same status as FailureTarget and after it. The reason is the class of the failure:
 	// NeverStarted, Deadline, OutOfMemory, Infrastructure, Policy, Application or Unknown. The
@@ -572,7 +629,7 @@ type JobOptions struct {
 	//	Container main of pod train-x7k2p ran out of memory. [rule=backoffLimitExceeded pod=train-x7k2p container=main exitCode=137 reason=OOMKilled tries=3]
 	//
 	// The parts are rule, policyRule (its position), policyRuleName, pod, index, container,
-	// exitCode, signal, reason, problem (PodStartProblem) and tries, in this order, and each only if it is known. A value
+	// exitCode, signal, reason, problem (PodStartProblem), tries and raised, in this order, and each only if it is known. A value
 	// that has other characters than letters, digits and . _ - : / stands in double quotes, as
 	// in JSON. It may be set until the Job fails.
 	EndCondition bool `protobuf:"varint,30,opt,name=end_condition,json=endCondition,proto3" json:"end_condition,omitempty"`
@@ -669,6 +726,13 @@ func (x *JobOptions) GetTerminationDeadlineSeconds() int64 {
 		return *x.TerminationDeadlineSeconds
 	}
 	return 0
+}
+
+func (x *JobOptions) GetNextTryResources() *NextTryResources {
+	if x != nil {
+		return x.NextTryResources
+	}
+	return nil
 }
 
 func (x *JobOptions) GetEndCondition() bool {
@@ -844,6 +908,93 @@ func (x *RetryDelay) GetJitterPercent() int32 {
 	return 0
 }
 
+// NextTryResources says which resources of the next pod are raised after a failure. The
+// requests and the limits of the template grow together, so the quality of service class of the pod stays. What
+// the template does not set stays unset.
+type NextTryResources struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The container whose failures count and whose resources are raised. Absent: each container, init
+	// containers included, and the resources of the pod as a whole, if the template sets them.
+	Container string `protobuf:"bytes,1,opt,name=container,proto3" json:"container,omitempty"`
+	// What is raised.
+	Resource RaisedResource `protobuf:"varint,2,opt,name=resource,proto3,enum=jobpolicy.v1.RaisedResource" json:"resource,omitempty"`
+	// By how much each further failure multiplies it. More than 1. Absent: 2.
+	Factor *float64 `protobuf:"fixed64,3,opt,name=factor,proto3,oneof" json:"factor,omitempty"`
+	// The most that a container asks for: a Kubernetes quantity such as 8Gi or 500m. A container
+	// whose template asks for more keeps what it has.
+	Max string `protobuf:"bytes,4,opt,name=max,proto3" json:"max,omitempty"`
+	// Exit codes of containers that raise the resource, too, each 1 to 255. Empty: only running out of memory
+	// (OOMKilled) does, which never raises Cpu.
+	OnExitCodes   []int32 `protobuf:"varint,5,rep,packed,name=on_exit_codes,json=onExitCodes,proto3" json:"on_exit_codes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NextTryResources) Reset() {
+	*x = NextTryResources{}
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NextTryResources) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NextTryResources) ProtoMessage() {}
+
+func (x *NextTryResources) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NextTryResources.ProtoReflect.Descriptor instead.
+func (*NextTryResources) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *NextTryResources) GetContainer() string {
+	if x != nil {
+		return x.Container
+	}
+	return ""
+}
+
+func (x *NextTryResources) GetResource() RaisedResource {
+	if x != nil {
+		return x.Resource
+	}
+	return RaisedResource_RAISED_RESOURCE_UNSPECIFIED
+}
+
+func (x *NextTryResources) GetFactor() float64 {
+	if x != nil && x.Factor != nil {
+		return *x.Factor
+	}
+	return 0
+}
+
+func (x *NextTryResources) GetMax() string {
+	if x != nil {
+		return x.Max
+	}
+	return ""
+}
+
+func (x *NextTryResources) GetOnExitCodes() []int32 {
+	if x != nil {
+		return x.OnExitCodes
+	}
+	return nil
+}
+
 // CronJobOptions are options of a CronJob that the Kubernetes API does not have. A field
 // that is absent changes nothing.
 type CronJobOptions struct {
@@ -869,13 +1020,27 @@ type CronJobOptions struct {
 	// of a run do not change, and startingDeadlineSeconds counts from the later start.
 	// A run that was asked for by hand starts at once. Absent: runs start when they are due.
 	StaggerSeconds *int32 `protobuf:"varint,10,opt,name=stagger_seconds,json=staggerSeconds,proto3,oneof" json:"stagger_seconds,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// How many missed runs start: the newest so many of those that were due while nobody could
+	// start them, because the controller was away, the CronJob was suspended, or, with
+	// concurrencyPolicy Forbid, an earlier run was active. They start in order of their scheduled
+	// times: with Allow at once, with Forbid one after another. With Replace only the latest
+	// starts: it would end the others. Those that startingDeadlineSeconds rules out do not count.
+	// 0: none: a run that does not start within a minute does not start any more, unless, with
+	// Forbid, it waited for a run whose Job still exists. Absent: 1, the latest one.
+	MaxMissedRuns *int32 `protobuf:"varint,11,opt,name=max_missed_runs,json=maxMissedRuns,proto3,oneof" json:"max_missed_runs,omitempty"`
+	// Publishes when the next run is due, for programs: in the annotation
+	// jobpolicy.dev/next-schedule-time of the CronJob, in UTC (RFC 3339). A run that waits for its
+	// stagger or its start jitter still is the next one. There is no annotation while the CronJob
+	// is suspended or no further run is known. It is written together with the status, so that it
+	// costs no write of its own when a run starts. Absent: it is not published.
+	PublishNextScheduleTime bool `protobuf:"varint,13,opt,name=publish_next_schedule_time,json=publishNextScheduleTime,proto3" json:"publish_next_schedule_time,omitempty"`
+	unknownFields           protoimpl.UnknownFields
+	sizeCache               protoimpl.SizeCache
 }
 
 func (x *CronJobOptions) Reset() {
 	*x = CronJobOptions{}
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[6]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -887,7 +1052,7 @@ func (x *CronJobOptions) String() string {
 func (*CronJobOptions) ProtoMessage() {}
 
 func (x *CronJobOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[6]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -900,7 +1065,7 @@ func (x *CronJobOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CronJobOptions.ProtoReflect.Descriptor instead.
 func (*CronJobOptions) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{6}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CronJobOptions) GetStartJitterSeconds() int32 {
@@ -943,6 +1108,20 @@ func (x *CronJobOptions) GetStaggerSeconds() int32 {
 		return *x.StaggerSeconds
 	}
 	return 0
+}
+
+func (x *CronJobOptions) GetMaxMissedRuns() int32 {
+	if x != nil && x.MaxMissedRuns != nil {
+		return *x.MaxMissedRuns
+	}
+	return 0
+}
+
+func (x *CronJobOptions) GetPublishNextScheduleTime() bool {
+	if x != nil {
+		return x.PublishNextScheduleTime
+	}
+	return false
 }
 
 var file_jobpolicy_v1_options_proto_extTypes = []protoimpl.ExtensionInfo{
@@ -999,7 +1178,7 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\n" +
 	"PolicySpec\x12*\n" +
 	"\x03job\x18\x01 \x01(\v2\x18.jobpolicy.v1.JobOptionsR\x03job\x127\n" +
-	"\bcron_job\x18\x02 \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\acronJob\"\x94\b\n" +
+	"\bcron_job\x18\x02 \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\acronJob\"\xe2\b\n" +
 	"\n" +
 	"JobOptions\x12H\n" +
 	"\x1attl_seconds_after_complete\x18\x01 \x01(\x05B\x06\x8a\xce\x18\x02\b\x00H\x00R\x17ttlSecondsAfterComplete\x88\x01\x01\x12D\n" +
@@ -1011,7 +1190,8 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\x16start_deadline_seconds\x18\v \x01(\x03B\x06\x8a\xce\x18\x02\b\x01H\x03R\x14startDeadlineSeconds\x88\x01\x01\x12C\n" +
 	"\x14try_deadline_seconds\x18\f \x01(\x03B\f\x8a\xce\x18\b\b\x01\x10\xff\xff\xff\xff\aH\x04R\x12tryDeadlineSeconds\x88\x01\x01\x12G\n" +
 	"\rnever_started\x18\r \x03(\v2\x1a.jobpolicy.v1.NeverStartedB\x06\x8a\xce\x18\x02\x10\x05R\fneverStarted\x12S\n" +
-	"\x1ctermination_deadline_seconds\x18\x0e \x01(\x03B\f\x8a\xce\x18\b\b\x01\x10\xff\xff\xff\xff\aH\x05R\x1aterminationDeadlineSeconds\x88\x01\x01\x12#\n" +
+	"\x1ctermination_deadline_seconds\x18\x0e \x01(\x03B\f\x8a\xce\x18\b\b\x01\x10\xff\xff\xff\xff\aH\x05R\x1aterminationDeadlineSeconds\x88\x01\x01\x12L\n" +
+	"\x12next_try_resources\x18\x11 \x01(\v2\x1e.jobpolicy.v1.NextTryResourcesR\x10nextTryResources\x12#\n" +
 	"\rend_condition\x18\x1e \x01(\bR\fendCondition\x128\n" +
 	"\x12failure_rule_names\x18\x1f \x03(\tB\n" +
 	"\x8a\xce\x18\x06\x10\x14\"\x02\x10?R\x10failureRuleNames:\xa4\x01\x92\xce\x18\x9f\x01\n" +
@@ -1045,7 +1225,19 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\x10_initial_secondsB\x0e\n" +
 	"\f_max_secondsB\t\n" +
 	"\a_factorB\x11\n" +
-	"\x0f_jitter_percent\"\xe6\x03\n" +
+	"\x0f_jitter_percent\"\x8a\x05\n" +
+	"\x10NextTryResources\x12$\n" +
+	"\tcontainer\x18\x01 \x01(\tB\x06\x8a\xce\x18\x02\x10?R\tcontainer\x12@\n" +
+	"\bresource\x18\x02 \x01(\x0e2\x1c.jobpolicy.v1.RaisedResourceB\x06\x8a\xce\x18\x02\x18\x01R\bresource\x12%\n" +
+	"\x06factor\x18\x03 \x01(\x01B\b\x8a\xce\x18\x04\b\x01\x10\n" +
+	"H\x00R\x06factor\x88\x01\x01\x12\x1c\n" +
+	"\x03max\x18\x04 \x01(\tB\n" +
+	"\x8a\xce\x18\x06\b\x01\x10 \x18\x01R\x03max\x121\n" +
+	"\ron_exit_codes\x18\x05 \x03(\x05B\r\x8a\xce\x18\t\x10@\"\x05\b\x01\x10\xff\x01R\vonExitCodes:\x8a\x03\x92\xce\x18F\n" +
+	"&!has(self.factor) || self.factor > 1.0\x12\x14expected more than 1\x1a\x06factor\x92\xce\x18\x87\x01\n" +
+	"GisQuantity(self.max) && quantity(self.max).isGreaterThan(quantity('0'))\x127expected a Kubernetes quantity above 0, for example 8Gi\x1a\x03max\x92\xce\x18\xaf\x01\n" +
+	"Mself.resource != 'Cpu' || has(self.onExitCodes) && size(self.onExitCodes) > 0\x12Qexpected at least one exit code, because running out of memory does not raise Cpu\x1a\vonExitCodesB\t\n" +
+	"\a_factor\"\xee\x04\n" +
 	"\x0eCronJobOptions\x12@\n" +
 	"\x14start_jitter_seconds\x18\x01 \x01(\x05B\t\x8a\xce\x18\x05\b\x00\x10\x90\x1cH\x00R\x12startJitterSeconds\x88\x01\x01\x12?\n" +
 	"\rrepeated_hour\x18\x02 \x01(\x0e2\x1a.jobpolicy.v1.RepeatedHourR\frepeatedHour\x12<\n" +
@@ -1054,10 +1246,13 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\x16suspend_after_failures\x18\x05 \x01(\x05B\b\x8a\xce\x18\x04\b\x01\x10dH\x01R\x14suspendAfterFailures\x88\x01\x01\x128\n" +
 	"\x0fstagger_seconds\x18\n" +
 	" \x01(\x05B\n" +
-	"\x8a\xce\x18\x06\b\x01\x10\x80\xa3\x05H\x02R\x0estaggerSeconds\x88\x01\x01B\x17\n" +
+	"\x8a\xce\x18\x06\b\x01\x10\x80\xa3\x05H\x02R\x0estaggerSeconds\x88\x01\x01\x125\n" +
+	"\x0fmax_missed_runs\x18\v \x01(\x05B\b\x8a\xce\x18\x04\b\x00\x10dH\x03R\rmaxMissedRuns\x88\x01\x01\x12;\n" +
+	"\x1apublish_next_schedule_time\x18\r \x01(\bR\x17publishNextScheduleTimeB\x17\n" +
 	"\x15_start_jitter_secondsB\x19\n" +
 	"\x17_suspend_after_failuresB\x12\n" +
-	"\x10_stagger_seconds*\xec\x01\n" +
+	"\x10_stagger_secondsB\x12\n" +
+	"\x10_max_missed_runs*\xec\x01\n" +
 	"\x0fPodStartProblem\x12!\n" +
 	"\x1dPOD_START_PROBLEM_UNSPECIFIED\x10\x00\x12#\n" +
 	"\x1fPOD_START_PROBLEM_UNSCHEDULABLE\x10\x01\x12'\n" +
@@ -1069,7 +1264,11 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	" NEVER_STARTED_ACTION_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aNEVER_STARTED_ACTION_COUNT\x10\x01\x12#\n" +
 	"\x1fNEVER_STARTED_ACTION_FAIL_INDEX\x10\x02\x12!\n" +
-	"\x1dNEVER_STARTED_ACTION_FAIL_JOB\x10\x03*v\n" +
+	"\x1dNEVER_STARTED_ACTION_FAIL_JOB\x10\x03*f\n" +
+	"\x0eRaisedResource\x12\x1f\n" +
+	"\x1bRAISED_RESOURCE_UNSPECIFIED\x10\x00\x12\x1a\n" +
+	"\x16RAISED_RESOURCE_MEMORY\x10\x01\x12\x17\n" +
+	"\x13RAISED_RESOURCE_CPU\x10\x02*v\n" +
 	"\fRepeatedHour\x12\x1d\n" +
 	"\x19REPEATED_HOUR_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12REPEATED_HOUR_BOTH\x10\x01\x12\x17\n" +
@@ -1098,44 +1297,48 @@ func file_jobpolicy_v1_options_proto_rawDescGZIP() []byte {
 	return file_jobpolicy_v1_options_proto_rawDescData
 }
 
-var file_jobpolicy_v1_options_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_jobpolicy_v1_options_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_jobpolicy_v1_options_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_jobpolicy_v1_options_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_jobpolicy_v1_options_proto_goTypes = []any{
 	(PodStartProblem)(0),                // 0: jobpolicy.v1.PodStartProblem
 	(NeverStartedAction)(0),             // 1: jobpolicy.v1.NeverStartedAction
-	(RepeatedHour)(0),                   // 2: jobpolicy.v1.RepeatedHour
-	(SkippedHour)(0),                    // 3: jobpolicy.v1.SkippedHour
-	(MissedBeforeEdit)(0),               // 4: jobpolicy.v1.MissedBeforeEdit
-	(*Limits)(nil),                      // 5: jobpolicy.v1.Limits
-	(*FieldRule)(nil),                   // 6: jobpolicy.v1.FieldRule
-	(*PolicySpec)(nil),                  // 7: jobpolicy.v1.PolicySpec
-	(*JobOptions)(nil),                  // 8: jobpolicy.v1.JobOptions
-	(*NeverStarted)(nil),                // 9: jobpolicy.v1.NeverStarted
-	(*RetryDelay)(nil),                  // 10: jobpolicy.v1.RetryDelay
-	(*CronJobOptions)(nil),              // 11: jobpolicy.v1.CronJobOptions
-	(*descriptorpb.FieldOptions)(nil),   // 12: google.protobuf.FieldOptions
-	(*descriptorpb.MessageOptions)(nil), // 13: google.protobuf.MessageOptions
+	(RaisedResource)(0),                 // 2: jobpolicy.v1.RaisedResource
+	(RepeatedHour)(0),                   // 3: jobpolicy.v1.RepeatedHour
+	(SkippedHour)(0),                    // 4: jobpolicy.v1.SkippedHour
+	(MissedBeforeEdit)(0),               // 5: jobpolicy.v1.MissedBeforeEdit
+	(*Limits)(nil),                      // 6: jobpolicy.v1.Limits
+	(*FieldRule)(nil),                   // 7: jobpolicy.v1.FieldRule
+	(*PolicySpec)(nil),                  // 8: jobpolicy.v1.PolicySpec
+	(*JobOptions)(nil),                  // 9: jobpolicy.v1.JobOptions
+	(*NeverStarted)(nil),                // 10: jobpolicy.v1.NeverStarted
+	(*RetryDelay)(nil),                  // 11: jobpolicy.v1.RetryDelay
+	(*NextTryResources)(nil),            // 12: jobpolicy.v1.NextTryResources
+	(*CronJobOptions)(nil),              // 13: jobpolicy.v1.CronJobOptions
+	(*descriptorpb.FieldOptions)(nil),   // 14: google.protobuf.FieldOptions
+	(*descriptorpb.MessageOptions)(nil), // 15: google.protobuf.MessageOptions
 }
 var file_jobpolicy_v1_options_proto_depIdxs = []int32{
-	5,  // 0: jobpolicy.v1.Limits.items:type_name -> jobpolicy.v1.Limits
-	8,  // 1: jobpolicy.v1.PolicySpec.job:type_name -> jobpolicy.v1.JobOptions
-	11, // 2: jobpolicy.v1.PolicySpec.cron_job:type_name -> jobpolicy.v1.CronJobOptions
-	10, // 3: jobpolicy.v1.JobOptions.retry_delay:type_name -> jobpolicy.v1.RetryDelay
-	9,  // 4: jobpolicy.v1.JobOptions.never_started:type_name -> jobpolicy.v1.NeverStarted
-	0,  // 5: jobpolicy.v1.NeverStarted.problem:type_name -> jobpolicy.v1.PodStartProblem
-	1,  // 6: jobpolicy.v1.NeverStarted.action:type_name -> jobpolicy.v1.NeverStartedAction
-	2,  // 7: jobpolicy.v1.CronJobOptions.repeated_hour:type_name -> jobpolicy.v1.RepeatedHour
-	3,  // 8: jobpolicy.v1.CronJobOptions.skipped_hour:type_name -> jobpolicy.v1.SkippedHour
-	4,  // 9: jobpolicy.v1.CronJobOptions.missed_before_edit:type_name -> jobpolicy.v1.MissedBeforeEdit
-	12, // 10: jobpolicy.v1.limits:extendee -> google.protobuf.FieldOptions
-	13, // 11: jobpolicy.v1.rules:extendee -> google.protobuf.MessageOptions
-	5,  // 12: jobpolicy.v1.limits:type_name -> jobpolicy.v1.Limits
-	6,  // 13: jobpolicy.v1.rules:type_name -> jobpolicy.v1.FieldRule
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	12, // [12:14] is the sub-list for extension type_name
-	10, // [10:12] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	6,  // 0: jobpolicy.v1.Limits.items:type_name -> jobpolicy.v1.Limits
+	9,  // 1: jobpolicy.v1.PolicySpec.job:type_name -> jobpolicy.v1.JobOptions
+	13, // 2: jobpolicy.v1.PolicySpec.cron_job:type_name -> jobpolicy.v1.CronJobOptions
+	11, // 3: jobpolicy.v1.JobOptions.retry_delay:type_name -> jobpolicy.v1.RetryDelay
+	10, // 4: jobpolicy.v1.JobOptions.never_started:type_name -> jobpolicy.v1.NeverStarted
+	12, // 5: jobpolicy.v1.JobOptions.next_try_resources:type_name -> jobpolicy.v1.NextTryResources
+	0,  // 6: jobpolicy.v1.NeverStarted.problem:type_name -> jobpolicy.v1.PodStartProblem
+	1,  // 7: jobpolicy.v1.NeverStarted.action:type_name -> jobpolicy.v1.NeverStartedAction
+	2,  // 8: jobpolicy.v1.NextTryResources.resource:type_name -> jobpolicy.v1.RaisedResource
+	3,  // 9: jobpolicy.v1.CronJobOptions.repeated_hour:type_name -> jobpolicy.v1.RepeatedHour
+	4,  // 10: jobpolicy.v1.CronJobOptions.skipped_hour:type_name -> jobpolicy.v1.SkippedHour
+	5,  // 11: jobpolicy.v1.CronJobOptions.missed_before_edit:type_name -> jobpolicy.v1.MissedBeforeEdit
+	14, // 12: jobpolicy.v1.limits:extendee -> google.protobuf.FieldOptions
+	15, // 13: jobpolicy.v1.rules:extendee -> google.protobuf.MessageOptions
+	6,  // 14: jobpolicy.v1.limits:type_name -> jobpolicy.v1.Limits
+	7,  // 15: jobpolicy.v1.rules:type_name -> jobpolicy.v1.FieldRule
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	14, // [14:16] is the sub-list for extension type_name
+	12, // [12:14] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_options_proto_init() }
@@ -1148,13 +1351,14 @@ func file_jobpolicy_v1_options_proto_init() {
 	file_jobpolicy_v1_options_proto_msgTypes[4].OneofWrappers = []any{}
 	file_jobpolicy_v1_options_proto_msgTypes[5].OneofWrappers = []any{}
 	file_jobpolicy_v1_options_proto_msgTypes[6].OneofWrappers = []any{}
+	file_jobpolicy_v1_options_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_options_proto_rawDesc), len(file_jobpolicy_v1_options_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   7,
+			NumEnums:      6,
+			NumMessages:   8,
 			NumExtensions: 2,
 			NumServices:   0,
 		},

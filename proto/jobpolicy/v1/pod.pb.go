@@ -346,7 +346,10 @@ type PodFailure struct {
 	// Set by the caller only with options.never_started: present if no container of the pod has run, init
 	// containers included. Its problem is absent if the status does not show it any more. Read only for
 	// JobEnd.
-	Start         *PodStart `protobuf:"bytes,1003,opt,name=start,proto3" json:"start,omitempty"`
+	Start *PodStart `protobuf:"bytes,1003,opt,name=start,proto3" json:"start,omitempty"`
+	// How often the pod's resources had been raised: its annotation jobpolicy.dev/resource-step, 0 to 64. Read
+	// only for JobEnd; FailedTry decides about the next pod.
+	ResourceStep  int32 `protobuf:"varint,1004,opt,name=resource_step,json=resourceStep,proto3" json:"resource_step,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -430,6 +433,13 @@ func (x *PodFailure) GetStart() *PodStart {
 	return nil
 }
 
+func (x *PodFailure) GetResourceStep() int32 {
+	if x != nil {
+		return x.ResourceStep
+	}
+	return 0
+}
+
 // PodStart says what keeps a pod from starting.
 type PodStart struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -503,7 +513,7 @@ type ContainerExit struct {
 	// Never 0.
 	ExitCode int32 `protobuf:"varint,2,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
 	// state.terminated.reason, such as OOMKilled, at most 253 bytes: the caller cuts off the
-	// rest. Read only for JobEnd.
+	// rest. Read only for JobEnd and in FailedTry.
 	Reason string `protobuf:"bytes,1000,opt,name=reason,proto3" json:"reason,omitempty"`
 	// state.terminated.signal; 0: the runtime does not say. Read only for JobEnd.
 	Signal        int32 `protobuf:"varint,1001,opt,name=signal,proto3" json:"signal,omitempty"`
@@ -1054,8 +1064,12 @@ type RetryFacts struct {
 	// 64, the delay grows no more; that of Settings has long reached its maximum. With
 	// backoff_limit_per_index these delay no pod: the rows in unaccounted_pods do.
 	RecentFailures []*PodFailureFact `protobuf:"bytes,2,rep,name=recent_failures,json=recentFailures,proto3" json:"recent_failures,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Set by the caller if options.next_try_resources is set: what failed pods had, and how they
+	// failed, as far as it matters for the next ones. In any order, at most 100000. For an INDEXED Job
+	// with more, those of the lowest indexes. Needs CAPABILITY_OPTIONS.
+	FailedTries   []*FailedTry `protobuf:"bytes,3,rep,name=failed_tries,json=failedTries,proto3" json:"failed_tries,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RetryFacts) Reset() {
@@ -1102,6 +1116,82 @@ func (x *RetryFacts) GetRecentFailures() []*PodFailureFact {
 	return nil
 }
 
+func (x *RetryFacts) GetFailedTries() []*FailedTry {
+	if x != nil {
+		return x.FailedTries
+	}
+	return nil
+}
+
+// FailedTry says how pods failed that had the same resources. Of an INDEXED Job there are messages for each index that
+// has no active pod and has not succeeded; otherwise for the whole Job. Only pods with the
+// highest resource_step count, of all pods of the index or the Job that exist or that the caller remembers. There is
+// one message for each different list of container_exits among them, at most 64.
+type FailedTry struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The completion index. INDEXED only.
+	Index *int32 `protobuf:"varint,1,opt,name=index,proto3,oneof" json:"index,omitempty"`
+	// How often the resources of these pods had been raised, 0 to 64: CreatePods.resources.step
+	// when they were created. In Kubernetes: the annotation jobpolicy.dev/resource-step.
+	ResourceStep int32 `protobuf:"varint,2,opt,name=resource_step,json=resourceStep,proto3" json:"resource_step,omitempty"`
+	// Terminated containers with an exit code other than 0; at most 1000. The signal is not needed.
+	// Empty: the pods have not failed by themselves; for example, somebody deleted them.
+	ContainerExits []*ContainerExit `protobuf:"bytes,3,rep,name=container_exits,json=containerExits,proto3" json:"container_exits,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *FailedTry) Reset() {
+	*x = FailedTry{}
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FailedTry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FailedTry) ProtoMessage() {}
+
+func (x *FailedTry) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FailedTry.ProtoReflect.Descriptor instead.
+func (*FailedTry) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *FailedTry) GetIndex() int32 {
+	if x != nil && x.Index != nil {
+		return *x.Index
+	}
+	return 0
+}
+
+func (x *FailedTry) GetResourceStep() int32 {
+	if x != nil {
+		return x.ResourceStep
+	}
+	return 0
+}
+
+func (x *FailedTry) GetContainerExits() []*ContainerExit {
+	if x != nil {
+		return x.ContainerExits
+	}
+	return nil
+}
+
 // PodFailureFact is one past failure.
 type PodFailureFact struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1120,7 +1210,7 @@ type PodFailureFact struct {
 
 func (x *PodFailureFact) Reset() {
 	*x = PodFailureFact{}
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[11]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1132,7 +1222,7 @@ func (x *PodFailureFact) String() string {
 func (*PodFailureFact) ProtoMessage() {}
 
 func (x *PodFailureFact) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[11]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1145,7 +1235,7 @@ func (x *PodFailureFact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodFailureFact.ProtoReflect.Descriptor instead.
 func (*PodFailureFact) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{11}
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PodFailureFact) GetFinishedTime() *timestamppb.Timestamp {
@@ -1193,7 +1283,7 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"\afailure\x18\x06 \x01(\v2\x18.jobpolicy.v1.PodFailureR\afailure\x12.\n" +
 	"\x13index_failure_count\x18\a \x01(\x05R\x11indexFailureCount\x12=\n" +
 	"\x1bindex_ignored_failure_count\x18\b \x01(\x05R\x18indexIgnoredFailureCountB\b\n" +
-	"\x06_index\"\xc5\x02\n" +
+	"\x06_index\"\xeb\x02\n" +
 	"\n" +
 	"PodFailure\x12\x19\n" +
 	"\bpod_name\x18\x01 \x01(\tR\apodName\x12D\n" +
@@ -1204,7 +1294,8 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"\x06reason\x18\xe8\a \x01(\tR\x06reason\x12-\n" +
 	"\x12deleted_before_end\x18\xe9\a \x01(\bR\x10deletedBeforeEnd\x12\x1c\n" +
 	"\tnever_ran\x18\xea\a \x01(\bR\bneverRan\x12-\n" +
-	"\x05start\x18\xeb\a \x01(\v2\x16.jobpolicy.v1.PodStartR\x05start\"\x8d\x01\n" +
+	"\x05start\x18\xeb\a \x01(\v2\x16.jobpolicy.v1.PodStartR\x05start\x12$\n" +
+	"\rresource_step\x18\xec\a \x01(\x05R\fresourceStep\"\x8d\x01\n" +
 	"\bPodStart\x127\n" +
 	"\aproblem\x18\x01 \x01(\x0e2\x1d.jobpolicy.v1.PodStartProblemR\aproblem\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x120\n" +
@@ -1251,11 +1342,17 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"\ttruncated\x18\x02 \x01(\bR\ttruncated\"c\n" +
 	"\bInFlight\x12\x18\n" +
 	"\acreates\x18\x01 \x01(\x05R\acreates\x12=\n" +
-	"\x0ecreate_indexes\x18\x02 \x01(\v2\x16.jobpolicy.v1.IndexSetR\rcreateIndexes\"\x9b\x01\n" +
+	"\x0ecreate_indexes\x18\x02 \x01(\v2\x16.jobpolicy.v1.IndexSetR\rcreateIndexes\"\xd7\x01\n" +
 	"\n" +
 	"RetryFacts\x12F\n" +
 	"\x11last_success_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x0flastSuccessTime\x12E\n" +
-	"\x0frecent_failures\x18\x02 \x03(\v2\x1c.jobpolicy.v1.PodFailureFactR\x0erecentFailures\"\xab\x01\n" +
+	"\x0frecent_failures\x18\x02 \x03(\v2\x1c.jobpolicy.v1.PodFailureFactR\x0erecentFailures\x12:\n" +
+	"\ffailed_tries\x18\x03 \x03(\v2\x17.jobpolicy.v1.FailedTryR\vfailedTries\"\x9b\x01\n" +
+	"\tFailedTry\x12\x19\n" +
+	"\x05index\x18\x01 \x01(\x05H\x00R\x05index\x88\x01\x01\x12#\n" +
+	"\rresource_step\x18\x02 \x01(\x05R\fresourceStep\x12D\n" +
+	"\x0fcontainer_exits\x18\x03 \x03(\v2\x1b.jobpolicy.v1.ContainerExitR\x0econtainerExitsB\b\n" +
+	"\x06_index\"\xab\x01\n" +
 	"\x0ePodFailureFact\x12?\n" +
 	"\rfinished_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\ffinishedTime\x122\n" +
 	"\afailure\x18\x02 \x01(\v2\x18.jobpolicy.v1.PodFailureR\afailure\x12\x1a\n" +
@@ -1282,7 +1379,7 @@ func file_jobpolicy_v1_pod_proto_rawDescGZIP() []byte {
 }
 
 var file_jobpolicy_v1_pod_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_jobpolicy_v1_pod_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_jobpolicy_v1_pod_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_jobpolicy_v1_pod_proto_goTypes = []any{
 	(PodPhase)(0),                 // 0: jobpolicy.v1.PodPhase
 	(*PodSummary)(nil),            // 1: jobpolicy.v1.PodSummary
@@ -1296,43 +1393,46 @@ var file_jobpolicy_v1_pod_proto_goTypes = []any{
 	(*ActivePods)(nil),            // 9: jobpolicy.v1.ActivePods
 	(*InFlight)(nil),              // 10: jobpolicy.v1.InFlight
 	(*RetryFacts)(nil),            // 11: jobpolicy.v1.RetryFacts
-	(*PodFailureFact)(nil),        // 12: jobpolicy.v1.PodFailureFact
-	(*IndexSet)(nil),              // 13: jobpolicy.v1.IndexSet
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
-	(*PodConditionPattern)(nil),   // 15: jobpolicy.v1.PodConditionPattern
-	(PodStartProblem)(0),          // 16: jobpolicy.v1.PodStartProblem
+	(*FailedTry)(nil),             // 12: jobpolicy.v1.FailedTry
+	(*PodFailureFact)(nil),        // 13: jobpolicy.v1.PodFailureFact
+	(*IndexSet)(nil),              // 14: jobpolicy.v1.IndexSet
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(*PodConditionPattern)(nil),   // 16: jobpolicy.v1.PodConditionPattern
+	(PodStartProblem)(0),          // 17: jobpolicy.v1.PodStartProblem
 }
 var file_jobpolicy_v1_pod_proto_depIdxs = []int32{
-	13, // 0: jobpolicy.v1.PodSummary.active_indexes:type_name -> jobpolicy.v1.IndexSet
-	13, // 1: jobpolicy.v1.PodSummary.terminating_indexes:type_name -> jobpolicy.v1.IndexSet
+	14, // 0: jobpolicy.v1.PodSummary.active_indexes:type_name -> jobpolicy.v1.IndexSet
+	14, // 1: jobpolicy.v1.PodSummary.terminating_indexes:type_name -> jobpolicy.v1.IndexSet
 	0,  // 2: jobpolicy.v1.UnaccountedPod.phase:type_name -> jobpolicy.v1.PodPhase
-	14, // 3: jobpolicy.v1.UnaccountedPod.finished_time:type_name -> google.protobuf.Timestamp
+	15, // 3: jobpolicy.v1.UnaccountedPod.finished_time:type_name -> google.protobuf.Timestamp
 	3,  // 4: jobpolicy.v1.UnaccountedPod.failure:type_name -> jobpolicy.v1.PodFailure
 	5,  // 5: jobpolicy.v1.PodFailure.container_exits:type_name -> jobpolicy.v1.ContainerExit
-	15, // 6: jobpolicy.v1.PodFailure.conditions:type_name -> jobpolicy.v1.PodConditionPattern
+	16, // 6: jobpolicy.v1.PodFailure.conditions:type_name -> jobpolicy.v1.PodConditionPattern
 	4,  // 7: jobpolicy.v1.PodFailure.start:type_name -> jobpolicy.v1.PodStart
-	16, // 8: jobpolicy.v1.PodStart.problem:type_name -> jobpolicy.v1.PodStartProblem
-	14, // 9: jobpolicy.v1.PodStart.since:type_name -> google.protobuf.Timestamp
-	13, // 10: jobpolicy.v1.UnlistedPods.succeeded_indexes:type_name -> jobpolicy.v1.IndexSet
-	13, // 11: jobpolicy.v1.UnlistedPods.failed_indexes:type_name -> jobpolicy.v1.IndexSet
-	14, // 12: jobpolicy.v1.TerminatingPod.due_time:type_name -> google.protobuf.Timestamp
+	17, // 8: jobpolicy.v1.PodStart.problem:type_name -> jobpolicy.v1.PodStartProblem
+	15, // 9: jobpolicy.v1.PodStart.since:type_name -> google.protobuf.Timestamp
+	14, // 10: jobpolicy.v1.UnlistedPods.succeeded_indexes:type_name -> jobpolicy.v1.IndexSet
+	14, // 11: jobpolicy.v1.UnlistedPods.failed_indexes:type_name -> jobpolicy.v1.IndexSet
+	15, // 12: jobpolicy.v1.TerminatingPod.due_time:type_name -> google.protobuf.Timestamp
 	0,  // 13: jobpolicy.v1.ActivePod.phase:type_name -> jobpolicy.v1.PodPhase
-	14, // 14: jobpolicy.v1.ActivePod.ready_since:type_name -> google.protobuf.Timestamp
-	14, // 15: jobpolicy.v1.ActivePod.created_time:type_name -> google.protobuf.Timestamp
+	15, // 14: jobpolicy.v1.ActivePod.ready_since:type_name -> google.protobuf.Timestamp
+	15, // 15: jobpolicy.v1.ActivePod.created_time:type_name -> google.protobuf.Timestamp
 	4,  // 16: jobpolicy.v1.ActivePod.start:type_name -> jobpolicy.v1.PodStart
 	5,  // 17: jobpolicy.v1.ActivePod.last_exit:type_name -> jobpolicy.v1.ContainerExit
-	14, // 18: jobpolicy.v1.ActivePod.last_exit_time:type_name -> google.protobuf.Timestamp
+	15, // 18: jobpolicy.v1.ActivePod.last_exit_time:type_name -> google.protobuf.Timestamp
 	8,  // 19: jobpolicy.v1.ActivePods.pods:type_name -> jobpolicy.v1.ActivePod
-	13, // 20: jobpolicy.v1.InFlight.create_indexes:type_name -> jobpolicy.v1.IndexSet
-	14, // 21: jobpolicy.v1.RetryFacts.last_success_time:type_name -> google.protobuf.Timestamp
-	12, // 22: jobpolicy.v1.RetryFacts.recent_failures:type_name -> jobpolicy.v1.PodFailureFact
-	14, // 23: jobpolicy.v1.PodFailureFact.finished_time:type_name -> google.protobuf.Timestamp
-	3,  // 24: jobpolicy.v1.PodFailureFact.failure:type_name -> jobpolicy.v1.PodFailure
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	14, // 20: jobpolicy.v1.InFlight.create_indexes:type_name -> jobpolicy.v1.IndexSet
+	15, // 21: jobpolicy.v1.RetryFacts.last_success_time:type_name -> google.protobuf.Timestamp
+	13, // 22: jobpolicy.v1.RetryFacts.recent_failures:type_name -> jobpolicy.v1.PodFailureFact
+	12, // 23: jobpolicy.v1.RetryFacts.failed_tries:type_name -> jobpolicy.v1.FailedTry
+	5,  // 24: jobpolicy.v1.FailedTry.container_exits:type_name -> jobpolicy.v1.ContainerExit
+	15, // 25: jobpolicy.v1.PodFailureFact.finished_time:type_name -> google.protobuf.Timestamp
+	3,  // 26: jobpolicy.v1.PodFailureFact.failure:type_name -> jobpolicy.v1.PodFailure
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_pod_proto_init() }
@@ -1347,13 +1447,14 @@ func file_jobpolicy_v1_pod_proto_init() {
 	file_jobpolicy_v1_pod_proto_msgTypes[6].OneofWrappers = []any{}
 	file_jobpolicy_v1_pod_proto_msgTypes[7].OneofWrappers = []any{}
 	file_jobpolicy_v1_pod_proto_msgTypes[11].OneofWrappers = []any{}
+	file_jobpolicy_v1_pod_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_pod_proto_rawDesc), len(file_jobpolicy_v1_pod_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

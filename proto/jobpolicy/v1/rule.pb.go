@@ -54,6 +54,9 @@ const (
 	Rule_RULE_COMPLETIONS_REACHED Rule = 9
 	// The CronJob is being deleted: no run is started.
 	Rule_RULE_DELETING Rule = 101
+	// The options that the CronJob asks for cannot be read, and the caller does not know the
+	// last ones that could be (CronJobSpec.option_problems without options).
+	Rule_RULE_INVALID_POLICY Rule = 116
 	// A manual run was requested (CronJobSpec.run_now).
 	Rule_RULE_MANUAL_RUN_REQUESTED Rule = 102
 	// The schedule's time zone cannot be found.
@@ -70,6 +73,8 @@ const (
 	Rule_RULE_NOTHING_DUE Rule = 108
 	// The run would start later than starting_deadline_seconds allows.
 	Rule_RULE_STARTING_DEADLINE_PASSED Rule = 109
+	// The run was missed, and CronJobOptions.max_missed_runs is 0.
+	Rule_RULE_MISSED_RUN Rule = 117
 	// The run has a Job already.
 	Rule_RULE_ALREADY_STARTED Rule = 110
 	// A Job that the CronJob does not control has the run's name.
@@ -100,6 +105,7 @@ var (
 		8:   "RULE_SUCCESS_POLICY_MET",
 		9:   "RULE_COMPLETIONS_REACHED",
 		101: "RULE_DELETING",
+		116: "RULE_INVALID_POLICY",
 		102: "RULE_MANUAL_RUN_REQUESTED",
 		103: "RULE_UNKNOWN_TIME_ZONE",
 		104: "RULE_SUSPENDED",
@@ -108,6 +114,7 @@ var (
 		107: "RULE_NEVER_DUE",
 		108: "RULE_NOTHING_DUE",
 		109: "RULE_STARTING_DEADLINE_PASSED",
+		117: "RULE_MISSED_RUN",
 		110: "RULE_ALREADY_STARTED",
 		111: "RULE_NAME_TAKEN",
 		112: "RULE_START_JITTER",
@@ -129,6 +136,7 @@ var (
 		"RULE_SUCCESS_POLICY_MET":               8,
 		"RULE_COMPLETIONS_REACHED":              9,
 		"RULE_DELETING":                         101,
+		"RULE_INVALID_POLICY":                   116,
 		"RULE_MANUAL_RUN_REQUESTED":             102,
 		"RULE_UNKNOWN_TIME_ZONE":                103,
 		"RULE_SUSPENDED":                        104,
@@ -137,6 +145,7 @@ var (
 		"RULE_NEVER_DUE":                        107,
 		"RULE_NOTHING_DUE":                      108,
 		"RULE_STARTING_DEADLINE_PASSED":         109,
+		"RULE_MISSED_RUN":                       117,
 		"RULE_ALREADY_STARTED":                  110,
 		"RULE_NAME_TAKEN":                       111,
 		"RULE_START_JITTER":                     112,
@@ -177,7 +186,7 @@ var File_jobpolicy_v1_rule_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_rule_proto_rawDesc = "" +
 	"\n" +
-	"\x17jobpolicy/v1/rule.proto\x12\fjobpolicy.v1*\x84\x06\n" +
+	"\x17jobpolicy/v1/rule.proto\x12\fjobpolicy.v1*\xb2\x06\n" +
 	"\x04Rule\x12\x14\n" +
 	"\x10RULE_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dRULE_SUCCESS_ALREADY_DECLARED\x10\x01\x12!\n" +
@@ -192,7 +201,8 @@ const file_jobpolicy_v1_rule_proto_rawDesc = "" +
 	"%RULE_ALL_INDEXES_FINISHED_SOME_FAILED\x10\a\x12\x1b\n" +
 	"\x17RULE_SUCCESS_POLICY_MET\x10\b\x12\x1c\n" +
 	"\x18RULE_COMPLETIONS_REACHED\x10\t\x12\x11\n" +
-	"\rRULE_DELETING\x10e\x12\x1d\n" +
+	"\rRULE_DELETING\x10e\x12\x17\n" +
+	"\x13RULE_INVALID_POLICY\x10t\x12\x1d\n" +
 	"\x19RULE_MANUAL_RUN_REQUESTED\x10f\x12\x1a\n" +
 	"\x16RULE_UNKNOWN_TIME_ZONE\x10g\x12\x12\n" +
 	"\x0eRULE_SUSPENDED\x10h\x12\x1a\n" +
@@ -200,7 +210,8 @@ const file_jobpolicy_v1_rule_proto_rawDesc = "" +
 	"\x19RULE_UNPARSEABLE_SCHEDULE\x10j\x12\x12\n" +
 	"\x0eRULE_NEVER_DUE\x10k\x12\x14\n" +
 	"\x10RULE_NOTHING_DUE\x10l\x12!\n" +
-	"\x1dRULE_STARTING_DEADLINE_PASSED\x10m\x12\x18\n" +
+	"\x1dRULE_STARTING_DEADLINE_PASSED\x10m\x12\x13\n" +
+	"\x0fRULE_MISSED_RUN\x10u\x12\x18\n" +
 	"\x14RULE_ALREADY_STARTED\x10n\x12\x13\n" +
 	"\x0fRULE_NAME_TAKEN\x10o\x12\x15\n" +
 	"\x11RULE_START_JITTER\x10p\x12\x1e\n" +

@@ -30,6 +30,7 @@ func TestARunningExecutorShowsItsJobs(t *testing.T) {
 		})
 	}
 	await("/metrics", "jobpolicy_managed_jobs 2\n", `jobpolicy_waiting_jobs{reason="pod_failure_backoff"} 0`, `jobpolicy_rejected_jobs{reason="INVALID_REQUEST"} 0`,
+		"jobpolicy_jobs_without_retries 0\n", "jobpolicy_job_without_progress_seconds ", `jobpolicy_hindered_pods{reason="other"} 0`, `jobpolicy_missed_run_cronjobs{reason="starting_deadline"} 0`,
 		`rest_client_requests_total{code="200",host="`)
 	await("/debug/decisions?name=job-1", `"name":"job-1"`)
 	await("/debug/cronjobs?format=json", "[]")

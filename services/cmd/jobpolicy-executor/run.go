@@ -220,7 +220,7 @@ func (o *options) newExecutor(shared executor.Common, server *executor.APIServer
 	if err != nil {
 		return nil, err
 	}
-	return jobs, views.RegisterJobMetrics(shared.Registerer, jobs)
+	return jobs, errors.Join(views.RegisterJobMetrics(shared.Registerer, jobs, jobs), views.RegisterCronJobMetrics(shared.Registerer, jobs))
 }
 
 // jobWrites is how many writes one Job may have in flight. Writes that wait for the

@@ -29,13 +29,15 @@ type Plan struct {
 	// Delay is how much later than due a run starts; next is when the next one is due. nil: no
 	// run starts later.
 	Delay func(at, next time.Time) time.Duration
+	// MissedRuns is how many of the runs that were missed start.
+	MissedRuns int
 }
 
 // PlanOf is the plan of a CronJob, with the options that it asks for. otherwise is the
 // zone of a schedule that names none.
 func PlanOf(cron *batchv1.CronJob, otherwise string) Plan {
 	policy, _ := wire.PolicySpec(cron.Annotations)
-	p := Plan{Schedule: cron.Spec.Schedule, Zone: otherwise, Options: cronjob.ClockOptions(policy.GetCronJob())}
+	p := Plan{Schedule: cron.Spec.Schedule, Zone: otherwise, Options: cronjob.ClockOptions(policy.GetCronJob()), MissedRuns: missedRuns(cron, policy.GetCronJob())}
 	if cron.Spec.TimeZone != nil {
 		p.Zone = *cron.Spec.TimeZone
 	}
@@ -43,6 +45,17 @@ func PlanOf(cron *batchv1.CronJob, otherwise string) Plan {
 		p.Delay = delayOf(cron, o)
 	}
 	return p
+}
+
+// missedRuns is how many missed runs start: one, unless the options say otherwise. With Replace, one would end the other.
+func missedRuns(cron *batchv1.CronJob, o *jobpolicyv1.CronJobOptions) int {
+	switch {
+	case o == nil || o.MaxMissedRuns == nil:
+		return 1
+	case cron.Spec.ConcurrencyPolicy == batchv1.ReplaceConcurrent:
+		return min(1, int(o.GetMaxMissedRuns()))
+	}
+	return int(o.GetMaxMissedRuns())
 }
 
 // delayOf delays by stagger and jitter; by stagger alone if the CronJob is in no cluster, as

@@ -122,6 +122,28 @@ func TestWhetherMissedRunsStart(t *testing.T) {
 	}
 }
 
+// How many missed runs start is an option; with Replace it is one at most.
+func TestHowManyMissedRunsStart(t *testing.T) {
+	now := at(t, "2026-01-01T05:30:00Z")
+	m := cronruns.Missed{Count: 5, Since: now.Add(-6 * time.Hour), Last: now.Add(-30 * time.Minute)}
+	for policy, want := range map[string]string{
+		"{}":                            "only that one can still start",
+		"{cronJob: {maxMissedRuns: 0}}": "none of them starts",
+		"{cronJob: {maxMissedRuns: 3}}": "the last 3 of them still start",
+		"{cronJob: {maxMissedRuns: 9}}": "the last 5 of them still start",
+	} {
+		cron := &batchv1.CronJob{}
+		cron.Annotations = map[string]string{"jobpolicy.dev/policy": policy}
+		if text := m.Text(cron, now); !strings.Contains(text, want) {
+			t.Errorf("%s: %q, want %q", policy, text, want)
+		}
+		cron.Spec.ConcurrencyPolicy = batchv1.ReplaceConcurrent
+		if text := m.Text(cron, now); strings.Contains(text, "of them still start,") {
+			t.Errorf("%s with Replace: %q", policy, text)
+		}
+	}
+}
+
 func TestReadNamesWhatIsWrong(t *testing.T) {
 	cases := map[string]struct {
 		plan cronruns.Plan

@@ -65,7 +65,12 @@ func (m *Missed) Text(cron *batchv1.CronJob, now time.Time) string {
 	if m.starts.After(due) {
 		due = m.starts
 	}
+	most := PlanOf(cron, "").MissedRuns
 	switch {
+	case most == 0:
+		return text + "; none of them starts: cronJob.maxMissedRuns is 0"
+	case most > 1:
+		return text + fmt.Sprintf("; the last %d of them still start, unless startingDeadlineSeconds rules them out", min(int64(most), m.Count))
 	case Suspended(cron) && deadline == nil:
 		return text + "; when the CronJob is resumed, that one starts at once: without startingDeadlineSeconds nothing is too late"
 	case deadline != nil && now.Sub(due).Seconds() > float64(*deadline):

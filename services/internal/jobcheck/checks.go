@@ -19,6 +19,7 @@ var checks = []check{
 	{Description{"retry-delays", "The delays between retries leave time for all of them."}, retryDelays},
 	{Description{"endless-ignore", "Failures that the pod failure policy ignores are not retried for ever."}, endlessIgnore},
 	{Description{"ignored-delays", "Ignored failures delay the next try, too."}, ignoredDelays},
+	{Description{"next-try", "The option nextTryResources raises something."}, nextTryResources},
 	{Description{"never-starts", "A pod that never starts does not keep the Job open for ever."}, neverStarts},
 	{Description{"pod-deadline", "activeDeadlineSeconds is set on the Job, not only on its pods; if on both, that of the pods is shorter."}, podDeadline},
 	{Description{"always-restarted", "No container but a sidecar is restarted also after a success."}, alwaysRestarted},

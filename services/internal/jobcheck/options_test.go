@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/executor/wire"
@@ -34,15 +35,26 @@ func TestChecksReadTheOptions(t *testing.T) {
 		// want is a part of what is found. Empty: nothing is found.
 		want string
 	}{
-		"a name for each rule":        {"policy", "{job: {failureRuleNames: [a, b]}}", func(s *batchv1.JobSpec) { s.PodFailurePolicy = twoRules }, ""},
-		"fewer names than rules":      {"policy", "{job: {failureRuleNames: [a]}}", func(s *batchv1.JobSpec) { s.PodFailurePolicy = twoRules }, "error: metadata.annotations: jobpolicy.dev/policy: job.failureRuleNames: expected as many names as spec.podFailurePolicy has rules (2)"},
-		"delays and a deadline":       {"retry-delays", "{}", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](300) }, "take 10m30s"},
-		"short delays":                {"retry-delays", "{job: {retryDelay: {delaysSeconds: [1]}}}", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](300) }, ""},
-		"the last delay repeats":      {"retry-delays", "{job: {retryDelay: {delaysSeconds: [1, 100]}}}", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](300) }, "take 8m21s"},
-		"another first delay":         {"retry-delays", "{job: {retryDelay: {initialSeconds: 1}}}", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](60) }, "take 1m3s"},
-		"a longest delay":             {"retry-delays", "{job: {retryDelay: {maxSeconds: 5}}}", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](29) }, "take 30s"},
-		"a first delay above 10m":     {"retry-delays", "{job: {retryDelay: {initialSeconds: 1200}}}", func(*batchv1.JobSpec) {}, "backoffLimit: is 6: the delays between retries are those of job.retryDelay, so a Job that always fails takes at least 2h"},
-		"another factor":              {"retry-delays", "{job: {retryDelay: {factor: 1}}}", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](59) }, "take 1m,"},
+		"a name for each rule":    {"policy", "{job: {failureRuleNames: [a, b]}}", func(s *batchv1.JobSpec) { s.PodFailurePolicy = twoRules }, ""},
+		"fewer names than rules":  {"policy", "{job: {failureRuleNames: [a]}}", func(s *batchv1.JobSpec) { s.PodFailurePolicy = twoRules }, "error: metadata.annotations: jobpolicy.dev/policy: job.failureRuleNames: expected as many names as spec.podFailurePolicy has rules (2)"},
+		"delays and a deadline":   {"retry-delays", "{}", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](300) }, "take 10m30s"},
+		"short delays":            {"retry-delays", "{job: {retryDelay: {delaysSeconds: [1]}}}", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](300) }, ""},
+		"the last delay repeats":  {"retry-delays", "{job: {retryDelay: {delaysSeconds: [1, 100]}}}", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](300) }, "take 8m21s"},
+		"another first delay":     {"retry-delays", "{job: {retryDelay: {initialSeconds: 1}}}", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](60) }, "take 1m3s"},
+		"a longest delay":         {"retry-delays", "{job: {retryDelay: {maxSeconds: 5}}}", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](29) }, "take 30s"},
+		"a first delay above 10m": {"retry-delays", "{job: {retryDelay: {initialSeconds: 1200}}}", func(*batchv1.JobSpec) {}, "backoffLimit: is 6: the delays between retries are those of job.retryDelay, so a Job that always fails takes at least 2h"},
+		"another factor":          {"retry-delays", "{job: {retryDelay: {factor: 1}}}", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](59) }, "take 1m,"},
+		"more of nothing":         {"next-try", "{job: {nextTryResources: {resource: Memory, max: 1Gi}}}", func(*batchv1.JobSpec) {}, "warning: spec.template.spec.containers: none has a request or a limit of memory"},
+		"more memory":             {"next-try", "{job: {nextTryResources: {resource: Memory, max: 1Gi}}}", giveMemory, ""},
+		"more CPU than none":      {"next-try", "{job: {nextTryResources: {resource: Cpu, max: '2', onExitCodes: [1]}}}", giveMemory, "none has a request or a limit of cpu"},
+		"more memory for nobody":  {"next-try", "{job: {nextTryResources: {container: log, resource: Memory, max: 1Gi}}}", giveMemory, "none is called log"},
+		"more memory for the pod": {"next-try", "{job: {nextTryResources: {resource: Memory, max: 1Gi}}}", func(s *batchv1.JobSpec) {
+			s.Template.Spec.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}}
+		}, ""},
+		"more memory in the same pod": {"next-try", "{job: {nextTryResources: {resource: Memory, max: 1Gi}}}", func(s *batchv1.JobSpec) {
+			giveMemory(s)
+			s.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+		}, "warning: spec.template.spec.restartPolicy: OnFailure: containers are restarted in their pod"},
 		"no deadline":                 {"never-starts", "{}", func(*batchv1.JobSpec) {}, "keeps the Job open for ever"},
 		"limits of pods that never start": {"never-starts", "{job: {neverStarted: [{problem: Image, afterSeconds: 900}]}}", func(*batchv1.JobSpec) {}, ""},
 		"a deadline to start":         {"never-starts", "{job: {startDeadlineSeconds: 900}}", func(*batchv1.JobSpec) {}, ""},
@@ -67,10 +79,16 @@ func TestChecksReadTheOptions(t *testing.T) {
 	}
 }
 
+func giveMemory(s *batchv1.JobSpec) {
+	s.Template.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{
+		Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},
+	}}}
+}
+
 // The runs of a CronJob start although its policy is missing; Jobs with a policy of the template wait for theirs.
 func TestACronJobWithoutItsPolicy(t *testing.T) {
 	c := cron("c", func(c *batchv1.CronJob) { c.Annotations = map[string]string{wire.Policy: "gone"} })
-	const own = `note: metadata.annotations: jobpolicy.dev/policy names the JobPolicy "gone", which no file has, or only with mistakes: runs start without its options until the cluster has it`
+	const own = `note: metadata.annotations: jobpolicy.dev/policy names the JobPolicy "gone", which no file has, or only with mistakes: a CronJob that the executor has not run with valid options starts no run before the cluster has it`
 	if got := said(&manifest.Object{Kind: "CronJob", CronJob: &c}, "policy"); got != own {
 		t.Errorf("found %q, want %q", got, own)
 	}

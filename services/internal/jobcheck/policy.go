@@ -16,7 +16,7 @@ func policy(s *subject) {
 	path := "metadata.annotations"
 	if s.cron != nil {
 		_, problems := wire.PolicySpec(s.object.Annotations)
-		s.policyProblems(path, s.object.Annotations, problems, "runs start without its options until the cluster has it")
+		s.policyProblems(path, s.object.Annotations, problems, "a CronJob that the executor has not run with valid options starts no run before the cluster has it")
 		path = "spec.jobTemplate.metadata.annotations"
 	}
 	s.policyProblems(path, s.annotations, s.optionProblems(), "the Job does not start before the cluster has it")

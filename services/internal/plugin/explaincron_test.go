@@ -112,6 +112,20 @@ var cronScenes = map[string]func(*scene){
 		s.Now = clockTime(12, 0).Add(2 * time.Second)
 		s.job(11)
 	},
+	"catch-up-waits": func(s *scene) {
+		s.CronJob.Spec.ConcurrencyPolicy = batchv1.ForbidConcurrent
+		s.CronJob.Status.LastScheduleTime = clockTime(7, 0)
+		s.annotate("jobpolicy.dev/policy", "{cronJob: {maxMissedRuns: 3}}")
+		s.job(7)
+	},
+	"missed-and-not-wanted": func(s *scene) {
+		s.annotate("jobpolicy.dev/policy", "{cronJob: {maxMissedRuns: 0}}")
+	},
+	"suspended-catches-up": func(s *scene) {
+		s.CronJob.Spec.Suspend = ptr.To(true)
+		s.CronJob.Status.LastScheduleTime = clockTime(7, 0)
+		s.annotate("jobpolicy.dev/policy", "{cronJob: {maxMissedRuns: 3}}")
+	},
 	"suspended": func(s *scene) {
 		s.CronJob.Spec.Suspend = ptr.To(true)
 		s.CronJob.Status.LastScheduleTime = clockTime(7, 0)

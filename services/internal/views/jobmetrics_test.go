@@ -45,8 +45,8 @@ func job(t *testing.T, uid byte, waits ...jobpolicyv1.WaitReason) executor.Obser
 	}
 }
 
-// expect compares gauges, by name and reason.
-func expect(t *testing.T, r prometheus.Gatherer, want map[string]float64) {
+// gauges are the gauges, by name and reason.
+func gauges(t *testing.T, r prometheus.Gatherer) map[string]float64 {
 	t.Helper()
 	families, err := r.Gather()
 	if err != nil {
@@ -62,6 +62,13 @@ func expect(t *testing.T, r prometheus.Gatherer, want map[string]float64) {
 			got[name] = m.GetGauge().GetValue()
 		}
 	}
+	return got
+}
+
+// expect compares gauges, by name and reason.
+func expect(t *testing.T, r prometheus.Gatherer, want map[string]float64) {
+	t.Helper()
+	got := gauges(t, r)
 	for name, value := range want {
 		if n, ok := got[name]; !ok || n != value {
 			t.Errorf("%s = %v, want %v; there are %v", name, n, value, got)
@@ -80,7 +87,7 @@ func TestJobsAreCountedByWhatTheyWaitFor(t *testing.T) {
 	undecided.Decision = nil
 	all := &counted{done, job(t, 2, backoff), job(t, 3, backoff, backoff, remaining), refused, hindered, undecided}
 	registry := prometheus.NewRegistry()
-	if err := RegisterJobMetrics(registry, all); err != nil {
+	if err := RegisterJobMetrics(registry, all, crons{}); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, registry, map[string]float64{
@@ -88,6 +95,7 @@ func TestJobsAreCountedByWhatTheyWaitFor(t *testing.T) {
 		"waiting_jobs pod_failure_backoff": 2, "waiting_jobs pods_remaining": 1,
 		"waiting_jobs pods_refused": 1, "waiting_jobs writes_refused": 1, "waiting_jobs pods_hindered": 1,
 		"waiting_jobs finalizers": 0, "rejected_jobs INVALID_REQUEST": 0,
+		"hindered_pods Unschedulable": 2, "hindered_pods ImagePullBackOff": 0, "hindered_pods other": 0,
 	})
 }
 
@@ -95,10 +103,57 @@ func TestRejectedJobsAreCountedByReason(t *testing.T) {
 	invalid, other, unsupported := job(t, 1), job(t, 2), job(t, 3)
 	invalid.Rejected, other.Rejected, unsupported.Rejected = "INVALID_REQUEST", "INVALID_REQUEST", "UNSUPPORTED_FIELD"
 	registry := prometheus.NewRegistry()
-	if err := RegisterJobMetrics(registry, &counted{invalid, other, unsupported, job(t, 4)}); err != nil {
+	if err := RegisterJobMetrics(registry, &counted{invalid, other, unsupported, job(t, 4)}, crons{}); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, registry, map[string]float64{
 		"rejected_jobs INVALID_REQUEST": 2, "rejected_jobs UNSUPPORTED_FIELD": 1, "rejected_jobs UNKNOWN_METHOD": 0,
 	})
+}
+
+// One series for each reason that scheduler and kubelet have, and one for all that others may write.
+func TestReasonsOfPodsAreBounded(t *testing.T) {
+	image, made, more := job(t, 1), job(t, 2), job(t, 3)
+	image.Hindered = tracker.Hindered{Pods: 3, Reason: "ImagePullBackOff"}
+	made.Hindered, more.Hindered = tracker.Hindered{Pods: 1, Reason: "MadeUp1"}, tracker.Hindered{Pods: 4, Reason: "MadeUp2"}
+	registry := prometheus.NewRegistry()
+	if err := RegisterJobMetrics(registry, &counted{image, made, more}, crons{}); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, registry, map[string]float64{"hindered_pods ImagePullBackOff": 3, "hindered_pods other": 5})
+	if _, there := gauges(t, registry)["hindered_pods MadeUp1"]; there {
+		t.Error("a reason that somebody made up has a series of its own")
+	}
+}
+
+func TestCronJobsThatDoNotStartTheirRuns(t *testing.T) {
+	by := func(rule jobpolicyv1.Rule) executor.CronJobObservation {
+		return executor.CronJobObservation{CronJob: &batchv1.CronJob{}, Explanation: &jobpolicyv1.CronJobExplanation{DecidingRule: rule}}
+	}
+	late, forbidden := jobpolicyv1.Rule_RULE_STARTING_DEADLINE_PASSED, jobpolicyv1.Rule_RULE_CONCURRENCY_FORBIDDEN
+	registry := prometheus.NewRegistry()
+	err := RegisterJobMetrics(registry, &counted{}, crons{by(late), by(late), by(forbidden), by(jobpolicyv1.Rule_RULE_NOTHING_DUE), {CronJob: &batchv1.CronJob{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, registry, map[string]float64{"missed_run_cronjobs starting_deadline": 2, "missed_run_cronjobs concurrency_policy": 1})
+}
+
+// A Job whose pods have failed has no retry left when the engine says so; one whose first failure would fail
+// it has had none from the start.
+func TestJobsWithoutRetries(t *testing.T) {
+	with := func(uid byte, failed, left int32) executor.Observation {
+		o := job(t, uid)
+		text, err := proto.Marshal(&jobpolicyv1.Explanation{Facts: &jobpolicyv1.JobFacts{Failed: failed, RetriesLeft: left}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Decision.Explanation = text
+		return o
+	}
+	registry := prometheus.NewRegistry()
+	if err := RegisterJobMetrics(registry, &counted{with(1, 6, 0), with(2, 0, 0), with(3, 1, 5), job(t, 4)}, crons{}); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, registry, map[string]float64{"jobs_without_retries": 1})
 }

@@ -197,7 +197,7 @@ func TestAPolicyThatComesLaterAndChanges(t *testing.T) {
 }
 
 // The API server begins to serve JobPolicies while the executor runs. A policy that the schema lets pass, and the executor
-// cannot use, holds Jobs and says why. A Job that has started goes on with what it had; after a restart that is not known,
+// cannot use, holds Jobs and CronJobs and says why. A Job that has started goes on with what it had; after a restart that is not known,
 // and it creates no more pods until the policy is back.
 func TestPoliciesOnAControlPlaneOfTheirOwn(t *testing.T) {
 	t.Parallel()
@@ -205,6 +205,10 @@ func TestPoliciesOnAControlPlaneOfTheirOwn(t *testing.T) {
 	logsExecutor(t, own)
 	w := newPolicyWorld(t, own)
 	w.create("before", "policy", once("true"))
+	crons := &cronWorld{client: w.client, namespace: w.namespace}
+	asked := cron("asked", onceAYear, "true")
+	asked.Annotations = map[string]string{policyAnnotation: "policy", runNow: "first"}
+	crons.create(t, asked)
 	w.create("free", "", once("true"))
 	w.wantHeld("before", `names the JobPolicy "policy", which the API server does not serve`)
 	w.waitFinished("free")
@@ -216,6 +220,7 @@ func TestPoliciesOnAControlPlaneOfTheirOwn(t *testing.T) {
 	w.put("policy", "{job: {ttlSecondsAfterComplete: -1}}")
 	const problem = "spec.job.ttlSecondsAfterComplete: expected a whole number from 0 to 2147483647, found -1"
 	w.wantHeld("before", `names the JobPolicy "policy", which is invalid: `+problem)
+	crons.wantHeld(t, "asked", 0)
 	w.wantStatus("policy", func(status map[string]any) bool {
 		valid, message := validity(status)
 		return valid == "False" && message == problem && status["jobs"] == int64(1)
@@ -223,6 +228,7 @@ func TestPoliciesOnAControlPlaneOfTheirOwn(t *testing.T) {
 	servePolicies(t, own)
 	w.put("policy", "{job: {ttlSecondsAfterComplete: 3600}}")
 	w.waitFinished("before")
+	crons.waitAnswered(t, "asked")
 
 	two := batchv1.JobSpec{Completions: new(int32(2)), Parallelism: new(int32(1)), Template: shell("sleep 3", corev1.RestartPolicyNever)}
 	w.create("goes-on", "policy", two)
@@ -243,10 +249,23 @@ func TestPoliciesOnAControlPlaneOfTheirOwn(t *testing.T) {
 	waitJobOn(t, w.client, w.namespace, "restarted", "the first pod is counted", func(job *batchv1.Job) bool {
 		return job.Status.Succeeded == 1 && job.Status.UncountedTerminatedPods.Succeeded == nil
 	})
+	crons.ask(t, "asked", "second")
 	time.Sleep(3 * time.Second)
+	crons.wantHeld(t, "asked", 1)
 	if held := getJobOn(t, w.client, w.namespace, "restarted"); held.Status.Active != 0 || isComplete(held) {
 		t.Errorf("the Job goes on without its policy: %s", describe(held))
 	}
 	w.put("policy", "{job: {ttlSecondsAfterComplete: 3600}}")
 	w.waitFinished("restarted")
+	crons.waitAnswered(t, "asked")
+}
+
+// wantHeld waits for an event InvalidPolicy about a CronJob, and checks that a run that is asked for has not started,
+// and that there are as many as before.
+func (w *cronWorld) wantHeld(t *testing.T, name string, before int) {
+	t.Helper()
+	w.waitEvent(t, name, "InvalidPolicy")
+	if runs := w.there(t, name); len(runs) != before || w.cron(t, name).Annotations[runNow] == "" {
+		t.Errorf("CronJob %s, whose policy cannot be used, has started a run: %v", name, runs)
+	}
 }

@@ -104,6 +104,7 @@ func TestAJobPolicyIsValidatedWhenItIsApplied(t *testing.T) {
 		"below the limit":         {spec: `{job: {ttlSecondsAfterFailed: -1}}`, want: []string{"spec.job.ttlSecondsAfterFailed", "should be greater than or equal to 0"}},
 		"beyond 32 bits":          {spec: `{job: {ttlSecondsAfterFailed: 2147483648}}`, want: []string{"spec.job.ttlSecondsAfterFailed", "should be less than or equal to 2147483647"}},
 		"above the limit":         {spec: `{cronJob: {startJitterSeconds: 3601}}`, want: []string{"spec.cronJob.startJitterSeconds", "should be less than or equal to 3600"}},
+		"too many missed runs":    {spec: `{cronJob: {maxMissedRuns: 101}}`, want: []string{"spec.cronJob.maxMissedRuns", "should be less than or equal to 100"}},
 		"a text for a number":     {spec: `{cronJob: {startJitterSeconds: 1h}}`, want: []string{"spec.cronJob.startJitterSeconds", "must be of type integer"}},
 		"a fraction":              {spec: `{cronJob: {suspendAfterFailures: 1.5}}`, want: []string{"spec.cronJob.suspendAfterFailures", "must be of type integer"}},
 		"a number for an object":  {spec: `{job: 3}`, want: []string{"spec.job", "must be of type object"}},
@@ -114,6 +115,15 @@ func TestAJobPolicyIsValidatedWhenItIsApplied(t *testing.T) {
 		"an item":                 {spec: `{job: {retryDelay: {delaysSeconds: [1, 0]}}}`, want: []string{"spec.job.retryDelay.delaysSeconds[1]", "should be greater than or equal to 1"}},
 		"a factor below 1":        {spec: `{job: {retryDelay: {factor: 0.5}}}`, want: []string{"spec.job.retryDelay.factor", "should be greater than or equal to 1"}},
 		"too many names":          {spec: `{job: {failureRuleNames: [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u]}}`, want: []string{"spec.job.failureRuleNames", "must have at most 20 items"}},
+		"more memory":             {spec: `{job: {nextTryResources: {container: main, resource: Memory, factor: 1.5, max: 1.5Gi, onExitCodes: [42, 255]}}}`},
+		"a factor of 1":           {spec: `{job: {nextTryResources: {resource: Memory, factor: 1, max: 8Gi}}}`, want: []string{"spec.job.nextTryResources.factor", "expected more than 1"}},
+		"a factor above 10":       {spec: `{job: {nextTryResources: {resource: Memory, factor: 10.5, max: 8Gi}}}`, want: []string{"spec.job.nextTryResources.factor", "should be less than or equal to 10"}},
+		"no quantity":             {spec: `{job: {nextTryResources: {resource: Memory, max: 8GB}}}`, want: []string{"spec.job.nextTryResources.max", "expected a Kubernetes quantity above 0, for example 8Gi"}},
+		"a quantity of nothing":   {spec: `{job: {nextTryResources: {resource: Memory, max: "0"}}}`, want: []string{"spec.job.nextTryResources.max", "expected a Kubernetes quantity above 0, for example 8Gi"}},
+		"no maximum":              {spec: `{job: {nextTryResources: {resource: Memory}}}`, want: []string{"spec.job.nextTryResources.max", "Required value"}},
+		"more of what":            {spec: `{job: {nextTryResources: {max: 8Gi}}}`, want: []string{"spec.job.nextTryResources.resource", "Required value"}},
+		"more CPU after nothing":  {spec: `{job: {nextTryResources: {resource: Cpu, max: "2"}}}`, want: []string{"spec.job.nextTryResources.onExitCodes", "expected at least one exit code"}},
+		"an exit code of success": {spec: `{job: {nextTryResources: {resource: Cpu, max: "2", onExitCodes: [0]}}}`, want: []string{"spec.job.nextTryResources.onExitCodes[0]", "should be greater than or equal to 1"}},
 		"no such field":           {spec: `{job: {ttl: 3}}`, want: []string{`unknown field "spec.job.ttl"`}},
 	}
 	for name, tc := range cases {

@@ -42,6 +42,7 @@ func draw(seed uint64, options drawOptions) *plan {
 	}
 	d.rare()
 	d.options()
+	d.cronOptions()
 	d.classified()
 	d.neverStarts()
 	if d.podjob {

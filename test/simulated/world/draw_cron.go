@@ -85,10 +85,7 @@ func (d *drawer) cron(name string, rhythm rhythm, zone string) *cronPlan {
 		c.spec.Suspend = new(true)
 	}
 	if d.chance(20) {
-		if c.annotations == nil {
-			c.annotations = map[string]string{}
-		}
-		c.annotations[wire.Policy] = fmt.Sprintf("{cronJob: {staggerSeconds: %d}}", pick(d, 20, 300, 3600, 86_400))
+		c.setOptions(fmt.Sprintf("{cronJob: {staggerSeconds: %d}}", pick(d, 20, 300, 3600, 86_400)))
 	}
 	if d.chance(60) {
 		c.spec.TimeZone = &zone

@@ -6,8 +6,11 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/test/simulated/jobspec"
 )
 
 // options gives Jobs options of their own: some one, some several. A rare situation is about
@@ -36,7 +39,28 @@ func (d *drawer) options() {
 			o["terminationDeadlineSeconds"] = d.among(1, 60)
 			d.lostNodes(j)
 		}
+		if d.chance(40) {
+			o["nextTryResources"] = map[string]any{"resource": "Memory", "max": mostMemory, "onExitCodes": jobspec.Exits[:d.among(1, len(jobspec.Exits)-1)]}
+			j.giveMemory()
+			if o["retryDelay"] == nil {
+				o["retryDelay"] = map[string]any{"initialSeconds": d.among(20, 120)} // Time for a restart before the next try.
+			}
+		}
 		j.setOptions(o)
+	}
+}
+
+// leastMemory is the limit of all containers whose memory is raised, and mostMemory is what it may become.
+const (
+	leastMemory = "64Mi"
+	mostMemory  = "200Mi"
+)
+
+// giveMemory gives each container a limit that can be raised.
+func (j *jobPlan) giveMemory() {
+	for i := range j.spec.Template.Spec.Containers {
+		limit := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(leastMemory)}
+		j.spec.Template.Spec.Containers[i].Resources.Limits = limit
 	}
 }
 
@@ -100,7 +124,7 @@ func (j *jobPlan) setOptions(o map[string]any) {
 
 // optionFeatures calls set for each option.
 func (j *jobPlan) optionFeatures(set map[string]bool) {
-	for _, name := range []string{"retryDelay", "startDeadlineSeconds", "tryDeadlineSeconds", "terminationDeadlineSeconds", "endCondition", "neverStarted"} {
+	for _, name := range []string{"retryDelay", "startDeadlineSeconds", "tryDeadlineSeconds", "terminationDeadlineSeconds", "neverStarted", "nextTryResources", "endCondition"} {
 		feature := "option " + name
 		set[feature] = set[feature] || strings.Contains(j.annotations[wire.Policy], name)
 	}

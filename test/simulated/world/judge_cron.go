@@ -83,6 +83,9 @@ func (j *judge) cronWritten(w apiserver.Write, ours bool) {
 		c.earlier = c.earlier[1:]
 	}
 	c.cron = next
+	if ours {
+		j.judgePublishes(c, w.By)
+	}
 }
 
 // recentCrons are the versions that an executor may use.
@@ -168,6 +171,8 @@ func (j *judge) judgeRun(w apiserver.Write, c *cronRecord, r *jobRecord, at time
 		j.breach("I9", r.key, r.uid, "%s started a run of a CronJob that somebody else runs", w.By)
 	case (c.gone && j.old(c.goneAt)) || (c.cron.DeletionTimestamp != nil && j.old(c.cron.DeletionTimestamp.Time)):
 		j.breach("cron", r.key, r.uid, "%s started a run of CronJob %s, which is deleted", w.By, c.key.Name)
+	case !j.cronLately(c, readable):
+		j.breach("cron", r.key, r.uid, "%s started a run of CronJob %s, whose options cannot be read", w.By, c.key.Name)
 	case runNow:
 	case at.IsZero():
 		j.breach("cron", r.key, r.uid, "%s started a run that does not say for which scheduled time, and nobody asked for one now", w.By)
@@ -181,6 +186,10 @@ func (j *judge) judgeRun(w apiserver.Write, c *cronRecord, r *jobRecord, at time
 		j.breach("cron", r.key, r.uid, "%s started the run of %s, and the schedule of CronJob %s has no such time", w.By, at, c.key.Name)
 	case j.tooLate(c, at):
 		j.breach("cron", r.key, r.uid, "%s started the run of %s at %s: later than the starting deadline allows", w.By, at, j.now)
+	case j.unwanted(c, at):
+		j.breach("cron", r.key, r.uid, "%s started the run of %s at %s: it was missed, and no missed run is wanted", w.By, at, j.now)
+	case j.leavesOut(c, at):
+		j.breach("cron", r.key, r.uid, "%s started the run of %s, and left out an earlier one after %s; as many as %d missed ones are wanted", w.By, at, c.base(), maxMissedOf(c.cron))
 	case j.askew() > 0: // A clock that is set back may start a run again.
 	case c.runs[at.Unix()].job != nil && j.remembered(w, c, at):
 		j.breach("cron", r.key, r.uid, "%s started the run of %s a second time; the first was Job %s (UID %s)", w.By, at, c.runs[at.Unix()].job.key.Name, c.runs[at.Unix()].job.uid)

@@ -22,6 +22,7 @@ func (j *judge) judgeCronEnd(c *cronRecord) {
 	}
 	j.judgeActive(c)
 	j.judgeHistory(c)
+	j.judgePublished(c)
 }
 
 // looksAgain is how long after a reconcile an executor looks at a CronJob again if nothing happens,
@@ -76,6 +77,9 @@ func (j *judge) judgeHistory(c *cronRecord) {
 		}
 	}
 	for _, outcome := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
+		if outcome == batchv1.JobFailed && !readable(c.cron) {
+			continue // They may count for an option.
+		}
 		if limit := historyLimit(c.cron, outcome); kept[outcome] > limit {
 			j.breach("cron", c.key, c.uid, "%d Jobs that are %s are kept, and the history limit is %d", kept[outcome], outcome, limit)
 		}

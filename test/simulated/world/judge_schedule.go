@@ -125,7 +125,7 @@ func (c *cronRecord) hasRun(at time.Time) bool {
 func (j *judge) judgeOwed(c *cronRecord) {
 	switch {
 	case c.owed.IsZero():
-	case c.cron.Spec.StartingDeadlineSeconds != nil || c.cron.Spec.ConcurrencyPolicy == batchv1.ForbidConcurrent || !c.lastRun.Before(c.owed):
+	case c.cron.Spec.StartingDeadlineSeconds != nil || maxMissedOf(c.cron) == 0 || c.cron.Spec.ConcurrencyPolicy == batchv1.ForbidConcurrent || !c.lastRun.Before(c.owed):
 		c.owed = time.Time{}
 	case j.now.After(latest(j.hinderedUntil(c.owed, j.now), j.newestStart(c)).Add(startsWithin)):
 		j.breach("cron", c.key, c.uid, "the run of %s was missed and not started within %s after what had hindered it", c.owed, startsWithin)
@@ -135,7 +135,7 @@ func (j *judge) judgeOwed(c *cronRecord) {
 // mustRun reports whether the CronJob's runs must start in time.
 func (j *judge) mustRun(c *cronRecord) bool {
 	deadline := c.cron.Spec.StartingDeadlineSeconds
-	return !c.gone && c.cron.DeletionTimestamp == nil && j.cronOurs(c) && !cronSuspended(c.cron) && j.askew() == 0 &&
+	return !c.gone && c.cron.DeletionTimestamp == nil && j.cronOurs(c) && !cronSuspended(c.cron) && readable(c.cron) && j.askew() == 0 &&
 		(deadline == nil || *deadline >= int64(prompt/time.Second))
 }
 

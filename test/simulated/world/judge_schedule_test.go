@@ -1,10 +1,13 @@
 package world
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+
+	"jobpolicy.dev/executor/wire"
 )
 
 // on sets a CronJob's schedule, in a zone.
@@ -146,6 +149,23 @@ func TestRunsThatAreMissed(t *testing.T) {
 			tp.judge.hindered("", instant("2026-06-02T01:00:00Z"), 30*time.Hour)
 			tp.waitsUntil("2026-06-03T12:00:00Z")
 		}},
+		"no missed one is wanted": {play: func(tp *tape) {
+			tp.from("2026-06-01T12:00:00Z")
+			tp.cron(daily, missing(0))
+			tp.judge.hindered("", instant("2026-06-02T01:00:00Z"), 30*time.Hour)
+			tp.waitsUntil("2026-06-03T12:00:00Z")
+		}},
+		"no missed one is wanted, and one starts": {want: []string{"cron"}, play: func(tp *tape) {
+			tp.from("2026-06-01T12:00:00Z")
+			tp.cron(daily, missing(0))
+			tp.judge.hindered("", instant("2026-06-02T01:00:00Z"), 30*time.Hour)
+			tp.now = instant("2026-06-03T07:00:00Z")
+			tp.finishes(tp.run("x", instant("2026-06-03T02:00:00Z")))
+		}},
+		"two are wanted": {play: func(tp *tape) { missesTwo(tp, "2026-06-03T02:00:00Z", "2026-06-04T02:00:00Z") }},
+		"two are wanted, and one is left out": {want: []string{"cron"}, play: func(tp *tape) {
+			missesTwo(tp, "2026-06-04T02:00:00Z")
+		}},
 		"the CronJob is suspended meanwhile": {play: func(tp *tape) {
 			away(tp)
 			cron := tp.stored["cron"].(*batchv1.CronJob).DeepCopy()
@@ -181,4 +201,25 @@ func TestRunsThatAreMissed(t *testing.T) {
 			tp.waitsUntil("2026-06-02T02:30:00Z")
 		}},
 	})
+}
+
+// missing says how many missed runs start.
+func missing(most int) func(*batchv1.CronJob) {
+	return func(cron *batchv1.CronJob) {
+		cron.Annotations = map[string]string{wire.Policy: fmt.Sprintf("{cronJob: {maxMissedRuns: %d}}", most)}
+	}
+}
+
+// missesTwo misses the runs of two days of a CronJob that wants two. Then runs start.
+func missesTwo(tp *tape, runs ...string) {
+	tp.from("2026-06-01T12:00:00Z")
+	tp.judge.rivals = false
+	tp.cron(on("0 2 * * *", "Etc/UTC"), missing(2))
+	tp.waitsUntil("2026-06-02T02:10:00Z", "2026-06-02T02:00:00Z")
+	tp.judge.hindered("", instant("2026-06-03T01:00:00Z"), 30*time.Hour)
+	tp.now = instant("2026-06-04T07:00:00Z")
+	for _, at := range runs {
+		tp.finishes(tp.run(at, instant(at)))
+	}
+	tp.waitsUntil("2026-06-04T12:00:00Z")
 }

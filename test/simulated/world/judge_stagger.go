@@ -26,7 +26,7 @@ func (j *judge) startOf(cron *batchv1.CronJob, at time.Time) time.Time {
 	}
 	if next := t.after(at); !next.IsZero() {
 		interval := next.Unix() - at.Unix()
-		most = min(most, interval-1-min(10, interval/2))
+		most = min(most, interval-max(1, min(10, (interval+1)/2)))
 	}
 	sum := sha256.Sum256([]byte(cron.Namespace + "/" + cron.Name))
 	share := new(big.Int).SetBytes(sum[:])

@@ -80,6 +80,9 @@ func cronEdit(s *step, replace bool) func(*batchv1.CronJob) {
 		"ask for a run": func(c *batchv1.CronJob) {
 			metav1.SetMetaDataAnnotation(&c.ObjectMeta, wire.RunNow, s.text)
 		},
+		"set cron options": func(c *batchv1.CronJob) {
+			metav1.SetMetaDataAnnotation(&c.ObjectMeta, wire.Policy, s.text)
+		},
 		"set history": func(c *batchv1.CronJob) {
 			c.Spec.SuccessfulJobsHistoryLimit, c.Spec.FailedJobsHistoryLimit = new(int32(s.n)), new(int32(s.n))
 		},

@@ -1,0 +1,135 @@
+package wire
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"pgregory.net/rapid"
+
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/options"
+)
+
+const (
+	memory = jobpolicyv1.RaisedResource_RAISED_RESOURCE_MEMORY
+	cpu    = jobpolicyv1.RaisedResource_RAISED_RESOURCE_CPU
+)
+
+// resources are a request and a limit of memory, or of CPU; "": none.
+func resources(name corev1.ResourceName, request, limit string) corev1.ResourceRequirements {
+	r := corev1.ResourceRequirements{Requests: corev1.ResourceList{"example.com/gpu": resource.MustParse("1")}, Limits: corev1.ResourceList{}}
+	if request != "" {
+		r.Requests[name] = resource.MustParse(request)
+	}
+	if limit != "" {
+		r.Limits[name] = resource.MustParse(limit)
+	}
+	return r
+}
+
+func TestResourcesAreRaised(t *testing.T) {
+	cases := map[string]struct {
+		of             jobpolicyv1.RaisedResource
+		request, limit string
+		by             float64
+		most           string
+		wantRequest    string
+		wantLimit      string
+	}{
+		"memory":                         {memory, "100Mi", "200Mi", 1.5, "8Gi", "150Mi", "300Mi"},
+		"guaranteed":                     {memory, "1Gi", "1Gi", 2.25, "8Gi", "2304Mi", "2304Mi"},
+		"up to the maximum, as a ratio":  {memory, "1Gi", "2Gi", 16, "3Gi", "1536Mi", "3Gi"},
+		"a template above the maximum":   {memory, "1Gi", "4Gi", 2, "3Gi", "1Gi", "4Gi"},
+		"a request alone":                {memory, "1G", "", 1.5, "8Gi", "1500M", ""},
+		"a limit alone":                  {memory, "", "64Mi", 2, "8Gi", "", "128Mi"},
+		"nothing":                        {memory, "", "", 2, "8Gi", "", ""},
+		"CPU":                            {cpu, "250m", "1", 2, "1500m", "375m", "1500m"},
+		"by more than any quantity says": {cpu, "1", "1", 1e64, "4", "4", "4"},
+		"to a multiple of no byte":       {memory, "101", "103", 1.1, "8Gi", "111", "113"},
+		"of nothing at all":              {memory, "0", "0", 2, "8Gi", "0", "0"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			key := corev1.ResourceMemory
+			if tc.of == cpu {
+				key = corev1.ResourceCPU
+			}
+			job := &batchv1.Job{}
+			whole := resources(key, tc.request, tc.limit)
+			job.Spec.Template.Spec = corev1.PodSpec{
+				InitContainers: []corev1.Container{{Name: "init", Resources: resources(key, tc.request, tc.limit)}},
+				Containers:     []corev1.Container{{Name: "main", Resources: resources(key, tc.request, tc.limit)}},
+				Resources:      &whole,
+			}
+			before := job.DeepCopy()
+			create := &jobpolicyv1.CreatePods{Count: 1, Raised: []*jobpolicyv1.RaisedPods{{Step: 3, Multiplier: tc.by, Resource: tc.of, Max: tc.most}}}
+			pod := NewPods(job, create)[0].From(job)
+			want := resources(key, tc.wantRequest, tc.wantLimit)
+			for where, got := range map[string]corev1.ResourceRequirements{
+				"init": pod.Spec.InitContainers[0].Resources, "main": pod.Spec.Containers[0].Resources, "pod": *pod.Spec.Resources,
+			} {
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", where, diff)
+				}
+			}
+			if got := pod.Annotations["jobpolicy.dev/resource-step"]; got != "3" {
+				t.Errorf("step %q, want 3", got)
+			}
+			create.Raised[0].Container = "main"
+			pod = NewPods(job, create)[0].From(job)
+			if diff := cmp.Diff(want, pod.Spec.Containers[0].Resources); diff != "" {
+				t.Errorf("only main (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(before.Spec.Template.Spec.InitContainers, pod.Spec.InitContainers); diff != "" {
+				t.Errorf("only main, but (-before +after):\n%s", diff)
+			}
+			if diff := cmp.Diff(before, job); diff != "" {
+				t.Errorf("the Job was changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Whatever the template says, requests stay below limits or equal to them, nothing shrinks, and what is
+// raised stays within the maximum.
+func TestRaisedResourcesKeepTheirOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		quantity := func(name string) string {
+			return fmt.Sprint(rapid.Int64Range(1, 1<<40).Draw(t, name)) + rapid.SampledFrom([]string{"", "m", "k", "Ki"}).Draw(t, name+" suffix")
+		}
+		key := rapid.SampledFrom([]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}).Draw(t, "resource")
+		before := resources(key, quantity("request"), quantity("limit"))
+		after, most := *before.DeepCopy(), resource.MustParse(quantity("most"))
+		multiplyResource(&after, key, rapid.Float64Range(1, 1e9).Draw(t, "by"), most)
+		compared := func(r corev1.ResourceRequirements) int {
+			request, limit := r.Requests[key], r.Limits[key]
+			return request.Cmp(limit)
+		}
+		if order := compared(before); key == corev1.ResourceCPU && order != compared(after) {
+			t.Errorf("before %v, after %v", before, after)
+		}
+		for i, list := range []corev1.ResourceList{after.Requests, after.Limits} {
+			was, is := []corev1.ResourceList{before.Requests, before.Limits}[i][key], list[key]
+			if is.Cmp(was) < 0 || is.Cmp(was) > 0 && is.Cmp(most) > 0 {
+				t.Errorf("%v became %v, with at most %v", &was, &is, &most)
+			}
+		}
+	})
+}
+
+// What passes as a maximum is a quantity for Kubernetes, too, and the other way round.
+func TestAMaximumIsAQuantity(t *testing.T) {
+	for _, text := range []string{
+		"8Gi", "1", "0", "-1", "+1", "1.5G", ".5", "1.", ".", "", "500m", "0m", "0.0", "1e3", "1E3", "1e-3", "1E", "1e", "8 Gi", "8GB", "8gi", "K", "1K", "1k", "1n", "1u",
+		"0x10", "1_000", "00012", "12345678901234567890123", "9e99",
+	} {
+		q, err := resource.ParseQuantity(text)
+		if want := err == nil && q.Sign() > 0; options.PositiveQuantity(text) != want {
+			t.Errorf("%q: %t, want %t (%v)", text, !want, want, err)
+		}
+	}
+}

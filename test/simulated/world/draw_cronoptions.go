@@ -1,0 +1,45 @@
+package world
+
+import (
+	"fmt"
+	"time"
+
+	"jobpolicy.dev/executor/wire"
+)
+
+// unreadableOptions are options of a CronJob that no executor can use.
+const unreadableOptions = "{cronJob: {staggerSeconds: 0}}"
+
+// cronOptions gives some CronJobs options of their own.
+func (d *drawer) cronOptions() {
+	if len(d.p.situations) > 0 {
+		return
+	}
+	for i, c := range d.p.crons {
+		if d.begin(uint64(400 + i)); wire.HasPolicy(c.annotations) {
+			continue
+		}
+		switch {
+		case d.chance(8):
+			d.unreadable(c)
+		case d.chance(30):
+			c.setOptions(fmt.Sprintf("{cronJob: {maxMissedRuns: %d, publishNextScheduleTime: %t}}", pick(d, 0, 2, 3, 100), d.chance(50)))
+		case d.chance(10):
+			c.setOptions("{cronJob: {publishNextScheduleTime: true, staggerSeconds: 20}}")
+		}
+	}
+}
+
+// unreadable gives a CronJob options that cannot be read, until a user corrects them.
+func (d *drawer) unreadable(c *cronPlan) {
+	c.setOptions(unreadableOptions)
+	d.add(step{at: d.within(time.Minute, d.p.calm), who: "user", verb: "set cron options", on: c.on(), text: "{}"})
+}
+
+// setOptions writes options as people do.
+func (c *cronPlan) setOptions(text string) {
+	if c.annotations == nil {
+		c.annotations = map[string]string{}
+	}
+	c.annotations[wire.Policy] = text
+}
