@@ -26,6 +26,9 @@ func drawRequest(t *rapid.T) *request {
 		req.Status = drawStatus(t, names)
 	}
 	drawPods(t, req, names)
+	if rapid.IntRange(0, 3).Draw(t, "termination deadline") == 0 {
+		drawTerminating(t, req)
+	}
 	if rapid.Bool().Draw(t, "unlisted") {
 		set := drawIndexSet(t, "unlisted indexes")
 		failed := drawCount(t, "unlisted failed")
@@ -267,4 +270,20 @@ func numbers(n int) []int {
 		list[i] = i
 	}
 	return list
+}
+
+// drawTerminating gives the Job a termination deadline, and rows to some of the pods that have not ended.
+func drawTerminating(t *rapid.T, req *request) {
+	if req.Spec.Options == nil {
+		req.Spec.Options = &jobpolicyv1.JobOptions{}
+	}
+	req.Spec.Options.TerminationDeadlineSeconds = proto.Int64(rapid.SampledFrom([]int64{1, 60, 1<<31 - 1}).Draw(t, "deadline"))
+	for _, row := range req.GetUnaccountedPods() {
+		ended := row.Phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED || row.Phase == jobpolicyv1.PodPhase_POD_PHASE_FAILED
+		if !ended && rapid.Bool().Draw(t, "has a row") {
+			req.TerminatingPods = append(req.TerminatingPods, &jobpolicyv1.TerminatingPod{
+				Uid: row.Uid, Index: row.Index, DueTime: drawTime(t, "due"), Tracked: rapid.Bool().Draw(t, "tracked"),
+			})
+		}
+	}
 }

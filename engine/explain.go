@@ -46,6 +46,9 @@ func summarize(s *snapshot, v verdict, p plan, resp *jobpolicyv1.DecideJobRespon
 	if n := len(resp.GetRelease()); n > 0 {
 		parts = append(parts, fmt.Sprintf("release finished pods: %d", n))
 	}
+	if text := overdueText(s, resp); text != "" {
+		parts = append(parts, text)
+	}
 	for _, w := range resp.GetExplanation().GetWaits() {
 		parts = append(parts, "wait: "+w.GetDetail())
 	}

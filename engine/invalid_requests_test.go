@@ -304,6 +304,36 @@ var invalidRows = []invalidRequest{
 		"too many rows", "unaccounted_pods", "at most 100000 entries, has 100001",
 		func(r *request) { r.UnaccountedPods = make([]*jobpolicyv1.UnaccountedPod, 100_001) },
 	},
+	{"a nil terminating pod", "terminating_pods[0]", "is required", func(r *request) { r.TerminatingPods = []*jobpolicyv1.TerminatingPod{nil} }},
+	{
+		"a terminating pod without a time", "terminating_pods[0].due_time", "is required",
+		func(r *request) { r.TerminatingPods = []*jobpolicyv1.TerminatingPod{{Uid: uid("d")}} },
+	},
+	{
+		"a negative index of a terminating pod", "terminating_pods[0].index", "must be between 0 and",
+		func(r *request) {
+			r.TerminatingPods = []*jobpolicyv1.TerminatingPod{{Uid: uid("d"), DueTime: at(0), Index: proto.Int32(-1)}}
+		},
+	},
+	{
+		"a long name of a terminating pod", "terminating_pods[0].pod_name", "0 to 253 bytes, has 254",
+		func(r *request) {
+			r.TerminatingPods = []*jobpolicyv1.TerminatingPod{{Uid: uid("d"), DueTime: at(0), PodName: long(254)}}
+		},
+	},
+	{
+		"more terminating pods than there are", "terminating_pods", "has 2 pods, more than pods.terminating (1)",
+		func(r *request) {
+			r.TerminatingPods = []*jobpolicyv1.TerminatingPod{{Uid: uid("d"), DueTime: at(0)}, {Uid: uid("e"), DueTime: at(0)}}
+		},
+	},
+	{
+		"a terminating pod twice", "terminating_pods[1].uid", "duplicate",
+		func(r *request) {
+			r.Pods.Terminating = 2
+			r.TerminatingPods = []*jobpolicyv1.TerminatingPod{{Uid: uid("d"), DueTime: at(0)}, {Uid: uid("d"), DueTime: at(0)}}
+		},
+	},
 	{"a nil active row", "active_pods.pods[0]", "is required", func(r *request) { r.ActivePods.Pods[0] = nil }},
 	{"a pod in two lists", "active_pods.pods[0].uid", "duplicate", func(r *request) { r.ActivePods.Pods[0].Uid = uid("d") }},
 	{

@@ -69,7 +69,7 @@ func (c *cluster) checkCreate(create *jobpolicyv1.CreatePods) {
 	}
 	busy := len(c.podsThat((*modelPod).active)) + len(c.ghosts)
 	if c.replaceFailedOnly() {
-		busy += len(c.podsThat((*modelPod).terminating))
+		busy += len(c.podsThat(func(p *modelPod) bool { return p.terminating() && !c.overdue(p) }))
 	}
 	room := int(c.spec.GetParallelism()) - busy
 	done := len(c.podsThat(c.succeeded))

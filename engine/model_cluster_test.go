@@ -59,6 +59,8 @@ type modelPod struct {
 	gone              bool
 	restarts          int32
 	created, finished time.Time
+	// due is when the pod was to be gone, if it is being deleted.
+	due               time.Time
 	failures, ignored int32
 	exitCode          int32
 	disrupted         bool
@@ -210,6 +212,7 @@ func (c *cluster) observePods(req *jobpolicyv1.DecideJobRequest) {
 		if p.terminating() {
 			req.Pods.Terminating++
 			terminating = appendIndex(terminating, p)
+			c.observeTermination(req, p)
 		}
 		if !p.active() && p.holds() {
 			req.UnaccountedPods = append(req.UnaccountedPods, c.row(p))
@@ -251,10 +254,10 @@ func (c *cluster) observeInFlight(req *jobpolicyv1.DecideJobRequest) {
 
 func (c *cluster) observeRetry(req *jobpolicyv1.DecideJobRequest) {
 	for _, p := range c.pods {
-		if p.gone || !p.seen || !p.terminal() {
+		if p.gone || !p.seen || !p.terminal() && !c.takenAsFailed(p) {
 			continue
 		}
-		if p.phase == jobpolicyv1.PodPhase_POD_PHASE_FAILED {
+		if p.phase != jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED {
 			req.Retry.RecentFailures = append(req.Retry.RecentFailures,
 				&jobpolicyv1.PodFailureFact{FinishedTime: timestamppb.New(p.finished), Failure: p.failure()})
 			continue

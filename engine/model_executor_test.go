@@ -193,7 +193,7 @@ func (c *cluster) delete(deletes []*jobpolicyv1.DeletePod) bool {
 			ok = false
 			continue
 		}
-		p.deleting, p.ready, p.finished = true, false, c.now
+		c.beginDeletion(p)
 	}
 	return ok
 }
@@ -228,6 +228,7 @@ func (c *cluster) release(resp *jobpolicyv1.DecideJobResponse) {
 	for _, uid := range resp.GetRelease() {
 		p := c.pod(uid)
 		c.checkRelease(p)
+		p.lateEnd = p.lateEnd || c.overdue(p)
 		if c.goesWrong("release refused") {
 			continue
 		}

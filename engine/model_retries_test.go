@@ -29,7 +29,7 @@ func (c *cluster) checkRetryDelay() {
 		return
 	}
 	var lastSuccess, lastFailure time.Time
-	visible := c.podsThat(func(p *modelPod) bool { return p.seen && !p.gone && p.terminal() })
+	visible := c.podsThat(func(p *modelPod) bool { return p.seen && !p.gone && (p.terminal() || c.takenAsFailed(p)) })
 	for _, p := range visible {
 		if p.phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED && p.finished.After(lastSuccess) {
 			lastSuccess = p.finished
@@ -104,7 +104,8 @@ func (c *cluster) leastDelay(failures int) time.Duration {
 // delays reports whether this pod's failure delays the next pod. A disruption that the
 // failure policy ignores does not.
 func (c *cluster) delays(p *modelPod) bool {
-	return p.phase == jobpolicyv1.PodPhase_POD_PHASE_FAILED && !(p.disrupted && c.ignored(p))
+	failed := p.phase == jobpolicyv1.PodPhase_POD_PHASE_FAILED || c.takenAsFailed(p)
+	return failed && !(p.disrupted && c.ignored(p))
 }
 
 // ignored reports whether the failure policy of the model ignores the failure.

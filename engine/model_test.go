@@ -101,9 +101,11 @@ func drawOptions(t *rapid.T, spec *jobpolicyv1.JobSpec) {
 		{Resource: jobpolicyv1.RaisedResource_RAISED_RESOURCE_MEMORY, Max: "8Gi", OnExitCodes: []int32{42}},
 		{Resource: jobpolicyv1.RaisedResource_RAISED_RESOURCE_CPU, Max: "2", Factor: proto.Float64(1.5), OnExitCodes: []int32{1, 43}},
 	}).Draw(t, "nextTryResources")
-	if retry != nil || start != nil || try != nil || next != nil {
+	lost := rapid.SampledFrom([]*int64{nil, nil, proto.Int64(1), proto.Int64(60)}).Draw(t, "terminationDeadline")
+	if retry != nil || start != nil || try != nil || next != nil || lost != nil {
 		spec.Options = &jobpolicyv1.JobOptions{
 			RetryDelay: proto.CloneOf(retry), StartDeadlineSeconds: start, TryDeadlineSeconds: try, NextTryResources: proto.CloneOf(next),
+			TerminationDeadlineSeconds: lost,
 		}
 	}
 }
@@ -153,10 +155,10 @@ func (c *cluster) happen() {
 		"containers restart": func() { c.each((*modelPod).active, "restart", c.restart) },
 		"pods disappear":     func() { c.each(c.leftover, "disappear", func(p *modelPod) { p.gone = true }) },
 		"pods are deleted": func() {
-			c.each((*modelPod).active, "delete", func(p *modelPod) { p.deleting, p.ready, p.finished = true, false, c.now })
+			c.each((*modelPod).active, "delete", c.beginDeletion)
 		},
 		"pods are disrupted": func() {
-			c.each((*modelPod).active, "disrupt", func(p *modelPod) { p.deleting, p.ready, p.disrupted, p.finished = true, false, true, c.now })
+			c.each((*modelPod).active, "disrupt", func(p *modelPod) { c.beginDeletion(p); p.disrupted = true })
 		},
 		"phases flip": func() {
 			c.each(c.flippable, "flip", func(p *modelPod) { p.phase, p.flipped = jobpolicyv1.PodPhase_POD_PHASE_FAILED, true })

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"slices"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
@@ -66,7 +67,7 @@ func answered(resp *jobpolicyv1.DecideJobResponse, rule string) *jobpolicyv1.Rul
 
 // newlyFailed are the rows of pods that failed and are not recorded yet, in the order in
 // which the engine looks at them. A pod that is being deleted counts as failed, unless
-// the Job replaces only pods that have ended.
+// the Job replaces only pods that have ended: then once its termination deadline has passed.
 func newlyFailed(req *request) []*jobpolicyv1.UnaccountedPod {
 	recorded := func(pod *jobpolicyv1.UnaccountedPod) bool {
 		same := func(uid []byte) bool { return bytes.Equal(uid, pod.GetUid()) }
@@ -77,12 +78,20 @@ func newlyFailed(req *request) []*jobpolicyv1.UnaccountedPod {
 	byEnd := spec.GetPodFailurePolicy() != nil || spec.GetPodReplacementPolicy() == jobpolicyv1.PodReplacementPolicy_POD_REPLACEMENT_POLICY_FAILED
 	failed := slices.DeleteFunc(slices.Clone(req.GetUnaccountedPods()), func(pod *jobpolicyv1.UnaccountedPod) bool {
 		ended := pod.GetPhase() == jobpolicyv1.PodPhase_POD_PHASE_FAILED
-		return recorded(pod) || leavesWithJob(req, pod) || pod.GetPhase() == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED || (byEnd && !ended)
+		return recorded(pod) || leavesWithJob(req, pod) || pod.GetPhase() == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED || (byEnd && !ended && !overdue(req, pod))
 	})
 	slices.SortFunc(failed, func(a, b *jobpolicyv1.UnaccountedPod) int {
 		return cmp.Or(cmp.Compare(a.GetIndex(), b.GetIndex()), bytes.Compare(a.GetUid(), b.GetUid()))
 	})
 	return failed
+}
+
+// overdue reports whether the deletion of a pod that has not ended took longer than the Job waits.
+func overdue(req *request, pod *jobpolicyv1.UnaccountedPod) bool {
+	deadline := time.Duration(req.GetSpec().GetOptions().GetTerminationDeadlineSeconds()) * time.Second
+	return slices.ContainsFunc(req.GetTerminatingPods(), func(p *jobpolicyv1.TerminatingPod) bool {
+		return bytes.Equal(p.GetUid(), pod.GetUid()) && !p.GetDueTime().AsTime().Add(deadline).After(req.GetNow().AsTime())
+	})
 }
 
 func inRange(req *request, pod *jobpolicyv1.UnaccountedPod) bool {

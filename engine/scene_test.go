@@ -56,6 +56,7 @@ func newScene() *scene {
 //	pods k=v…        the summary of the pods
 //	finished a k=v…  a row of an unaccounted pod; gone a… takes rows away
 //	confirm a…       rows go, and their releases are confirmed; unconfirm forgets
+//	terminating a k=v…  a pod that is being deleted and has not ended; without a pod: none
 //	row a k=v…       a row of an active pod; rows: none at all; norows: not asked
 //	unstarted a k=v… a row of an active pod that does not start; started: there are none any more
 //	defercreations 30s  no pods are to be created before that time
@@ -83,7 +84,7 @@ func (s *scene) tell(line string) error {
 	lines := map[string]func([]datadriven.CmdArg) error{
 		"spec": s.spec, "failureRule": s.failureRule, "successRule": s.successRule, "now": s.now,
 		"status": s.status, "condition": s.condition, "pods": s.pods, "finished": s.finished, "gone": s.gone,
-		"confirm": s.confirm, "unconfirm": s.unconfirm, "row": s.row, "unstarted": s.unstarted, "started": s.started,
+		"terminating": s.terminating, "confirm": s.confirm, "unconfirm": s.unconfirm, "row": s.row, "unstarted": s.unstarted, "started": s.started,
 		"rows": s.rows, "norows": s.norows,
 		"defercreations": s.leave(createPods), "deferdeletions": s.leave(deletePods),
 		"quiet": s.leave(writeRoutineStatus), "records": s.leave(recordPods),

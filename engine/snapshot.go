@@ -48,6 +48,8 @@ type snapshot struct {
 	// unstarted are in the order in which their time is over.
 	unstarted                       []unstartedPod
 	maxUncountedPods, maxPodChanges int
+	// Pods that are overdue count in pods.terminating and in terminating no more.
+	terminations
 }
 
 func newSnapshot(req *jobpolicyv1.DecideJobRequest) *snapshot {
@@ -62,6 +64,7 @@ func newSnapshot(req *jobpolicyv1.DecideJobRequest) *snapshot {
 	}
 	s.readSettings(req.GetSettings())
 	s.readSets()
+	s.readTerminations()
 	s.failurePolicy = readFailurePolicy(s.spec.GetPodFailurePolicy(), req.GetJob().GetNamespace())
 	s.unstarted = readUnstarted(s)
 	return s

@@ -127,7 +127,7 @@ func readRow(s *snapshot, pod *jobpolicyv1.UnaccountedPod) podRow {
 		return r
 	default:
 		r.succeeded = pod.GetPhase() == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED
-		r.failed = !r.succeeded && (pod.GetPhase() == jobpolicyv1.PodPhase_POD_PHASE_FAILED || !s.replaceFailedOnly())
+		r.failed = !r.succeeded && (pod.GetPhase() == jobpolicyv1.PodPhase_POD_PHASE_FAILED || !s.replaceFailedOnly() || s.lost[string(pod.GetUid())])
 	}
 	if !r.succeeded {
 		r.match = s.failurePolicy.match(pod.GetFailure())

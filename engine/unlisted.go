@@ -36,13 +36,13 @@ func (s *snapshot) unlistedFailuresCount() bool {
 }
 
 // unlistedFailures is how many unlisted pods have failed already. If pods count only
-// after they have ended, those that are still ending are not included.
+// after they have ended, those that are still ending are not included, unless they are overdue.
 func (s *snapshot) unlistedFailures() int32 {
 	u := s.req.GetUnlistedPods()
 	if !s.replaceFailedOnly() {
 		return u.GetFailed()
 	}
-	return u.GetFailed() - u.GetTerminating()
+	return u.GetFailed() - max(0, u.GetTerminating()-s.unlistedLost)
 }
 
 // uncertainFailures is the number of failed unlisted pods of which it is not known

@@ -50,6 +50,7 @@ func (c checker) decideJob(req *jobpolicyv1.DecideJobRequest) {
 	c.status(req.GetStatus())
 	c.pods(req.GetPods())
 	c.rows(req)
+	c.terminatingPods(req)
 	c.unlisted(req.GetUnlistedPods())
 	c.inFlight(req.GetInFlight())
 	c.retry(req.GetRetry())

@@ -36,6 +36,25 @@ func (c checker) rows(req *jobpolicyv1.DecideJobRequest) {
 	})
 }
 
+func (c checker) terminatingPods(req *jobpolicyv1.DecideJobRequest) {
+	pods := req.GetTerminatingPods()
+	if !c.Length("terminating_pods", len(pods), maxRows) {
+		return
+	}
+	c.Require(len(pods) <= int(req.GetPods().GetTerminating()), "terminating_pods",
+		"has %d pods, more than pods.terminating (%d)", len(pods), req.GetPods().GetTerminating())
+	seen := newUIDs(len(pods))
+	check.Each(c.Checker, "terminating_pods", maxRows, pods, func(pod *jobpolicyv1.TerminatingPod) {
+		if !c.Require(pod != nil, "", "is required") {
+			return
+		}
+		c.rowUID(pod.GetUid(), seen)
+		c.BytesBetween("pod_name", pod.GetPodName(), 0, check.MaxNameBytes)
+		c.index(pod.Index)
+		c.RequiredTime("due_time", pod.GetDueTime())
+	})
+}
+
 // unstartedPods checks the rows of pods that do not start. Such a pod may also have a row of an active pod, but
 // none of the unaccounted ones.
 func (c checker) unstartedPods(req *jobpolicyv1.DecideJobRequest, unaccounted uids) uids {

@@ -51,19 +51,19 @@ func (d *decider) snapshot(s *tracker.Job, activeRows bool) (snapshot, error) {
 		return snapshot{}, api.ErrGone
 	}
 	made, now := time.Now(), d.cfg.Now()
-	options := tracker.ViewOptions{Uncounted: job.Status.UncountedTerminatedPods, Now: now, MaxRows: s.MaxRows(d.cfg.rowLimit(job))}
+	read, problems := d.policies.OfJob(job)
+	asked := s.Options(read, problems)
+	options := tracker.ViewOptions{Uncounted: job.Status.UncountedTerminatedPods, Now: now, MaxRows: s.MaxRows(d.cfg.rowLimit(job)), Options: asked}
 	if activeRows {
 		options.ActiveRows = maxActiveRows
 	}
-	read, problems := d.policies.OfJob(job)
-	own := s.Options(read, problems)
-	options.NeverStarted, options.FailedTries = own.GetNeverStarted(), own.GetNextTryResources() != nil
+	options.FailedTries = asked.GetNextTryResources() != nil
 	view := s.View(options)
 	req, err := view.Request(job, d.cfg.Settings, now)
 	if err != nil {
 		return snapshot{}, fmt.Errorf("snapshot: %w", err)
 	}
-	req.Spec.Options, req.Spec.OptionProblems = own, problems
+	req.Spec.Options, req.Spec.OptionProblems = asked, problems
 	if view.HasRun {
 		podfacts.TellHasRun(req)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"time"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/podfacts"
@@ -29,6 +30,8 @@ type Options struct {
 	// all of its unaccounted pods or for none; that may exceed MaxUnaccounted, but not the
 	// contract's 100000. The other pods are only counted, and a later request lists them.
 	MaxUnaccounted int
+	// Now is the request's now. Needed only with options.termination_deadline_seconds.
+	Now time.Time
 }
 
 // Request returns a request with spec and status, and with everything about pods.
@@ -54,6 +57,7 @@ func Request(spec *jobpolicyv1.JobSpec, status *jobpolicyv1.JobStatus, pods []Po
 	recorded := podfacts.Recorded(status)
 	req := &jobpolicyv1.DecideJobRequest{
 		Spec: spec, Status: status,
+		TerminatingPods:   counter.TerminatingPods(spec.GetOptions(), o.Now), // Before Retry, as it says.
 		Pods:              counter.Totals.Summary(),
 		ConfirmedReleases: recorded.Confirmed(func(uid string) bool { return tracked[uid] }),
 		Retry:             counter.Retry(nil), // With what KeepTries keeps.

@@ -3,6 +3,7 @@ package podcache
 import (
 	"bytes"
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,8 +59,18 @@ type Pod struct {
 // Deletion says whether somebody has asked for the pod's deletion, and when.
 type Deletion struct {
 	Deleting bool
+	// GraceSeconds is the grace period, at least 0.
+	GraceSeconds int32
 	// DeletionAsked is when the deletion was asked for: deletionTimestamp less the grace period.
 	DeletionAsked time.Time
+}
+
+// DeletionDue is when the pod was to be gone: metadata.deletionTimestamp. Zero: it is not being deleted.
+func (d *Deletion) DeletionDue() time.Time {
+	if !d.Deleting {
+		return time.Time{}
+	}
+	return d.DeletionAsked.Add(time.Duration(d.GraceSeconds) * time.Second)
 }
 
 // Readiness is the pod's Ready condition: true or false since ReadyChanged. If neither
@@ -151,7 +162,7 @@ func From(pod *corev1.Pod) *Pod {
 		Scheduled:            pod.Spec.NodeName != "",
 		HasRun:               hasRun(pod),
 		ResourceStep:         uint8(min(failureCount(pod, ResourceStepAnnotation), podfacts.MaxResourceStep)),
-		Deletion:             Deletion{pod.DeletionTimestamp != nil, deletionAsked(pod)},
+		Deletion:             deletion(pod),
 		Indexing: Indexing{
 			Index:                Index(pod),
 			IndexFailures:        failureCount(pod, batchv1.JobIndexFailureCountAnnotation),
@@ -377,13 +388,14 @@ func restarts(pod *corev1.Pod) int64 {
 	return n
 }
 
-// deletionAsked computes when the pod's deletion was asked for. deletionTimestamp is
-// later: it is when the grace period ends.
-func deletionAsked(pod *corev1.Pod) time.Time {
+// deletion computes when the pod's deletion was asked for. deletionTimestamp is later: it is when
+// the grace period ends.
+func deletion(pod *corev1.Pod) Deletion {
 	if pod.DeletionTimestamp == nil {
-		return time.Time{}
+		return Deletion{}
 	}
-	return pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
+	grace := min(ptr.Deref(pod.DeletionGracePeriodSeconds, 0), math.MaxInt32)
+	return Deletion{true, int32(max(grace, 0)), pod.DeletionTimestamp.Add(-time.Duration(grace) * time.Second)}
 }
 
 func containersEnded(pod *corev1.Pod) (latest time.Time) {

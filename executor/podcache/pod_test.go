@@ -103,7 +103,7 @@ func TestWhatIsKeptOfMetadata(t *testing.T) {
 			pod: corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 				DeletionTimestamp: new(since(30)), DeletionGracePeriodSeconds: new(int64(20)),
 			}},
-			want: Pod{Indexing: Indexing{Index: NoIndex}, Deletion: Deletion{Deleting: true, DeletionAsked: since(10).Time}},
+			want: Pod{Indexing: Indexing{Index: NoIndex}, Deletion: Deletion{Deleting: true, GraceSeconds: 20, DeletionAsked: since(10).Time}},
 		},
 		"owners that are no controllers": {
 			pod:  corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "Job", Name: "j", UID: "ju"}}}},

@@ -134,7 +134,7 @@ func (c *Controller) request(g *Group, pods *tracker.Job, activePods bool) (*job
 	now := c.now()
 	question := tracker.ViewOptions{
 		Uncounted: job.Status.UncountedTerminatedPods, Now: now, MaxRows: maxRows,
-		NeverStarted: g.Options.GetNeverStarted(), FailedTries: g.Options.GetNextTryResources() != nil,
+		Options: g.Options, FailedTries: g.Options.GetNextTryResources() != nil,
 	}
 	if activePods {
 		question.ActiveRows = maxRows

@@ -177,7 +177,7 @@ func TestPodsThatDoNotStart(t *testing.T) {
 	if rows := mustView(t, tr, ViewOptions{}).Unstarted; rows != nil {
 		t.Errorf("nobody asks: %v", rows)
 	}
-	rows := mustView(t, tr, ViewOptions{NeverStarted: never}).Unstarted
+	rows := mustView(t, tr, ViewOptions{Options: &jobpolicyv1.JobOptions{NeverStarted: never}}).Unstarted
 	want := &jobpolicyv1.PodStart{Problem: never[0].Problem, Reason: "ErrImagePull", Since: timestamppb.New(epoch)}
 	if len(rows) != 1 || rows[0].GetPodName() != "p1" || !proto.Equal(rows[0].GetStart(), want) {
 		t.Fatalf("asked for: %v, want pod p1 with %v", rows, want)
@@ -188,7 +188,7 @@ func TestPodsThatDoNotStart(t *testing.T) {
 		t.Errorf("asked for: change %v, want %v", change, Relevant)
 	}
 	tr.ObservePod(podOf(1, 5, tracked, inPhase(corev1.PodRunning)), Watch)
-	if rows := mustView(t, tr, ViewOptions{NeverStarted: never}).Unstarted; len(rows) != 1 || rows[0].GetPodName() != "p2" {
+	if rows := mustView(t, tr, ViewOptions{Options: &jobpolicyv1.JobOptions{NeverStarted: never}}).Unstarted; len(rows) != 1 || rows[0].GetPodName() != "p2" {
 		t.Errorf("after the start of p1: %v", rows)
 	}
 	if rows := mustView(t, tr, ViewOptions{}).Unstarted; rows != nil {

@@ -27,8 +27,8 @@ type ViewOptions struct {
 	// status has recorded more, or if failures are limited per index: then as many as a
 	// request may have.
 	MaxRows int
-	// NeverStarted are options.never_started: which pods that do not start to list.
-	NeverStarted []*jobpolicyv1.NeverStarted
+	// Options are the Job's; nil if it has none.
+	Options *jobpolicyv1.JobOptions
 	// ActiveRows is how many active pods to list at most. 0: none, and View.Active is nil.
 	ActiveRows int
 	// FailedTries asks for View.Retry.FailedTries. The first View with them costs O(pods).
@@ -47,10 +47,12 @@ type View struct {
 	Confirmed [][]byte
 	// Active lists active pods; nil unless they were asked for.
 	Active *jobpolicyv1.ActivePods
-	// Unstarted lists active pods that do not start, as ViewOptions.NeverStarted asks.
+	// Unstarted lists active pods that do not start, as ViewOptions.Options ask.
 	Unstarted []*jobpolicyv1.ActivePod
 	// HasRun: a pod has run that is active or unaccounted.
 	HasRun bool
+	// Terminating are the pods that are being deleted and have not ended, if Options ask for them.
+	Terminating []*jobpolicyv1.TerminatingPod
 	// InFlight: nil if no creation is in flight.
 	InFlight *jobpolicyv1.InFlight
 	// Retry: nil if no pod has succeeded or failed.
@@ -66,7 +68,7 @@ func (v *View) Request(job *batchv1.Job, settings *jobpolicyv1.Settings, now tim
 	req.Now, req.Settings = timestamppb.New(now), settings
 	req.Pods, req.ActivePods, req.UnstartedPods = v.Pods, v.Active, v.Unstarted
 	req.UnaccountedPods, req.UnlistedPods, req.ConfirmedReleases = v.Unaccounted, v.Unlisted, v.Confirmed
-	req.InFlight, req.Retry = v.InFlight, v.Retry
+	req.InFlight, req.Retry, req.TerminatingPods = v.InFlight, v.Retry, v.Terminating
 	return req, nil
 }
 
@@ -74,21 +76,22 @@ func (v *View) Request(job *batchv1.Job, settings *jobpolicyv1.Settings, now tim
 func (j *Job) View(o ViewOptions) View {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.pods.tellStarts(len(o.NeverStarted) > 0)
+	j.pods.tellStarts(len(o.Options.GetNeverStarted()) > 0)
 	recorded, counter := o.recorded(), j.pods.counter
 	if o.FailedTries {
 		counter.KeepTries(j.pods.all())
 	}
 	v := View{
-		Pods:      counter.Totals.Summary(),
-		HasRun:    counter.Totals.HasRun(),
-		InFlight:  j.calls.inFlight(),
-		Retry:     counter.Retry(o.wall()),
-		Confirmed: recorded.Confirmed(j.pods.tracked),
+		Terminating: counter.TerminatingPods(o.Options, o.Now), // Before Retry, as it says.
+		Pods:        counter.Totals.Summary(),
+		HasRun:      counter.Totals.HasRun(),
+		InFlight:    j.calls.inFlight(),
+		Retry:       counter.Retry(o.wall()),
+		Confirmed:   recorded.Confirmed(j.pods.tracked),
 	}
 	v.Unaccounted, v.Unlisted = counter.Rows(recorded, o.MaxRows, o.wall())
-	if len(o.NeverStarted) > 0 {
-		v.Unstarted = counter.Unstarted(o.NeverStarted, recorded)
+	if len(o.Options.GetNeverStarted()) > 0 {
+		v.Unstarted = counter.Unstarted(o.Options.GetNeverStarted(), recorded)
 	}
 	if o.ActiveRows > 0 {
 		v.Active = counter.Active(j.pods.all(), recorded, o.ActiveRows)

@@ -32,7 +32,7 @@ func PodFacts(p *podcache.Pod) podfacts.Pod {
 	facts := podfacts.Pod{
 		UID: uid, Name: p.Name, Phase: PodPhase(p.Phase()),
 		Tracked: p.HasTrackingFinalizer, Deleting: p.Deleting, Scheduled: p.Scheduled, Ready: p.Ready, HasRun: p.HasRun,
-		Created: Time(p.Created), Finished: Time(p.ContainersEnded), DeletionRequested: Time(p.DeletionAsked),
+		Created: Time(p.Created), Finished: Time(p.ContainersEnded), DeletionRequested: Time(p.DeletionAsked), DeletionDue: Time(p.DeletionDue()),
 		ResourceStep: int32(p.ResourceStep), IndexFailures: p.IndexFailures, IndexIgnoredFailures: p.IndexIgnoredFailures,
 		Restarts: p.Restarts, MaxRestarts: p.MaxRestarts, MaxSidecarRestarts: p.MaxSidecarRestarts,
 	}

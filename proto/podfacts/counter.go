@@ -72,6 +72,8 @@ type Counted[P any] struct {
 	uid              string // Its key in unaccounted.pods.
 	// listed: it is in unaccounted.pods. queued: it is in unaccounted.queue.
 	listed, queued bool
+	// releasedFirst: it had no tracking finalizer before its deletion, so it never counts as failed.
+	releasedFirst bool
 }
 
 // Share is what one pod adds to a Job's counts.
@@ -105,6 +107,7 @@ type Counter[P any] struct {
 	policy      Policy
 	facts       func(P) Pod
 	unaccounted unaccounted[P]
+	terminating map[*Counted[P]]bool     // nil until there is one.
 	unstarted   map[*Counted[P]]struct{} // Those with Share.Problem.
 	retry       retryFacts
 	tries       tries // nil until KeepTries.
@@ -136,6 +139,10 @@ func (c *Counter[P]) Add(e *Counted[P], first bool) {
 	if e.Stray {
 		return
 	}
+	e.releasedFirst = e.releasedFirst || e.Share.Active && !pod.Tracked
+	if e.Share.Terminating {
+		c.terminates(e)
+	}
 	if e.Share.Unaccounted {
 		c.unaccounted.add(string(pod.UID), e)
 	}
@@ -151,6 +158,7 @@ func (c *Counter[P]) Add(e *Counted[P], first bool) {
 // Remove removes a pod, which must be there, from all counts. The facts for the retry delay stay.
 func (c *Counter[P]) Remove(e *Counted[P]) {
 	c.Totals.add(&e.Share, -1)
+	delete(c.terminating, e)
 	if e.listed {
 		c.unaccounted.remove(e)
 	}

@@ -41,6 +41,9 @@ type Pod struct {
 	Finished time.Time
 	// DeletionRequested is when someone requested its deletion.
 	DeletionRequested time.Time
+	// DeletionDue is when it was to be gone. In Kubernetes metadata.deletionTimestamp. Read only for a Job with a
+	// termination deadline.
+	DeletionDue time.Time
 	// ReadySince and UnreadySince are when the condition Ready last became true, or
 	// false. If the containers do not say when they ended, UnreadySince counts as the
 	// end of the pod.

@@ -45,7 +45,7 @@ func (f *retryFacts) learn(pod *Pod, policy *Policy, how seen) {
 	if !pod.Tracked && !byItself {
 		return
 	}
-	if ix := policy.index(pod); policy.Indexed && (ix == noIndex || ix >= policy.Completions) {
+	if !policy.inRange(pod) {
 		return
 	}
 	at := pod.EndTime()
@@ -55,8 +55,27 @@ func (f *retryFacts) learn(pod *Pod, policy *Policy, how seen) {
 			f.lastSuccess, f.successSeen = at, how.end
 		}
 	case pod.ended(), pod.Deleting && !policy.ReplaceFailedOnly:
-		f.failed(failure{uid: string(pod.UID), finished: at, seen: how.end, details: policy.failure(pod), index: indexField(policy.index(pod))})
+		f.failed(policy.failed(pod, how.end))
 	}
+}
+
+// overdue adds a pod that is being deleted and counts as failed although it has not ended. Without
+// ReplaceFailedOnly it has counted since its deletion began.
+func (f *retryFacts) overdue(pod *Pod, policy *Policy, endSeen time.Time) {
+	if policy.ReplaceFailedOnly && policy.inRange(pod) {
+		f.failed(policy.failed(pod, endSeen))
+	}
+}
+
+// inRange reports whether the Job counts the pod.
+func (p *Policy) inRange(pod *Pod) bool {
+	ix := p.index(pod)
+	return !p.Indexed || ix != noIndex && ix < p.Completions
+}
+
+// failed is what is kept of a failed pod.
+func (p *Policy) failed(pod *Pod, endSeen time.Time) failure {
+	return failure{uid: string(pod.UID), finished: pod.EndTime(), seen: endSeen, details: p.failure(pod), index: indexField(p.index(pod))}
 }
 
 // failed records a failure. It replaces an earlier record of the same pod, which may have

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -67,7 +68,7 @@ func (w *work) lateEnd(p *corev1.Pod) (PodProblem, bool) {
 	}
 	if !ended(p) && p.Spec.NodeName != "" {
 		return PodProblem{
-			Kind: "terminating", Why: fmt.Sprintf("should have ended %s ago, and still runs on node %s%s", since, p.Spec.NodeName, reason),
+			Kind: "terminating", Why: fmt.Sprintf("should have ended %s ago, and still runs on node %s%s%s", since, p.Spec.NodeName, reason, w.takenAsFailed(p)),
 			Change: "See whether the node is there (kubectl get nodes) and what finalizers the pod has.",
 		}, true
 	}
@@ -81,4 +82,28 @@ func (w *work) lateEnd(p *corev1.Pod) (PodProblem, bool) {
 	return PodProblem{
 		Kind: "terminating", Why: fmt.Sprintf("should be gone since %s%s. %s", since, reason, kept(p.Finalizers)), Change: change,
 	}, true
+}
+
+// takenAsFailed says when a pod that does not end counts as failed; empty if it never does.
+func (w *work) takenAsFailed(p *corev1.Pod) string {
+	at := p.DeletionTimestamp.Add(w.terminationDeadline())
+	switch {
+	case w.terminationDeadline() == 0:
+		return ""
+	case !w.overdue(p):
+		return fmt.Sprintf("; by terminationDeadlineSeconds it is taken as failed at %s", w.when(at))
+	}
+	return fmt.Sprintf("; by terminationDeadlineSeconds it has been taken as failed since %s, and may do its work all the same", w.when(at))
+}
+
+// overdue reports whether a pod that is being deleted is taken as failed although it has not ended.
+func (w *work) overdue(p *corev1.Pod) bool {
+	deadline := w.terminationDeadline()
+	return deadline > 0 && !p.DeletionTimestamp.Add(deadline).After(w.Now)
+}
+
+// terminationDeadline is how long after the time of its deletion a pod is taken as failed; 0: never.
+func (w *work) terminationDeadline() time.Duration {
+	policy, _ := wire.PolicySpec(w.Job.Annotations)
+	return time.Duration(policy.GetJob().GetTerminationDeadlineSeconds()) * time.Second
 }

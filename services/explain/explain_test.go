@@ -207,9 +207,38 @@ func TestAPodThatCannotStart(t *testing.T) {
 				})},
 			},
 			state: explain.Waiting,
-			says:  []string{"pods that are being deleted: 1", "pod: job-1 terminating", "should have ended 5m ago, and still runs on node n1"},
+			says:  []string{"pods that are being deleted: 1", "pod: job-1 terminating", "should have ended 5m ago, and still runs on node n1", "job.terminationDeadlineSeconds"},
+		},
+		"a node that is gone, and the pod is taken as failed later": {
+			facts: lostNode(400),
+			state: explain.Waiting,
+			says: []string{
+				"pods that are being deleted: 1", "still runs on node n1; by terminationDeadlineSeconds it is taken as failed at 2026-05-04T12:01:40Z",
+				"wait: pod job-1, which is being deleted, counts as failed 400s after its deletion was due",
+			},
+			silent: []string{"job.terminationDeadlineSeconds of a JobPolicy"},
+		},
+		"a node that is gone, and the pod has been taken as failed": {
+			facts: lostNode(100),
+			state: explain.Waiting,
+			says:  []string{"still runs on node n1; by terminationDeadlineSeconds it has been taken as failed since 2026-05-04T11:56:40Z (3m20s ago), and may do its work all the same"},
 		},
 	})
+}
+
+// lostNode is a Job with a pod that should have ended five minutes ago, and with a termination deadline.
+func lostNode(deadline int) explain.Facts {
+	return explain.Facts{
+		Job: job(func(j *batchv1.Job) {
+			j.Spec.PodReplacementPolicy, j.Spec.ManagedBy = ptr.To(batchv1.Failed), ptr.To("jobpolicy.dev/executor")
+			j.Annotations = map[string]string{"jobpolicy.dev/policy": fmt.Sprintf(`{"job": {"terminationDeadlineSeconds": %d}}`, deadline)}
+		}),
+		Pods: []corev1.Pod{pod(1, corev1.PodRunning, func(p *corev1.Pod) {
+			at := before(5 * time.Minute)
+			p.DeletionTimestamp, p.Spec.NodeName = &at, "n1"
+			p.Finalizers = []string{batchv1.JobTrackingFinalizer}
+		})},
+	}
 }
 
 func TestAVolumeThatCannotBeMounted(t *testing.T) {

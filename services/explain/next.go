@@ -131,7 +131,7 @@ func (w *work) failuresGone() int {
 	n := int(w.Counts.Failed)
 	for i := range w.Facts.Pods {
 		p := &w.Facts.Pods[i]
-		if p.Status.Phase == corev1.PodFailed && !ignored(policy, p) || w.failsByDeletion(p) {
+		if (p.Status.Phase == corev1.PodFailed || w.failsByDeletion(p)) && !ignored(policy, p) {
 			n--
 		}
 	}
@@ -140,7 +140,7 @@ func (w *work) failuresGone() int {
 
 // failsByDeletion reports whether the pod counts as failed already, because it is being deleted.
 func (w *work) failsByDeletion(p *corev1.Pod) bool {
-	return p.DeletionTimestamp != nil && !ended(p) && !wire.PodPolicy(w.Job).ReplaceFailedOnly
+	return p.DeletionTimestamp != nil && !ended(p) && (!wire.PodPolicy(w.Job).ReplaceFailedOnly || w.overdue(p))
 }
 
 // ignored reports whether the pod failure policy leaves a failed pod out of the count.

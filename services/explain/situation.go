@@ -307,6 +307,9 @@ func (w *work) replacing() bool {
 	for _, wait := range w.resp.GetExplanation().GetWaits() {
 		if wait.GetReason() == jobpolicyv1.WaitReason_WAIT_REASON_REPLACEMENT_POLICY {
 			w.advise("Wait until they have ended. If their node is gone, the pods end when it comes back or is deleted, or with the taint node.kubernetes.io/out-of-service.")
+			if w.terminationDeadline() == 0 {
+				w.advise("job.terminationDeadlineSeconds of a JobPolicy is how long the Job waits for such pods.")
+			}
 			return w.say(Waiting, "The Job waits for pods that are being deleted: %d. They are replaced only when they have ended (podReplacementPolicy).", w.Counts.Terminating)
 		}
 	}

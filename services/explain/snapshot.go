@@ -63,7 +63,7 @@ func Request(f Facts, activePods bool) (*jobpolicyv1.DecideJobRequest, error) {
 		}
 		pods = append(pods, pod)
 	}
-	req := snapshot.Request(job.GetSpec(), job.GetStatus(), pods, snapshot.Options{ActivePods: activePods})
+	req := snapshot.Request(job.GetSpec(), job.GetStatus(), pods, snapshot.Options{ActivePods: activePods, Now: f.Now})
 	req.Now = timestamppb.New(f.Now)
 	req.Job = job.GetJob()
 	return req, nil

@@ -476,6 +476,11 @@ type DecideJobRequest struct {
 	// which have a problem (start) that never_started names. At most 10000; if there are more, those
 	// whose time is over first. Needs CAPABILITY_OPTIONS.
 	UnstartedPods []*ActivePod `protobuf:"bytes,17,rep,name=unstarted_pods,json=unstartedPods,proto3" json:"unstarted_pods,omitempty"`
+	// Set by the caller if options.termination_deadline_seconds is set: the pods that are
+	// being deleted and have not ended, not more than pods.terminating and at most 100000,
+	// those whose deletion is due first. One that is left out counts as if the deadline had
+	// not passed for it. Needs CAPABILITY_OPTIONS.
+	TerminatingPods []*TerminatingPod `protobuf:"bytes,18,rep,name=terminating_pods,json=terminatingPods,proto3" json:"terminating_pods,omitempty"`
 	// Set by the caller; true if it has seen an earlier version of the Job with
 	// spec.suspend true. Read only if the Job has no start time, no condition Suspended,
 	// and is not suspended: then it was created suspended, and resumed before a status
@@ -625,6 +630,13 @@ func (x *DecideJobRequest) GetNamespaceDeleting() bool {
 func (x *DecideJobRequest) GetUnstartedPods() []*ActivePod {
 	if x != nil {
 		return x.UnstartedPods
+	}
+	return nil
+}
+
+func (x *DecideJobRequest) GetTerminatingPods() []*TerminatingPod {
+	if x != nil {
+		return x.TerminatingPods
 	}
 	return nil
 }
@@ -1649,7 +1661,7 @@ var File_jobpolicy_v1_decide_job_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\n" +
-	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x1ajobpolicy/v1/job_end.proto\x1a\x1ajobpolicy/v1/options.proto\x1a\x16jobpolicy/v1/pod.proto\x1a\x17jobpolicy/v1/rule.proto\"\xfc\x06\n" +
+	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x1ajobpolicy/v1/job_end.proto\x1a\x1ajobpolicy/v1/options.proto\x1a\x16jobpolicy/v1/pod.proto\x1a\x17jobpolicy/v1/rule.proto\"\xc5\a\n" +
 	"\x10DecideJobRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12,\n" +
@@ -1669,7 +1681,8 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\bsettings\x18\x0e \x01(\v2\x16.jobpolicy.v1.SettingsR\bsettings\x124\n" +
 	"\tdeferrals\x18\x0f \x03(\v2\x16.jobpolicy.v1.DeferralR\tdeferrals\x12-\n" +
 	"\x12namespace_deleting\x18\x10 \x01(\bR\x11namespaceDeleting\x12>\n" +
-	"\x0eunstarted_pods\x18\x11 \x03(\v2\x17.jobpolicy.v1.ActivePodR\runstartedPods\x12&\n" +
+	"\x0eunstarted_pods\x18\x11 \x03(\v2\x17.jobpolicy.v1.ActivePodR\runstartedPods\x12G\n" +
+	"\x10terminating_pods\x18\x12 \x03(\v2\x1c.jobpolicy.v1.TerminatingPodR\x0fterminatingPods\x12&\n" +
 	"\x0eseen_suspended\x18\xe8\a \x01(\bR\rseenSuspendedJ\x04\b\f\x10\rR\tfreshness\"\xd3\x03\n" +
 	"\bSettings\x12I\n" +
 	"\x13pod_failure_backoff\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x11podFailureBackoff\x12P\n" +
@@ -1834,14 +1847,15 @@ var file_jobpolicy_v1_decide_job_proto_goTypes = []any{
 	(*RetryFacts)(nil),            // 28: jobpolicy.v1.RetryFacts
 	(*Deferral)(nil),              // 29: jobpolicy.v1.Deferral
 	(*ActivePod)(nil),             // 30: jobpolicy.v1.ActivePod
-	(*durationpb.Duration)(nil),   // 31: google.protobuf.Duration
-	(Explain)(0),                  // 32: jobpolicy.v1.Explain
-	(*Explanation)(nil),           // 33: jobpolicy.v1.Explanation
-	(Rule)(0),                     // 34: jobpolicy.v1.Rule
-	(*JobEnd)(nil),                // 35: jobpolicy.v1.JobEnd
-	(*IndexSet)(nil),              // 36: jobpolicy.v1.IndexSet
-	(RaisedResource)(0),           // 37: jobpolicy.v1.RaisedResource
-	(PodFailurePolicyAction)(0),   // 38: jobpolicy.v1.PodFailurePolicyAction
+	(*TerminatingPod)(nil),        // 31: jobpolicy.v1.TerminatingPod
+	(*durationpb.Duration)(nil),   // 32: google.protobuf.Duration
+	(Explain)(0),                  // 33: jobpolicy.v1.Explain
+	(*Explanation)(nil),           // 34: jobpolicy.v1.Explanation
+	(Rule)(0),                     // 35: jobpolicy.v1.Rule
+	(*JobEnd)(nil),                // 36: jobpolicy.v1.JobEnd
+	(*IndexSet)(nil),              // 37: jobpolicy.v1.IndexSet
+	(RaisedResource)(0),           // 38: jobpolicy.v1.RaisedResource
+	(PodFailurePolicyAction)(0),   // 39: jobpolicy.v1.PodFailurePolicyAction
 }
 var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
 	19, // 0: jobpolicy.v1.DecideJobRequest.now:type_name -> google.protobuf.Timestamp
@@ -1857,40 +1871,41 @@ var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
 	8,  // 10: jobpolicy.v1.DecideJobRequest.settings:type_name -> jobpolicy.v1.Settings
 	29, // 11: jobpolicy.v1.DecideJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
 	30, // 12: jobpolicy.v1.DecideJobRequest.unstarted_pods:type_name -> jobpolicy.v1.ActivePod
-	31, // 13: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
-	31, // 14: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
-	32, // 15: jobpolicy.v1.Settings.explain:type_name -> jobpolicy.v1.Explain
-	0,  // 16: jobpolicy.v1.Settings.pod_groups:type_name -> jobpolicy.v1.PodGroups
-	1,  // 17: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
-	12, // 18: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
-	15, // 19: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
-	22, // 20: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
-	19, // 21: jobpolicy.v1.DecideJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
-	17, // 22: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
-	2,  // 23: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
-	33, // 24: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
-	18, // 25: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
-	11, // 26: jobpolicy.v1.DecideJobResponse.gang:type_name -> jobpolicy.v1.Gang
-	16, // 27: jobpolicy.v1.DecideJobResponse.delete_job:type_name -> jobpolicy.v1.DeleteJob
-	3,  // 28: jobpolicy.v1.DecideJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
-	10, // 29: jobpolicy.v1.DecideJobResponse.verdict:type_name -> jobpolicy.v1.Verdict
-	34, // 30: jobpolicy.v1.Verdict.rule:type_name -> jobpolicy.v1.Rule
-	35, // 31: jobpolicy.v1.Verdict.end:type_name -> jobpolicy.v1.JobEnd
-	36, // 32: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
-	14, // 33: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
-	13, // 34: jobpolicy.v1.CreatePods.raised:type_name -> jobpolicy.v1.RaisedPods
-	36, // 35: jobpolicy.v1.RaisedPods.indexes:type_name -> jobpolicy.v1.IndexSet
-	37, // 36: jobpolicy.v1.RaisedPods.resource:type_name -> jobpolicy.v1.RaisedResource
-	4,  // 37: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
-	5,  // 38: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
-	19, // 39: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
-	6,  // 40: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
-	38, // 41: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
-	42, // [42:42] is the sub-list for method output_type
-	42, // [42:42] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	31, // 13: jobpolicy.v1.DecideJobRequest.terminating_pods:type_name -> jobpolicy.v1.TerminatingPod
+	32, // 14: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
+	32, // 15: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
+	33, // 16: jobpolicy.v1.Settings.explain:type_name -> jobpolicy.v1.Explain
+	0,  // 17: jobpolicy.v1.Settings.pod_groups:type_name -> jobpolicy.v1.PodGroups
+	1,  // 18: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
+	12, // 19: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
+	15, // 20: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
+	22, // 21: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
+	19, // 22: jobpolicy.v1.DecideJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
+	17, // 23: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
+	2,  // 24: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
+	34, // 25: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
+	18, // 26: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
+	11, // 27: jobpolicy.v1.DecideJobResponse.gang:type_name -> jobpolicy.v1.Gang
+	16, // 28: jobpolicy.v1.DecideJobResponse.delete_job:type_name -> jobpolicy.v1.DeleteJob
+	3,  // 29: jobpolicy.v1.DecideJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
+	10, // 30: jobpolicy.v1.DecideJobResponse.verdict:type_name -> jobpolicy.v1.Verdict
+	35, // 31: jobpolicy.v1.Verdict.rule:type_name -> jobpolicy.v1.Rule
+	36, // 32: jobpolicy.v1.Verdict.end:type_name -> jobpolicy.v1.JobEnd
+	37, // 33: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
+	14, // 34: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
+	13, // 35: jobpolicy.v1.CreatePods.raised:type_name -> jobpolicy.v1.RaisedPods
+	37, // 36: jobpolicy.v1.RaisedPods.indexes:type_name -> jobpolicy.v1.IndexSet
+	38, // 37: jobpolicy.v1.RaisedPods.resource:type_name -> jobpolicy.v1.RaisedResource
+	4,  // 38: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
+	5,  // 39: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
+	19, // 40: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
+	6,  // 41: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
+	39, // 42: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
+	43, // [43:43] is the sub-list for method output_type
+	43, // [43:43] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_decide_job_proto_init() }

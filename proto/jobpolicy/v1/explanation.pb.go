@@ -128,6 +128,9 @@ const (
 	WaitReason_WAIT_REASON_START_DEADLINE WaitReason = 21
 	// Pods do not start. When the time for that is over, options.never_started says what happens.
 	WaitReason_WAIT_REASON_NEVER_STARTED WaitReason = 22
+	// A pod that is being deleted must end before options.termination_deadline_seconds have
+	// passed. When they have, it counts as failed.
+	WaitReason_WAIT_REASON_TERMINATION_DEADLINE WaitReason = 23
 )
 
 // Enum value maps for WaitReason.
@@ -153,28 +156,30 @@ var (
 		20: "WAIT_REASON_INVALID_POLICY",
 		21: "WAIT_REASON_START_DEADLINE",
 		22: "WAIT_REASON_NEVER_STARTED",
+		23: "WAIT_REASON_TERMINATION_DEADLINE",
 	}
 	WaitReason_value = map[string]int32{
-		"WAIT_REASON_UNSPECIFIED":         0,
-		"WAIT_REASON_CREATES_IN_FLIGHT":   3,
-		"WAIT_REASON_POD_FAILURE_BACKOFF": 4,
-		"WAIT_REASON_REPLACEMENT_POLICY":  5,
-		"WAIT_REASON_INTERIM_CONDITION":   6,
-		"WAIT_REASON_PODS_REMAINING":      7,
-		"WAIT_REASON_UNCOUNTED_PODS":      8,
-		"WAIT_REASON_FINALIZERS":          9,
-		"WAIT_REASON_LEDGER_FULL":         10,
-		"WAIT_REASON_CHANGE_LIMIT":        11,
-		"WAIT_REASON_DEADLINE":            12,
-		"WAIT_REASON_UNLISTED_PODS":       13,
-		"WAIT_REASON_DEFERRED":            14,
-		"WAIT_REASON_SCHEDULE":            15,
-		"WAIT_REASON_START_JITTER":        16,
-		"WAIT_REASON_TTL":                 17,
-		"WAIT_REASON_CONCURRENCY_POLICY":  19,
-		"WAIT_REASON_INVALID_POLICY":      20,
-		"WAIT_REASON_START_DEADLINE":      21,
-		"WAIT_REASON_NEVER_STARTED":       22,
+		"WAIT_REASON_UNSPECIFIED":          0,
+		"WAIT_REASON_CREATES_IN_FLIGHT":    3,
+		"WAIT_REASON_POD_FAILURE_BACKOFF":  4,
+		"WAIT_REASON_REPLACEMENT_POLICY":   5,
+		"WAIT_REASON_INTERIM_CONDITION":    6,
+		"WAIT_REASON_PODS_REMAINING":       7,
+		"WAIT_REASON_UNCOUNTED_PODS":       8,
+		"WAIT_REASON_FINALIZERS":           9,
+		"WAIT_REASON_LEDGER_FULL":          10,
+		"WAIT_REASON_CHANGE_LIMIT":         11,
+		"WAIT_REASON_DEADLINE":             12,
+		"WAIT_REASON_UNLISTED_PODS":        13,
+		"WAIT_REASON_DEFERRED":             14,
+		"WAIT_REASON_SCHEDULE":             15,
+		"WAIT_REASON_START_JITTER":         16,
+		"WAIT_REASON_TTL":                  17,
+		"WAIT_REASON_CONCURRENCY_POLICY":   19,
+		"WAIT_REASON_INVALID_POLICY":       20,
+		"WAIT_REASON_START_DEADLINE":       21,
+		"WAIT_REASON_NEVER_STARTED":        22,
+		"WAIT_REASON_TERMINATION_DEADLINE": 23,
 	}
 )
 
@@ -575,7 +580,7 @@ const file_jobpolicy_v1_explanation_proto_rawDesc = "" +
 	"\x13EXPLAIN_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fEXPLAIN_NONE\x10\x01\x12\x11\n" +
 	"\rEXPLAIN_FACTS\x10\x02\x12\x10\n" +
-	"\fEXPLAIN_FULL\x10\x03*\xcf\x05\n" +
+	"\fEXPLAIN_FULL\x10\x03*\xf5\x05\n" +
 	"\n" +
 	"WaitReason\x12\x1b\n" +
 	"\x17WAIT_REASON_UNSPECIFIED\x10\x00\x12!\n" +
@@ -598,7 +603,8 @@ const file_jobpolicy_v1_explanation_proto_rawDesc = "" +
 	"\x1eWAIT_REASON_CONCURRENCY_POLICY\x10\x13\x12\x1e\n" +
 	"\x1aWAIT_REASON_INVALID_POLICY\x10\x14\x12\x1e\n" +
 	"\x1aWAIT_REASON_START_DEADLINE\x10\x15\x12\x1d\n" +
-	"\x19WAIT_REASON_NEVER_STARTED\x10\x16\"\x04\b\x01\x10\x01\"\x04\b\x02\x10\x02\"\x04\b\x12\x10\x12*\x15WAIT_REASON_STALE_JOB*\x16WAIT_REASON_STALE_PODS*\x1aWAIT_REASON_STALE_CRON_JOBB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
+	"\x19WAIT_REASON_NEVER_STARTED\x10\x16\x12$\n" +
+	" WAIT_REASON_TERMINATION_DEADLINE\x10\x17\"\x04\b\x01\x10\x01\"\x04\b\x02\x10\x02\"\x04\b\x12\x10\x12*\x15WAIT_REASON_STALE_JOB*\x16WAIT_REASON_STALE_PODS*\x1aWAIT_REASON_STALE_CRON_JOBB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (
 	file_jobpolicy_v1_explanation_proto_rawDescOnce sync.Once

@@ -1289,8 +1289,8 @@ type JobStatus struct {
 	// Active pods with a Ready condition. Never more than active (invariant I5).
 	// Absent: never counted.
 	Ready *int32 `protobuf:"varint,5,opt,name=ready,proto3,oneof" json:"ready,omitempty"`
-	// Pods being deleted that have not reached a terminal phase. Absent: never
-	// counted.
+	// Pods being deleted that have not reached a terminal phase, without those that count as
+	// gone by options.termination_deadline_seconds. Absent: never counted.
 	Terminating *int32 `protobuf:"varint,6,opt,name=terminating,proto3,oneof" json:"terminating,omitempty"`
 	// Pods that succeeded and are accounted for; for INDEXED, the number of
 	// completed indexes. 0 or more (invariant I2).

@@ -43,8 +43,9 @@ const (
 	// OOMKilled. The exit code 137 alone does not say so.
 	EndClass_END_CLASS_OUT_OF_MEMORY EndClass = 3
 	// The pod was ended from outside: it has the condition DisruptionTarget (evicted, preempted,
-	// node drained, shut down or lost), somebody deleted it before it ended, or it has failed with a reason
-	// although no container of it failed (its node refused it).
+	// node drained, shut down or lost), somebody deleted it before it ended (also one that never ends and counts as failed by
+	// options.termination_deadline_seconds), or it has failed with a reason although no container of it
+	// failed (its node refused it).
 	EndClass_END_CLASS_INFRASTRUCTURE EndClass = 4
 	// The author of the Job has said what such a failure means: a rule with the action
 	// FAIL_JOB or FAIL_INDEX of its pod failure policy matched. Which one stands in

@@ -604,6 +604,16 @@ type JobOptions struct {
 	// What becomes of pods that never start, by what keeps them; each problem at most once. A pod with
 	// another problem waits for ever, as with the built-in controllers. It acts on pods that exist, too.
 	NeverStarted []*NeverStarted `protobuf:"bytes,13,rep,name=never_started,json=neverStarted,proto3" json:"never_started,omitempty"`
+	// When a pod on a lost node counts as failed: so many seconds after its deletion was due
+	// (deletionTimestamp, which has the grace period in it), if it has not ended by then. It is
+	// replaced then, also with podReplacementPolicy Failed and with a podFailurePolicy, whose
+	// rules see it as it is. It does not count as terminating any more, so the Job does not wait
+	// for it to become Complete or Failed. Nobody knows whether the node is down or only
+	// cannot be reached: the old pod may still run, so that two pods do the same work at the
+	// same time. If the node comes back, what becomes of the old pod counts no more. It acts on all
+	// pods that are being deleted. Absent: the Job waits until the pod has ended, if need be for
+	// ever.
+	TerminationDeadlineSeconds *int64 `protobuf:"varint,14,opt,name=termination_deadline_seconds,json=terminationDeadlineSeconds,proto3,oneof" json:"termination_deadline_seconds,omitempty"`
 	// More memory or CPU for the pods that come after failed ones. A failure raises if a container was
 	// OOMKilled, or ended with one of on_exit_codes. The next pod of its index then asks for factor
 	// times as much as the failed one did, up to max; of a Job that is not Indexed, all
@@ -709,6 +719,13 @@ func (x *JobOptions) GetNeverStarted() []*NeverStarted {
 		return x.NeverStarted
 	}
 	return nil
+}
+
+func (x *JobOptions) GetTerminationDeadlineSeconds() int64 {
+	if x != nil && x.TerminationDeadlineSeconds != nil {
+		return *x.TerminationDeadlineSeconds
+	}
+	return 0
 }
 
 func (x *JobOptions) GetNextTryResources() *NextTryResources {
@@ -1161,7 +1178,7 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\n" +
 	"PolicySpec\x12*\n" +
 	"\x03job\x18\x01 \x01(\v2\x18.jobpolicy.v1.JobOptionsR\x03job\x127\n" +
-	"\bcron_job\x18\x02 \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\acronJob\"\xec\a\n" +
+	"\bcron_job\x18\x02 \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\acronJob\"\xe2\b\n" +
 	"\n" +
 	"JobOptions\x12H\n" +
 	"\x1attl_seconds_after_complete\x18\x01 \x01(\x05B\x06\x8a\xce\x18\x02\b\x00H\x00R\x17ttlSecondsAfterComplete\x88\x01\x01\x12D\n" +
@@ -1172,7 +1189,8 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"retryDelay\x12A\n" +
 	"\x16start_deadline_seconds\x18\v \x01(\x03B\x06\x8a\xce\x18\x02\b\x01H\x03R\x14startDeadlineSeconds\x88\x01\x01\x12C\n" +
 	"\x14try_deadline_seconds\x18\f \x01(\x03B\f\x8a\xce\x18\b\b\x01\x10\xff\xff\xff\xff\aH\x04R\x12tryDeadlineSeconds\x88\x01\x01\x12G\n" +
-	"\rnever_started\x18\r \x03(\v2\x1a.jobpolicy.v1.NeverStartedB\x06\x8a\xce\x18\x02\x10\x05R\fneverStarted\x12L\n" +
+	"\rnever_started\x18\r \x03(\v2\x1a.jobpolicy.v1.NeverStartedB\x06\x8a\xce\x18\x02\x10\x05R\fneverStarted\x12S\n" +
+	"\x1ctermination_deadline_seconds\x18\x0e \x01(\x03B\f\x8a\xce\x18\b\b\x01\x10\xff\xff\xff\xff\aH\x05R\x1aterminationDeadlineSeconds\x88\x01\x01\x12L\n" +
 	"\x12next_try_resources\x18\x11 \x01(\v2\x1e.jobpolicy.v1.NextTryResourcesR\x10nextTryResources\x12#\n" +
 	"\rend_condition\x18\x1e \x01(\bR\fendCondition\x128\n" +
 	"\x12failure_rule_names\x18\x1f \x03(\tB\n" +
@@ -1182,7 +1200,8 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\x19_ttl_seconds_after_failedB%\n" +
 	"#_default_ttl_seconds_after_finishedB\x19\n" +
 	"\x17_start_deadline_secondsB\x17\n" +
-	"\x15_try_deadline_seconds\"\xcf\x01\n" +
+	"\x15_try_deadline_secondsB\x1f\n" +
+	"\x1d_termination_deadline_seconds\"\xcf\x01\n" +
 	"\fNeverStarted\x12?\n" +
 	"\aproblem\x18\x01 \x01(\x0e2\x1d.jobpolicy.v1.PodStartProblemB\x06\x8a\xce\x18\x02\x18\x01R\aproblem\x122\n" +
 	"\rafter_seconds\x18\x02 \x01(\x05B\b\x8a\xce\x18\x04\b\x01\x18\x01H\x00R\fafterSeconds\x88\x01\x01\x128\n" +

@@ -675,6 +675,93 @@ func (x *UnlistedPods) GetFailedIndexes() *IndexSet {
 	return nil
 }
 
+// TerminatingPod is a pod that is being deleted and has not ended, whether it still holds the
+// tracking finalizer or not.
+type TerminatingPod struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The pod's UID, 1 to 64 bytes (in Kubernetes the 16 bytes of metadata.uid); unique among
+	// these pods. A pod that holds the tracking finalizer has an UnaccountedPod row, too,
+	// unless the caller cut that list.
+	Uid []byte `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
+	// The pod's name, at most 253 bytes. Used in explanations.
+	PodName string `protobuf:"bytes,2,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`
+	// The pod's completion index, 0 to 2147483646. Absent: the pod has none, or one that is
+	// not such a number.
+	Index *int32 `protobuf:"varint,3,opt,name=index,proto3,oneof" json:"index,omitempty"`
+	// When the pod was to be gone. Required. In Kubernetes metadata.deletionTimestamp, which has
+	// the grace period in it.
+	DueTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=due_time,json=dueTime,proto3" json:"due_time,omitempty"`
+	// True when the pod holds the tracking finalizer.
+	Tracked       bool `protobuf:"varint,5,opt,name=tracked,proto3" json:"tracked,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TerminatingPod) Reset() {
+	*x = TerminatingPod{}
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TerminatingPod) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TerminatingPod) ProtoMessage() {}
+
+func (x *TerminatingPod) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TerminatingPod.ProtoReflect.Descriptor instead.
+func (*TerminatingPod) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *TerminatingPod) GetUid() []byte {
+	if x != nil {
+		return x.Uid
+	}
+	return nil
+}
+
+func (x *TerminatingPod) GetPodName() string {
+	if x != nil {
+		return x.PodName
+	}
+	return ""
+}
+
+func (x *TerminatingPod) GetIndex() int32 {
+	if x != nil && x.Index != nil {
+		return *x.Index
+	}
+	return 0
+}
+
+func (x *TerminatingPod) GetDueTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.DueTime
+	}
+	return nil
+}
+
+func (x *TerminatingPod) GetTracked() bool {
+	if x != nil {
+		return x.Tracked
+	}
+	return false
+}
+
 // ActivePod describes one active pod. Sent only when the engine asked for it
 // with REQUIREMENT_ACTIVE_PODS.
 type ActivePod struct {
@@ -717,7 +804,7 @@ type ActivePod struct {
 
 func (x *ActivePod) Reset() {
 	*x = ActivePod{}
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[6]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -729,7 +816,7 @@ func (x *ActivePod) String() string {
 func (*ActivePod) ProtoMessage() {}
 
 func (x *ActivePod) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[6]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -742,7 +829,7 @@ func (x *ActivePod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActivePod.ProtoReflect.Descriptor instead.
 func (*ActivePod) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{6}
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ActivePod) GetUid() []byte {
@@ -858,7 +945,7 @@ type ActivePods struct {
 
 func (x *ActivePods) Reset() {
 	*x = ActivePods{}
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[7]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -870,7 +957,7 @@ func (x *ActivePods) String() string {
 func (*ActivePods) ProtoMessage() {}
 
 func (x *ActivePods) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[7]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -883,7 +970,7 @@ func (x *ActivePods) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActivePods.ProtoReflect.Descriptor instead.
 func (*ActivePods) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{7}
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ActivePods) GetPods() []*ActivePod {
@@ -918,7 +1005,7 @@ type InFlight struct {
 
 func (x *InFlight) Reset() {
 	*x = InFlight{}
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[8]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -930,7 +1017,7 @@ func (x *InFlight) String() string {
 func (*InFlight) ProtoMessage() {}
 
 func (x *InFlight) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[8]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -943,7 +1030,7 @@ func (x *InFlight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InFlight.ProtoReflect.Descriptor instead.
 func (*InFlight) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{8}
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *InFlight) GetCreates() int32 {
@@ -970,7 +1057,8 @@ type RetryFacts struct {
 	// The most recent failed pods, at most 64, whether accounted for or not, in any
 	// order. A pod that is being deleted and holds the finalizer counts as failed, unless
 	// pods count only after they have ended (replacement policy FAILED, or a pod failure
-	// policy). Leave out pods that were released before they were deleted (see
+	// policy). With options.termination_deadline_seconds such a pod counts once that has
+	// passed, also after its release. Leave out pods that were released before they were deleted (see
 	// DeletePod.release_first), and those of an INDEXED Job without an index below
 	// completions. Failures at or before last_success_time are ignored. Once there are
 	// 64, the delay grows no more; that of Settings has long reached its maximum. With
@@ -986,7 +1074,7 @@ type RetryFacts struct {
 
 func (x *RetryFacts) Reset() {
 	*x = RetryFacts{}
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[9]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -998,7 +1086,7 @@ func (x *RetryFacts) String() string {
 func (*RetryFacts) ProtoMessage() {}
 
 func (x *RetryFacts) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[9]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1011,7 +1099,7 @@ func (x *RetryFacts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryFacts.ProtoReflect.Descriptor instead.
 func (*RetryFacts) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{9}
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RetryFacts) GetLastSuccessTime() *timestamppb.Timestamp {
@@ -1055,7 +1143,7 @@ type FailedTry struct {
 
 func (x *FailedTry) Reset() {
 	*x = FailedTry{}
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[10]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1067,7 +1155,7 @@ func (x *FailedTry) String() string {
 func (*FailedTry) ProtoMessage() {}
 
 func (x *FailedTry) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[10]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1080,7 +1168,7 @@ func (x *FailedTry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailedTry.ProtoReflect.Descriptor instead.
 func (*FailedTry) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{10}
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *FailedTry) GetIndex() int32 {
@@ -1122,7 +1210,7 @@ type PodFailureFact struct {
 
 func (x *PodFailureFact) Reset() {
 	*x = PodFailureFact{}
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[11]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1134,7 +1222,7 @@ func (x *PodFailureFact) String() string {
 func (*PodFailureFact) ProtoMessage() {}
 
 func (x *PodFailureFact) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[11]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1147,7 +1235,7 @@ func (x *PodFailureFact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodFailureFact.ProtoReflect.Descriptor instead.
 func (*PodFailureFact) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{11}
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PodFailureFact) GetFinishedTime() *timestamppb.Timestamp {
@@ -1222,7 +1310,14 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"\x06failed\x18\x02 \x01(\x05R\x06failed\x12C\n" +
 	"\x11succeeded_indexes\x18\x03 \x01(\v2\x16.jobpolicy.v1.IndexSetR\x10succeededIndexes\x12 \n" +
 	"\vterminating\x18\x04 \x01(\x05R\vterminating\x12=\n" +
-	"\x0efailed_indexes\x18\x05 \x01(\v2\x16.jobpolicy.v1.IndexSetR\rfailedIndexes\"\xd7\x04\n" +
+	"\x0efailed_indexes\x18\x05 \x01(\v2\x16.jobpolicy.v1.IndexSetR\rfailedIndexes\"\xb3\x01\n" +
+	"\x0eTerminatingPod\x12\x10\n" +
+	"\x03uid\x18\x01 \x01(\fR\x03uid\x12\x19\n" +
+	"\bpod_name\x18\x02 \x01(\tR\apodName\x12\x19\n" +
+	"\x05index\x18\x03 \x01(\x05H\x00R\x05index\x88\x01\x01\x125\n" +
+	"\bdue_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\adueTime\x12\x18\n" +
+	"\atracked\x18\x05 \x01(\bR\atrackedB\b\n" +
+	"\x06_index\"\xd7\x04\n" +
 	"\tActivePod\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\fR\x03uid\x12,\n" +
 	"\x05phase\x18\x02 \x01(\x0e2\x16.jobpolicy.v1.PodPhaseR\x05phase\x12\x19\n" +
@@ -1284,7 +1379,7 @@ func file_jobpolicy_v1_pod_proto_rawDescGZIP() []byte {
 }
 
 var file_jobpolicy_v1_pod_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_jobpolicy_v1_pod_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_jobpolicy_v1_pod_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_jobpolicy_v1_pod_proto_goTypes = []any{
 	(PodPhase)(0),                 // 0: jobpolicy.v1.PodPhase
 	(*PodSummary)(nil),            // 1: jobpolicy.v1.PodSummary
@@ -1293,49 +1388,51 @@ var file_jobpolicy_v1_pod_proto_goTypes = []any{
 	(*PodStart)(nil),              // 4: jobpolicy.v1.PodStart
 	(*ContainerExit)(nil),         // 5: jobpolicy.v1.ContainerExit
 	(*UnlistedPods)(nil),          // 6: jobpolicy.v1.UnlistedPods
-	(*ActivePod)(nil),             // 7: jobpolicy.v1.ActivePod
-	(*ActivePods)(nil),            // 8: jobpolicy.v1.ActivePods
-	(*InFlight)(nil),              // 9: jobpolicy.v1.InFlight
-	(*RetryFacts)(nil),            // 10: jobpolicy.v1.RetryFacts
-	(*FailedTry)(nil),             // 11: jobpolicy.v1.FailedTry
-	(*PodFailureFact)(nil),        // 12: jobpolicy.v1.PodFailureFact
-	(*IndexSet)(nil),              // 13: jobpolicy.v1.IndexSet
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
-	(*PodConditionPattern)(nil),   // 15: jobpolicy.v1.PodConditionPattern
-	(PodStartProblem)(0),          // 16: jobpolicy.v1.PodStartProblem
+	(*TerminatingPod)(nil),        // 7: jobpolicy.v1.TerminatingPod
+	(*ActivePod)(nil),             // 8: jobpolicy.v1.ActivePod
+	(*ActivePods)(nil),            // 9: jobpolicy.v1.ActivePods
+	(*InFlight)(nil),              // 10: jobpolicy.v1.InFlight
+	(*RetryFacts)(nil),            // 11: jobpolicy.v1.RetryFacts
+	(*FailedTry)(nil),             // 12: jobpolicy.v1.FailedTry
+	(*PodFailureFact)(nil),        // 13: jobpolicy.v1.PodFailureFact
+	(*IndexSet)(nil),              // 14: jobpolicy.v1.IndexSet
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(*PodConditionPattern)(nil),   // 16: jobpolicy.v1.PodConditionPattern
+	(PodStartProblem)(0),          // 17: jobpolicy.v1.PodStartProblem
 }
 var file_jobpolicy_v1_pod_proto_depIdxs = []int32{
-	13, // 0: jobpolicy.v1.PodSummary.active_indexes:type_name -> jobpolicy.v1.IndexSet
-	13, // 1: jobpolicy.v1.PodSummary.terminating_indexes:type_name -> jobpolicy.v1.IndexSet
+	14, // 0: jobpolicy.v1.PodSummary.active_indexes:type_name -> jobpolicy.v1.IndexSet
+	14, // 1: jobpolicy.v1.PodSummary.terminating_indexes:type_name -> jobpolicy.v1.IndexSet
 	0,  // 2: jobpolicy.v1.UnaccountedPod.phase:type_name -> jobpolicy.v1.PodPhase
-	14, // 3: jobpolicy.v1.UnaccountedPod.finished_time:type_name -> google.protobuf.Timestamp
+	15, // 3: jobpolicy.v1.UnaccountedPod.finished_time:type_name -> google.protobuf.Timestamp
 	3,  // 4: jobpolicy.v1.UnaccountedPod.failure:type_name -> jobpolicy.v1.PodFailure
 	5,  // 5: jobpolicy.v1.PodFailure.container_exits:type_name -> jobpolicy.v1.ContainerExit
-	15, // 6: jobpolicy.v1.PodFailure.conditions:type_name -> jobpolicy.v1.PodConditionPattern
+	16, // 6: jobpolicy.v1.PodFailure.conditions:type_name -> jobpolicy.v1.PodConditionPattern
 	4,  // 7: jobpolicy.v1.PodFailure.start:type_name -> jobpolicy.v1.PodStart
-	16, // 8: jobpolicy.v1.PodStart.problem:type_name -> jobpolicy.v1.PodStartProblem
-	14, // 9: jobpolicy.v1.PodStart.since:type_name -> google.protobuf.Timestamp
-	13, // 10: jobpolicy.v1.UnlistedPods.succeeded_indexes:type_name -> jobpolicy.v1.IndexSet
-	13, // 11: jobpolicy.v1.UnlistedPods.failed_indexes:type_name -> jobpolicy.v1.IndexSet
-	0,  // 12: jobpolicy.v1.ActivePod.phase:type_name -> jobpolicy.v1.PodPhase
-	14, // 13: jobpolicy.v1.ActivePod.ready_since:type_name -> google.protobuf.Timestamp
-	14, // 14: jobpolicy.v1.ActivePod.created_time:type_name -> google.protobuf.Timestamp
-	4,  // 15: jobpolicy.v1.ActivePod.start:type_name -> jobpolicy.v1.PodStart
-	5,  // 16: jobpolicy.v1.ActivePod.last_exit:type_name -> jobpolicy.v1.ContainerExit
-	14, // 17: jobpolicy.v1.ActivePod.last_exit_time:type_name -> google.protobuf.Timestamp
-	7,  // 18: jobpolicy.v1.ActivePods.pods:type_name -> jobpolicy.v1.ActivePod
-	13, // 19: jobpolicy.v1.InFlight.create_indexes:type_name -> jobpolicy.v1.IndexSet
-	14, // 20: jobpolicy.v1.RetryFacts.last_success_time:type_name -> google.protobuf.Timestamp
-	12, // 21: jobpolicy.v1.RetryFacts.recent_failures:type_name -> jobpolicy.v1.PodFailureFact
-	11, // 22: jobpolicy.v1.RetryFacts.failed_tries:type_name -> jobpolicy.v1.FailedTry
-	5,  // 23: jobpolicy.v1.FailedTry.container_exits:type_name -> jobpolicy.v1.ContainerExit
-	14, // 24: jobpolicy.v1.PodFailureFact.finished_time:type_name -> google.protobuf.Timestamp
-	3,  // 25: jobpolicy.v1.PodFailureFact.failure:type_name -> jobpolicy.v1.PodFailure
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	17, // 8: jobpolicy.v1.PodStart.problem:type_name -> jobpolicy.v1.PodStartProblem
+	15, // 9: jobpolicy.v1.PodStart.since:type_name -> google.protobuf.Timestamp
+	14, // 10: jobpolicy.v1.UnlistedPods.succeeded_indexes:type_name -> jobpolicy.v1.IndexSet
+	14, // 11: jobpolicy.v1.UnlistedPods.failed_indexes:type_name -> jobpolicy.v1.IndexSet
+	15, // 12: jobpolicy.v1.TerminatingPod.due_time:type_name -> google.protobuf.Timestamp
+	0,  // 13: jobpolicy.v1.ActivePod.phase:type_name -> jobpolicy.v1.PodPhase
+	15, // 14: jobpolicy.v1.ActivePod.ready_since:type_name -> google.protobuf.Timestamp
+	15, // 15: jobpolicy.v1.ActivePod.created_time:type_name -> google.protobuf.Timestamp
+	4,  // 16: jobpolicy.v1.ActivePod.start:type_name -> jobpolicy.v1.PodStart
+	5,  // 17: jobpolicy.v1.ActivePod.last_exit:type_name -> jobpolicy.v1.ContainerExit
+	15, // 18: jobpolicy.v1.ActivePod.last_exit_time:type_name -> google.protobuf.Timestamp
+	8,  // 19: jobpolicy.v1.ActivePods.pods:type_name -> jobpolicy.v1.ActivePod
+	14, // 20: jobpolicy.v1.InFlight.create_indexes:type_name -> jobpolicy.v1.IndexSet
+	15, // 21: jobpolicy.v1.RetryFacts.last_success_time:type_name -> google.protobuf.Timestamp
+	13, // 22: jobpolicy.v1.RetryFacts.recent_failures:type_name -> jobpolicy.v1.PodFailureFact
+	12, // 23: jobpolicy.v1.RetryFacts.failed_tries:type_name -> jobpolicy.v1.FailedTry
+	5,  // 24: jobpolicy.v1.FailedTry.container_exits:type_name -> jobpolicy.v1.ContainerExit
+	15, // 25: jobpolicy.v1.PodFailureFact.finished_time:type_name -> google.protobuf.Timestamp
+	3,  // 26: jobpolicy.v1.PodFailureFact.failure:type_name -> jobpolicy.v1.PodFailure
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_pod_proto_init() }
@@ -1348,15 +1445,16 @@ func file_jobpolicy_v1_pod_proto_init() {
 	file_jobpolicy_v1_options_proto_init()
 	file_jobpolicy_v1_pod_proto_msgTypes[1].OneofWrappers = []any{}
 	file_jobpolicy_v1_pod_proto_msgTypes[6].OneofWrappers = []any{}
-	file_jobpolicy_v1_pod_proto_msgTypes[10].OneofWrappers = []any{}
+	file_jobpolicy_v1_pod_proto_msgTypes[7].OneofWrappers = []any{}
 	file_jobpolicy_v1_pod_proto_msgTypes[11].OneofWrappers = []any{}
+	file_jobpolicy_v1_pod_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_pod_proto_rawDesc), len(file_jobpolicy_v1_pod_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

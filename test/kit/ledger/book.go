@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/engine/indexset"
+	"jobpolicy.dev/executor/wire"
 )
 
 // A Book is told each write of Jobs and pods in the order in which they were stored, and says
@@ -232,10 +233,27 @@ func (b *Book) end(p *problems, previous, job *batchv1.Job) {
 		p.add(EndWithPods, "", "%d are uncounted", n)
 	}
 	for _, uid := range slices.Sorted(maps.Keys(b.pods)) {
-		if pod := b.pods[uid]; controls(job, pod) && (Held(pod) || !Ended(pod)) {
+		if pod := b.pods[uid]; controls(job, pod) && (Held(pod) || !Ended(pod)) && !takenAsFailed(job, pod) {
 			p.add(EndBeforePod, uid, "pod %s is %s with finalizers %v", pod.Name, pod.Status.Phase, pod.Finalizers)
 		}
 	}
+}
+
+// takenAsFailed reports whether a finished Job need not wait for a pod that has not ended: its deletion is
+// overdue by the termination deadline in the Job's annotation, and it is released.
+func takenAsFailed(job *batchv1.Job, pod *corev1.Pod) bool {
+	policy, _ := wire.PolicySpec(job.Annotations)
+	deadline := policy.GetJob().GetTerminationDeadlineSeconds()
+	if deadline == 0 || pod.DeletionTimestamp == nil || Held(pod) {
+		return false
+	}
+	for _, c := range job.Status.Conditions {
+		if c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed {
+			// A condition has whole seconds; the decision may be up to one later.
+			return pod.DeletionTimestamp.Unix()+deadline <= c.LastTransitionTime.Unix()
+		}
+	}
+	return false
 }
 
 // release: an ended pod is released only after the Job's status accounts for it (I1). Exceptions

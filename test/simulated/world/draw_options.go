@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -33,6 +34,10 @@ func (d *drawer) options() {
 		}
 		if d.chance(40) {
 			o["tryDeadlineSeconds"] = d.among(1, 60)
+		}
+		if d.chance(30) {
+			o["terminationDeadlineSeconds"] = d.among(1, 60)
+			d.lostNodes(j)
 		}
 		if d.chance(40) {
 			o["nextTryResources"] = map[string]any{"resource": "Memory", "max": mostMemory, "onExitCodes": jobspec.Exits[:d.among(1, len(jobspec.Exits)-1)]}
@@ -90,6 +95,18 @@ func (d *drawer) slowStarts(j *jobPlan) {
 	}
 }
 
+// lostNodes takes the nodes of pods away: for longer than their Job waits, or for ever.
+func (d *drawer) lostNodes(j *jobPlan) {
+	if d.chance(70) {
+		j.spec.PodReplacementPolicy = new(batchv1.Failed)
+	}
+	for i := range j.fates {
+		if d.chance(40) {
+			j.fates[i].end, j.fates[i].patience = nodeLost, pick(d, 0, d.within(31*time.Second, 3*time.Minute), forEver)
+		}
+	}
+}
+
 // setOptions writes options as people do.
 func (j *jobPlan) setOptions(o map[string]any) {
 	if len(o) == 0 {
@@ -107,7 +124,7 @@ func (j *jobPlan) setOptions(o map[string]any) {
 
 // optionFeatures calls set for each option.
 func (j *jobPlan) optionFeatures(set map[string]bool) {
-	for _, name := range []string{"retryDelay", "startDeadlineSeconds", "tryDeadlineSeconds", "neverStarted", "nextTryResources", "endCondition"} {
+	for _, name := range []string{"retryDelay", "startDeadlineSeconds", "tryDeadlineSeconds", "terminationDeadlineSeconds", "neverStarted", "nextTryResources", "endCondition"} {
 		feature := "option " + name
 		set[feature] = set[feature] || strings.Contains(j.annotations[wire.Policy], name)
 	}

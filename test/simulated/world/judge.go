@@ -190,6 +190,7 @@ func (j *judge) wrote(w apiserver.Write) {
 	} else {
 		j.secondWrote(w)
 	}
+	j.passTime()
 	switch w.Resource {
 	case "jobs":
 		j.jobWritten(w, ours)

@@ -59,7 +59,7 @@ func (j *judge) room(w apiserver.Write, r *jobRecord) int64 {
 	var busy int64
 	waits := j.always(r, replacesFailedOnly)
 	for _, p := range r.live {
-		if j.shownOf(r, p, w.By) && (p.active() || (waits && p.terminating())) {
+		if j.shownOf(r, p, w.By) && (p.active() || (waits && p.terminating() && !j.mayBeOverdue(r, p))) {
 			busy++
 		}
 	}
@@ -116,7 +116,7 @@ func (j *judge) judgeIndex(w apiserver.Write, r *jobRecord, pod *corev1.Pod) {
 		if podIndex(p.pod) != ix || !j.shownOf(r, p, w.By) {
 			continue
 		}
-		if p.active() || (waits && p.terminating()) {
+		if p.active() || (waits && p.terminating() && !j.mayBeOverdue(r, p)) {
 			j.breach("I6", r.key, r.uid, "%s created pod %s with index %d, which pod %s still has", w.By, w.Key.Name, ix, p.key.Name)
 		}
 	}

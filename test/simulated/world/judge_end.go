@@ -21,6 +21,7 @@ func (j *judge) look(now time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.now = now
+	j.passTime()
 	for _, uid := range sortedUIDs(j.jobs) {
 		j.judgeEnd(j.jobs[uid])
 	}
@@ -76,7 +77,7 @@ func (j *judge) namespaceGoes(r *jobRecord) bool {
 // a pod that the index accounted for stays accounted for.
 func (j *judge) judgeBooks(r *jobRecord) {
 	for _, p := range r.ends {
-		if !r.accounts(p) && !p.accounted && p.excuse == "" && j.uncountable(r, p) == "" && !r.awaits(p) && (ledger.Ended(p.pod) || p.gone) {
+		if !r.accounts(p) && !p.accounted && p.excuse == "" && j.uncountable(r, p) == "" && !r.awaits(p) && (ledger.Ended(p.pod) || p.gone || j.mustBeOverdue(r, p)) {
 			j.breach("status", r.key, r.uid, "pod %s ended (%s) and is not accounted for, and each pod that ended counts", p.key.Name, p.version().Status.Phase)
 		}
 	}
@@ -142,6 +143,9 @@ func (j *judge) judgePodCounts(r *jobRecord) {
 			if podReady(p.pod) {
 				ready++
 			}
+		case p.terminating() && j.mustBeOverdue(r, p):
+		case p.terminating() && j.mayBeOverdue(r, p):
+			return // Some executor does not know yet.
 		case p.terminating():
 			terminating++
 		}
@@ -156,7 +160,7 @@ func (j *judge) judgePodCounts(r *jobRecord) {
 // judgeStuck: a Job with a verdict finishes when its pods are gone.
 func (j *judge) judgeStuck(r *jobRecord) {
 	for _, p := range r.live {
-		if p.terminating() {
+		if p.terminating() && !j.mustBeOverdue(r, p) {
 			return
 		}
 	}
@@ -227,7 +231,7 @@ func (j *judge) judgeMissing(r *jobRecord) {
 		switch {
 		case p.active():
 			active++
-		case p.terminating():
+		case p.terminating() && !j.mustBeOverdue(r, p):
 			terminating++
 		}
 	}

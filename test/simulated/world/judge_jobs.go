@@ -47,6 +47,11 @@ type jobRecord struct {
 	gone     bool
 	goneAt   time.Time
 
+	// terminationDeadline is the option that it was created with; 0: none. waitsForEver: it has none
+	// any more.
+	terminationDeadline time.Duration
+	waitsForEver        bool
+
 	// live are the stored pods that the Job controls; ends are those that were due to
 	// be counted, in that order.
 	live map[types.UID]*podRecord
@@ -136,7 +141,7 @@ func (j *judge) jobWritten(w apiserver.Write, ours bool) {
 	if owner := cronOf(old); owner != cronOf(next) {
 		r.formerCron, r.leftCron = owner, w.Time
 	}
-	r.job = next
+	r.job, r.waitsForEver = next, optionsOf(next).TerminationDeadlineSeconds == 0
 	if specChanged {
 		r.observeAgain(w)
 	}
@@ -154,7 +159,8 @@ func (j *judge) entered(uid types.UID, next *batchv1.Job) []ledger.Problem {
 
 func newJobRecord(w apiserver.Write, job *batchv1.Job) *jobRecord {
 	r := &jobRecord{
-		uid: w.UID, key: w.Key, job: job, created: w.Time, createdBy: w.By, lastStimulus: w.Time,
+		terminationDeadline: time.Duration(optionsOf(job).TerminationDeadlineSeconds) * time.Second,
+		uid:                 w.UID, key: w.Key, job: job, created: w.Time, createdBy: w.By, lastStimulus: w.Time,
 		live: map[types.UID]*podRecord{}, entries: map[types.UID]*entry{}, done: map[int32]mark{},
 	}
 	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)

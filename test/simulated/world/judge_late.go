@@ -147,6 +147,11 @@ func (r *jobRecord) dueWithin(j *judge, now time.Time, within time.Duration) boo
 	if slices.ContainsFunc(j.lateStarts(r), justNow) {
 		return true
 	}
+	for _, p := range r.live {
+		if at, ok := r.overdueAt(p.pod); ok && justNow(at) {
+			return true
+		}
+	}
 	growing := j.growsUntil(r)
 	for _, p := range j.pods { // A failure delays others even if the pod need not be counted.
 		if p.job != r && !r.had(p) {

@@ -82,11 +82,11 @@ func (j *judge) wrongEntry(w apiserver.Write, r *jobRecord, next *batchv1.Job, p
 		return "in an Indexed Job the index says that"
 	case as == asSucceeded && !p.succeeded() && !p.flipped:
 		return fmt.Sprintf("it has not succeeded: its phase is %q", p.pod.Status.Phase)
-	case as == asFailed && p.succeeded() && !p.flipped && !j.deletedBefore(r, p) && !j.ranOn(w, r, next, p):
+	case as == asFailed && p.succeeded() && !p.flipped && !j.deletedBefore(r, p) && !p.overdueBefore() && !j.ranOn(w, r, next, p):
 		return "it has succeeded"
-	case as == asFailed && p.first == nil && !j.asGoodAsFailed(r, next, p):
+	case as == asFailed && p.first == nil && !j.asGoodAsFailed(r, next, p) && !j.mayBeOverdue(r, p):
 		return "it has not ended, and nothing makes that as good as failed"
-	case as == asFailed && p.failed() && !r.fails(p) && !p.flipped && !j.ranOn(w, r, next, p):
+	case as == asFailed && p.failed() && !r.fails(p) && !p.flipped && !p.overdueBefore() && !j.ranOn(w, r, next, p):
 		return "the pod failure policy ignores its failure"
 	}
 	return ""

@@ -20,8 +20,8 @@ type jobOptions struct {
 		Factor                                    float64
 		DelaysSeconds                             []int
 	}
-	StartDeadlineSeconds, TryDeadlineSeconds int64
-	NeverStarted                             []struct {
+	StartDeadlineSeconds, TryDeadlineSeconds, TerminationDeadlineSeconds int64
+	NeverStarted                                                         []struct {
 		Problem, Action string
 		AfterSeconds    int
 	}

@@ -58,6 +58,8 @@ type podRecord struct {
 
 	deletedAt time.Time
 	deletedBy string
+	// overdueSince is when the pod was found to be overdue (judge_overdue.go).
+	overdueSince time.Time
 	// strayAt is when the Job's selector last did not match the pod, or when the Job
 	// lost the pod.
 	strayAt time.Time

@@ -194,7 +194,13 @@ func (k *kubelets) end(pod *corev1.Pod, f fate) {
 	case nodeLost:
 		k.status(pod, func(p *corev1.Pod) { disrupt(p, "DeletionByTaintManager") })
 		k.delete("node-lifecycle", pod, nil)
-		k.after(nodePatience, pod, k.collect)
+		switch f.patience {
+		case 0:
+			k.after(nodePatience, pod, k.collect)
+		case forEver:
+		default:
+			k.after(f.patience, pod, k.comeBack)
+		}
 	case returns:
 		k.giveUp(pod, f.away)
 	}
@@ -238,6 +244,20 @@ func (k *kubelets) collect(pod *corev1.Pod) {
 		})
 	}
 	k.delete(podGCName, pod, new(int64(0)))
+}
+
+// comeBack ends a pod whose node is back: it has run all the while, and its deletion goes on.
+func (k *kubelets) comeBack(pod *corev1.Pod) {
+	if !ledger.Ended(pod) {
+		k.status(pod, func(p *corev1.Pod) {
+			if k.fates[pod.UID].obeys {
+				setEnded(p, corev1.PodSucceeded, fate{})
+				return
+			}
+			setEnded(p, corev1.PodFailed, fate{exit: 143})
+		})
+	}
+	k.delete(kubeletName, pod, new(int64(0)))
 }
 
 // remove completes the deletion of a pod.

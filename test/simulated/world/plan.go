@@ -135,12 +135,18 @@ type fate struct {
 	// exit code 0, as succeeded.
 	linger time.Duration
 	obeys  bool
+	// patience is how long a lost node stays away if nobody collects its pods: then it is back, and they
+	// end. 0: they are collected. forEver: neither.
+	patience time.Duration
 	// away is the time from its end until its node is back and reports that it runs.
 	away time.Duration
 	// problem keeps it from starting (PodStartProblem), from shows after its creation until start. Empty: nothing does.
 	problem string
 	shows   time.Duration
 }
+
+// forEver is a time that does not pass.
+const forEver time.Duration = -1
 
 // An ending is how a pod ends by itself.
 type ending string
