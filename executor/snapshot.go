@@ -57,7 +57,6 @@ func (d *decider) snapshot(s *tracker.Job, activeRows bool) (snapshot, error) {
 	if activeRows {
 		options.ActiveRows = maxActiveRows
 	}
-	options.FailedTries = asked.GetNextTryResources() != nil
 	view := s.View(options)
 	req, err := view.Request(job, d.cfg.Settings, now)
 	if err != nil {

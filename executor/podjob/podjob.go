@@ -132,10 +132,7 @@ func (c *Controller) request(g *Group, pods *tracker.Job, activePods bool) (*job
 	job := *g.Job
 	job.UID, job.Spec.TTLSecondsAfterFinished, job.Annotations = pods.UID, nil, nil
 	now := c.now()
-	question := tracker.ViewOptions{
-		Uncounted: job.Status.UncountedTerminatedPods, Now: now, MaxRows: maxRows,
-		Options: g.Options, FailedTries: g.Options.GetNextTryResources() != nil,
-	}
+	question := tracker.ViewOptions{Uncounted: job.Status.UncountedTerminatedPods, Now: now, MaxRows: maxRows, Options: g.Options}
 	if activePods {
 		question.ActiveRows = maxRows
 	}

@@ -26,8 +26,9 @@ func TestFailedTriesAreToldWhenAskedFor(t *testing.T) {
 		pod.Status = corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{outOfMemory("main")}}
 		j.ObservePod(podcache.From(pod), Watch)
 	}
-	told := func(asked bool) []*jobpolicyv1.FailedTry {
-		view := j.View(ViewOptions{MaxRows: 10, FailedTries: asked})
+	asks := &jobpolicyv1.JobOptions{NextTryResources: &jobpolicyv1.NextTryResources{}}
+	told := func(options *jobpolicyv1.JobOptions) []*jobpolicyv1.FailedTry {
+		view := j.View(ViewOptions{MaxRows: 10, Options: options})
 		return view.Retry.GetFailedTries()
 	}
 	want := func(step int32) []*jobpolicyv1.FailedTry {
@@ -35,14 +36,14 @@ func TestFailedTriesAreToldWhenAskedFor(t *testing.T) {
 		return []*jobpolicyv1.FailedTry{{ResourceStep: step, ContainerExits: []*jobpolicyv1.ContainerExit{exit}}}
 	}
 	observe("1", "5", "none")
-	if got := told(false); got != nil {
+	if got := told(nil); got != nil {
 		t.Errorf("nobody asked, and %v is told", got)
 	}
-	if diff := cmp.Diff(want(0), told(true), protocmp.Transform()); diff != "" {
+	if diff := cmp.Diff(want(0), told(asks), protocmp.Transform()); diff != "" {
 		t.Errorf("of a pod that was seen before (-want +got):\n%s", diff)
 	}
 	observe("2", "6", "1")
-	if diff := cmp.Diff(want(1), told(true), protocmp.Transform()); diff != "" {
+	if diff := cmp.Diff(want(1), told(asks), protocmp.Transform()); diff != "" {
 		t.Errorf("of a raised pod (-want +got):\n%s", diff)
 	}
 }

@@ -27,12 +27,10 @@ type ViewOptions struct {
 	// status has recorded more, or if failures are limited per index: then as many as a
 	// request may have.
 	MaxRows int
-	// Options are the Job's; nil if it has none.
+	// Options are the Job's; nil if it has none. The first View with next_try_resources costs O(pods).
 	Options *jobpolicyv1.JobOptions
 	// ActiveRows is how many active pods to list at most. 0: none, and View.Active is nil.
 	ActiveRows int
-	// FailedTries asks for View.Retry.FailedTries. The first View with them costs O(pods).
-	FailedTries bool
 }
 
 // View is the part of a request that is about pods.
@@ -78,7 +76,7 @@ func (j *Job) View(o ViewOptions) View {
 	defer j.mu.Unlock()
 	j.pods.tellStarts(len(o.Options.GetNeverStarted()) > 0)
 	recorded, counter := o.recorded(), j.pods.counter
-	if o.FailedTries {
+	if o.Options.GetNextTryResources() != nil {
 		counter.KeepTries(j.pods.all())
 	}
 	v := View{
