@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"jobpolicy.dev/executor/podcache"
@@ -36,6 +37,15 @@ func raiseResources(pod *corev1.Pod, raised *jobpolicyv1.RaisedPods) {
 		raise(&whole)
 		pod.Spec.Resources = &whole
 	}
+}
+
+// RaisesResources reports whether the option can give a container of the template, or the pod, more than the
+// template says: its maximum is above what one of them asks for.
+func RaisesResources(template *corev1.PodSpec, o *jobpolicyv1.NextTryResources) bool {
+	pod := corev1.Pod{Spec: *template}
+	pod.Annotations = map[string]string{}
+	raiseResources(&pod, &jobpolicyv1.RaisedPods{Multiplier: math.MaxFloat64, Container: o.GetContainer(), Resource: o.GetResource(), Max: o.GetMax()})
+	return !apiequality.Semantic.DeepEqual(&pod.Spec, template)
 }
 
 // multiplyResource multiplies the request and the limit of a resource by the same number, so that the quality

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -35,6 +36,8 @@ func nextTryResources(s *subject) {
 		s.find(Warning, "template.spec.containers", fmt.Sprintf("none is called %s, so job.nextTryResources raises nothing", option.GetContainer()))
 	case !sets:
 		s.find(Warning, "template.spec.containers", fmt.Sprintf("none has a request or a limit of %s, so job.nextTryResources raises nothing", name))
+	case !wire.RaisesResources(pod, option):
+		s.find(Warning, "template.spec.containers", fmt.Sprintf("job.nextTryResources.max (%s) is not above what the template asks for, so it raises nothing", option.GetMax()))
 	}
 }
 
