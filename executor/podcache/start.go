@@ -2,6 +2,7 @@ package podcache
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -101,16 +102,23 @@ func containerProblem(pod *corev1.Pod) (jobpolicyv1.PodStartProblem, string) {
 		if waiting == nil {
 			continue
 		}
-		problem := problemsByReason[waiting.Reason]
-		if waiting.Reason == configError && slices.ContainsFunc(nonRoot, func(words string) bool { return strings.Contains(waiting.Message, words) }) {
-			problem = securityContext
-		}
-		if problem != 0 {
+		if problem := StartProblem(waiting); problem != 0 {
 			return problem, waiting.Reason
 		}
 	}
 	return 0, ""
 }
+
+// StartProblem is why a container waits; unspecified: nothing is known, or it passes by itself.
+func StartProblem(waiting *corev1.ContainerStateWaiting) jobpolicyv1.PodStartProblem {
+	if waiting.Reason == configError && slices.ContainsFunc(nonRoot, func(words string) bool { return strings.Contains(waiting.Message, words) }) {
+		return securityContext
+	}
+	return problemsByReason[waiting.Reason]
+}
+
+// StartReasons are the reasons of waiting containers for which StartProblem knows a problem, in order.
+func StartReasons() []string { return slices.Sorted(maps.Keys(problemsByReason)) }
 
 // preparedAt is when the node could start containers of the pod. Without the condition that says so, it is
 // when the node accepted the pod, or else when the pod was created.

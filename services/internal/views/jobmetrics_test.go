@@ -95,7 +95,7 @@ func TestJobsAreCountedByWhatTheyWaitFor(t *testing.T) {
 		"waiting_jobs pod_failure_backoff": 2, "waiting_jobs pods_remaining": 1,
 		"waiting_jobs pods_refused": 1, "waiting_jobs writes_refused": 1, "waiting_jobs pods_hindered": 1,
 		"waiting_jobs finalizers": 0, "rejected_jobs INVALID_REQUEST": 0,
-		"hindered_pods Unschedulable": 2, "hindered_pods ImagePullBackOff": 0, "hindered_pods other": 0,
+		"hindered_pods Unschedulable": 2, "hindered_pods ImagePullBackOff": 0, "hindered_pods SignatureValidationFailed": 0, "hindered_pods other": 0,
 	})
 }
 
