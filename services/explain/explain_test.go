@@ -153,6 +153,23 @@ func explainEach(t *testing.T, cases map[string]reportCase) {
 // What a container waits for is told as the option neverStarted tells it apart.
 func TestAContainerThatCannotStart(t *testing.T) {
 	explainEach(t, map[string]reportCase{
+		"an image that cannot be pulled": {
+			facts: explain.Facts{Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending, waitingFor("ImagePullBackOff", "Back-off pulling image"))}},
+			state: explain.Stuck,
+			says: []string{
+				"headline: 1 of 1 active pods cannot start: the image nowhere/image:1 of container main cannot be pulled (ImagePullBackOff: Back-off pulling image).",
+				"pod: job-1 image", "note: pods that never start", "change: Put the image there",
+			},
+		},
+		"a config map that is missing, with a deadline": {
+			facts: explain.Facts{
+				Job:  job(func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](900) }),
+				Pods: []corev1.Pod{pod(1, corev1.PodPending, waitingFor("CreateContainerConfigError", `configmap "x" not found`))},
+			},
+			state:  explain.Stuck,
+			says:   []string{`pod: job-1 config`, "end: Failed (DeadlineExceeded) at 2026-05-04T12:05:00Z (in 5m)", "wait: the deadline"},
+			silent: []string{"note: pods that never start"},
+		},
 		"a container that would run as root": {
 			facts: explain.Facts{Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending, waitingFor("CreateContainerConfigError", "container has runAsNonRoot and image will run as root"))}},
 			state: explain.Stuck,
@@ -178,23 +195,6 @@ func TestAContainerThatCannotStart(t *testing.T) {
 
 func TestAPodThatCannotStart(t *testing.T) {
 	explainEach(t, map[string]reportCase{
-		"an image that cannot be pulled": {
-			facts: explain.Facts{Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending, waitingFor("ImagePullBackOff", "Back-off pulling image"))}},
-			state: explain.Stuck,
-			says: []string{
-				"headline: 1 of 1 active pods cannot start: the image nowhere/image:1 of container main cannot be pulled (ImagePullBackOff: Back-off pulling image).",
-				"pod: job-1 image", "note: pods that never start", "change: Put the image there",
-			},
-		},
-		"a config map that is missing, with a deadline": {
-			facts: explain.Facts{
-				Job:  job(func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](900) }),
-				Pods: []corev1.Pod{pod(1, corev1.PodPending, waitingFor("CreateContainerConfigError", `configmap "x" not found`))},
-			},
-			state:  explain.Stuck,
-			says:   []string{`pod: job-1 config`, "end: Failed (DeadlineExceeded) at 2026-05-04T12:05:00Z (in 5m)", "wait: the deadline"},
-			silent: []string{"note: pods that never start"},
-		},
 		"no node takes the pod": {
 			facts: explain.Facts{Job: job(), Pods: []corev1.Pod{
 				pod(1, corev1.PodPending, podCondition(corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable, "0/3 nodes are available: insufficient cpu")),
