@@ -39,8 +39,6 @@ func agreement(t *testing.T, prepare func(*request), compare func(*rapid.T, *req
 	}
 }
 
-func asDrawn(*request) {}
-
 // undecided removes from a request most of what ends a Job or keeps it from creating
 // pods. It keeps the failed pods.
 func undecided(req *request) {

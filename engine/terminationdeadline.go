@@ -103,8 +103,8 @@ func overdueText(s *snapshot, resp *jobpolicyv1.DecideJobResponse) string {
 	var names []string
 	n := 0
 	for _, pod := range s.req.GetTerminatingPods() {
-		uid := string(pod.GetUid())
-		if !s.lost[uid] || !released[uid] || s.recordedFailed[uid] || s.recordedSucceeded[uid] {
+		uid := pod.GetUid()
+		if !s.lost[string(uid)] || !released[string(uid)] || s.recordedFailed[string(uid)] || s.recordedSucceeded[string(uid)] {
 			continue
 		}
 		if n++; n <= maxNames {

@@ -37,11 +37,15 @@ includes() {
 
 # explore FLAGS OPTION... explores the model. $result is all that pan prints; $states and $seconds are read from it.
 explore() {
-	local flags=$1 since=$EPOCHREALTIME
+	local flags=$1 since=$EPOCHREALTIME option
 	shift
+	for option; do
+		grep -qE "\b${option%%=*}\b" "$here/ledger.pml" || { echo "prove.sh: ledger.pml has no option ${option%%=*}" >&2; exit 1; }
+	done
 	cp "$here/ledger.pml" "$scratch"
 	result=$(
-		cd "$scratch" && spin -a "${@/#/-D}" ledger.pml >spin.out 2>&1 || cat spin.out
+		cd "$scratch" && rm -f pan*
+		spin -a "${@/#/-D}" ledger.pml >spin.out 2>&1 || { cat spin.out; exit 1; }
 		# shellcheck disable=SC2086
 		cd "$scratch" && gcc -O1 -DNOFAIR -DVECTORSZ=2048 -DMEMLIM=3000 $flags -o pan pan.c && nice -n 10 ./pan -E -m2000000 $([[ $flags == *NP* ]] && echo -l) 2>&1
 	) || true

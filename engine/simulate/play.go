@@ -10,7 +10,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"jobpolicy.dev/engine"
-	"jobpolicy.dev/engine/indexset"
 	"jobpolicy.dev/proto/answer"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/podfacts"
@@ -273,15 +272,6 @@ func (p *player) create(c *jobpolicyv1.CreatePods) {
 	for _, pod := range answer.NewPods(c) {
 		p.addPod(c, pod)
 	}
-}
-
-func indexes(set *jobpolicyv1.IndexSet) indexset.Set {
-	ranges := make([]indexset.Range, len(set.GetRanges()))
-	for i, r := range set.GetRanges() {
-		ranges[i] = indexset.Range{First: r.GetFirst(), Last: r.GetLast()}
-	}
-	s, _ := indexset.FromRanges(ranges)
-	return s
 }
 
 func (p *player) podsByUID(wanted int) map[string]*simPod {

@@ -224,6 +224,11 @@ func TestAPodThatCannotStart(t *testing.T) {
 			state: explain.Stuck,
 			says:  []string{`pod: job-1 sandbox`, `cannot start: its node cannot set up the pod's sandbox, such as its network (FailedCreatePodSandBox: plugin type="bridge" failed).`},
 		},
+	})
+}
+
+func TestAPodOnALostNode(t *testing.T) {
+	explainEach(t, map[string]reportCase{
 		"a node that is gone": {
 			facts: explain.Facts{
 				Job: job(func(j *batchv1.Job) { j.Spec.PodReplacementPolicy = ptr.To(batchv1.Failed) }),

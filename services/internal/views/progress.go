@@ -5,6 +5,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -71,11 +72,11 @@ func startOf(job *batchv1.Job) time.Time {
 }
 
 // wantsProgress reports whether the Job is to run pods now, and none is ready. A Job that waits for its
-// retry delay is as it should be.
+// retry delay, or whose pods a queue holds by scheduling gates, is as it should be.
 func wantsProgress(o executor.Observation) bool {
 	spec := &o.Job.Spec
 	if wire.FinishedCondition(o.Job) != nil || o.Job.DeletionTimestamp != nil || ptr.Deref(spec.Suspend, false) ||
-		ptr.Deref(spec.Parallelism, 1) == 0 || ptr.Deref(o.Job.Status.Ready, 0) > 0 {
+		ptr.Deref(spec.Parallelism, 1) == 0 || ptr.Deref(o.Job.Status.Ready, 0) > 0 || o.Hindered.Reason == "SchedulingGated" {
 		return false
 	}
 	for _, wait := range o.Decision.Explained().GetWaits() {
@@ -86,8 +87,13 @@ func wantsProgress(o executor.Observation) bool {
 	return true
 }
 
-// lastRetry reports whether pods of the Job have failed, and one more fails the Job.
+// lastRetry reports whether pods of the Job have failed, and one more fails the Job, which has no verdict yet.
 func lastRetry(o executor.Observation) bool {
 	facts := o.Decision.Explained().GetFacts()
+	for _, c := range o.Job.Status.Conditions {
+		if c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobFailureTarget || c.Type == batchv1.JobSuccessCriteriaMet) {
+			return false
+		}
+	}
 	return facts.GetFailed() > 0 && facts.GetRetriesLeft() == 0
 }

@@ -19,7 +19,7 @@ import (
 // killed after the first of them.
 func TestMissedRunsStartAsThePolicySays(t *testing.T) {
 	w := newCronWorld(t, client)
-	hour := amidHour(t)
+	hour := time.Now().UTC().Add(-20 * time.Minute).Truncate(time.Minute) // The next run is due in 40 minutes.
 	w.createMissing(t, "none", "{cronJob: {maxMissedRuns: 0}}", hour.Add(-5*time.Hour))
 	w.createMissing(t, "latest", "{}", hour.Add(-5*time.Hour))
 	w.createMissing(t, "three", "{cronJob: {maxMissedRuns: 3}}", hour.Add(-5*time.Hour))
@@ -46,19 +46,10 @@ func TestMissedRunsStartAsThePolicySays(t *testing.T) {
 	}
 }
 
-// amidHour returns the beginning of this hour. It waits if another one is about to begin or has just begun.
-func amidHour(t *testing.T) time.Time {
-	t.Helper()
-	for time.Now().Minute() < 2 || time.Now().Minute() > 56 {
-		time.Sleep(time.Second)
-	}
-	return time.Now().UTC().Truncate(time.Hour)
-}
-
 // createMissing creates a suspended hourly CronJob with Forbid that ran last at a time.
 func (w *cronWorld) createMissing(t *testing.T, name, policy string, last time.Time) {
 	t.Helper()
-	c := cron(name, "0 * * * *", "sleep 6")
+	c := cron(name, fmt.Sprintf("%d * * * *", last.Minute()), "sleep 6")
 	c.Annotations[wire.Policy], c.Spec.Suspend, c.Spec.ConcurrencyPolicy = policy, new(true), batchv1.ForbidConcurrent
 	w.create(t, c)
 	patch := fmt.Sprintf(`{"status": {"lastScheduleTime": %q}}`, last.Format(time.RFC3339))

@@ -8,7 +8,7 @@ func (d *drawer) neverStarts() {
 		return
 	}
 	for i, j := range d.p.jobs {
-		if d.begin(uint64(400 + i)); !d.chance(15) {
+		if d.begin(uint64(500 + i)); !d.chance(15) {
 			continue
 		}
 		problems := []string{"Unschedulable", "VolumeOrSandbox", "Image", "SecurityContext", "Configuration"}

@@ -61,7 +61,7 @@ func (j *judge) misclassified(w apiserver.Write, r *jobRecord, next *batchv1.Job
 		return "" // Its restarts reached the limit; what its containers said before is gone from the cluster.
 	}
 	starts := reason == "PodNeverStarted" || reason == batchv1.JobReasonFailedIndexes || reason == batchv1.JobReasonMaxFailedIndexesExceeded
-	if class == "NeverStarted" && starts && p.problem.name != "" {
+	if at, _, asked := r.startLimit(p); class == "NeverStarted" && starts && asked && !at.After(j.now.Add(j.askew())) {
 		return "" // It may have started since.
 	}
 	if classes := j.classesOf(r, p); !slices.Contains(classes, class) {

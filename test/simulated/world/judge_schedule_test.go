@@ -121,6 +121,30 @@ func createdNow(tp *tape) func(*batchv1.CronJob) {
 	return func(cron *batchv1.CronJob) { cron.CreationTimestamp.Time = tp.now }
 }
 
+// How many missed runs start is the CronJob's choice.
+func TestRunsThatAreMissedAsTheCronJobSays(t *testing.T) {
+	daily := on("0 2 * * *", "Etc/UTC")
+	runStreams(t, map[string]streamCase{
+		"no missed one is wanted": {play: func(tp *tape) {
+			tp.from("2026-06-01T12:00:00Z")
+			tp.cron(daily, missing(0))
+			tp.judge.hindered("", instant("2026-06-02T01:00:00Z"), 30*time.Hour)
+			tp.waitsUntil("2026-06-03T12:00:00Z")
+		}},
+		"no missed one is wanted, and one starts": {want: []string{"cron"}, play: func(tp *tape) {
+			tp.from("2026-06-01T12:00:00Z")
+			tp.cron(daily, missing(0))
+			tp.judge.hindered("", instant("2026-06-02T01:00:00Z"), 30*time.Hour)
+			tp.now = instant("2026-06-03T07:00:00Z")
+			tp.finishes(tp.run("x", instant("2026-06-03T02:00:00Z")))
+		}},
+		"two are wanted": {play: func(tp *tape) { missesTwo(tp, "2026-06-03T02:00:00Z", "2026-06-04T02:00:00Z") }},
+		"two are wanted, and one is left out": {want: []string{"cron"}, play: func(tp *tape) {
+			missesTwo(tp, "2026-06-04T02:00:00Z")
+		}},
+	})
+}
+
 // A run need not start while something hinders the executors. After that, the latest missed one starts.
 func TestRunsThatAreMissed(t *testing.T) {
 	daily := on("0 2 * * *", "Etc/UTC")
@@ -148,23 +172,6 @@ func TestRunsThatAreMissed(t *testing.T) {
 			tp.cron(daily, func(cron *batchv1.CronJob) { cron.Spec.StartingDeadlineSeconds = new(int64(100)) })
 			tp.judge.hindered("", instant("2026-06-02T01:00:00Z"), 30*time.Hour)
 			tp.waitsUntil("2026-06-03T12:00:00Z")
-		}},
-		"no missed one is wanted": {play: func(tp *tape) {
-			tp.from("2026-06-01T12:00:00Z")
-			tp.cron(daily, missing(0))
-			tp.judge.hindered("", instant("2026-06-02T01:00:00Z"), 30*time.Hour)
-			tp.waitsUntil("2026-06-03T12:00:00Z")
-		}},
-		"no missed one is wanted, and one starts": {want: []string{"cron"}, play: func(tp *tape) {
-			tp.from("2026-06-01T12:00:00Z")
-			tp.cron(daily, missing(0))
-			tp.judge.hindered("", instant("2026-06-02T01:00:00Z"), 30*time.Hour)
-			tp.now = instant("2026-06-03T07:00:00Z")
-			tp.finishes(tp.run("x", instant("2026-06-03T02:00:00Z")))
-		}},
-		"two are wanted": {play: func(tp *tape) { missesTwo(tp, "2026-06-03T02:00:00Z", "2026-06-04T02:00:00Z") }},
-		"two are wanted, and one is left out": {want: []string{"cron"}, play: func(tp *tape) {
-			missesTwo(tp, "2026-06-04T02:00:00Z")
 		}},
 		"the CronJob is suspended meanwhile": {play: func(tp *tape) {
 			away(tp)
