@@ -35,6 +35,30 @@ func with(status corev1.PodStatus, change func(*corev1.PodStatus)) corev1.PodSta
 	return status
 }
 
+// A startCase is the status of a pod that was created in second 1, and what it shows.
+type startCase struct {
+	status  corev1.PodStatus
+	problem jobpolicyv1.PodStartProblem
+	reason  string
+	since   metav1.Time
+	started bool
+}
+
+func runStarts(t *testing.T, cases map[string]startCase) {
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := From(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: since(1)}, Status: tc.status}).Start()
+			want := Start{Unstarted: !tc.started, Problem: tc.problem, Reason: tc.reason}
+			if tc.problem != 0 {
+				want.since = tc.since.Unix()
+			}
+			if got != want {
+				t.Errorf("start %+v, want %+v", got, want)
+			}
+		})
+	}
+}
+
 // The messages of the kubelet are those of v1.37.
 func TestWhatKeepsAPodFromStarting(t *testing.T) {
 	const (
@@ -45,13 +69,7 @@ func TestWhatKeepsAPodFromStarting(t *testing.T) {
 	)
 	init := waitsFor("PodInitializing", "")
 	initRan := corev1.ContainerStatus{Name: "init", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: since(30)}}}
-	cases := map[string]struct {
-		status  corev1.PodStatus
-		problem jobpolicyv1.PodStartProblem
-		reason  string
-		since   metav1.Time
-		started bool
-	}{
+	runStarts(t, map[string]startCase{
 		"no condition yet": {status: corev1.PodStatus{Phase: corev1.PodPending}},
 		"no node": {
 			status:  corev1.PodStatus{Conditions: []corev1.PodCondition{conditionAt(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable", since(3))}},
@@ -85,42 +103,35 @@ func TestWhatKeepsAPodFromStarting(t *testing.T) {
 			}),
 			started: true,
 		},
-		"since when is not said": {
-			status: with(accepted(waitsFor("ContainerCreating", "")), func(s *corev1.PodStatus) {
-				s.Conditions[1] = conditionAt(corev1.PodReadyToStartContainers, corev1.ConditionFalse, "", metav1.Time{})
-			}),
-			problem: volumeOrSandbox, since: since(10),
-		},
-		"no node since before it was created": {
-			status:  corev1.PodStatus{Conditions: []corev1.PodCondition{conditionAt(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable", since(0))}},
-			problem: unschedulable, reason: "Unschedulable", since: since(1),
-		},
-		"no node, and since when is not said": {
-			status:  corev1.PodStatus{Conditions: []corev1.PodCondition{conditionAt(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable", metav1.Time{})}},
-			problem: unschedulable, reason: "Unschedulable", since: since(1),
-		},
-		"it restarts": {status: accepted(restarted("main", 1, since(30))), started: true},
-		"it runs":     {status: corev1.PodStatus{Phase: corev1.PodRunning}, started: true},
-		"its node missed its end": {
-			status: with(accepted(ends("main", 137, metav1.Time{})), func(s *corev1.PodStatus) {
-				s.Phase, s.ContainerStatuses[0].ContainerID = corev1.PodFailed, "containerd://1"
-			}),
-			started: true,
-		},
+		"it restarts":           {status: accepted(restarted("main", 1, since(30))), started: true},
+		"it runs":               {status: corev1.PodStatus{Phase: corev1.PodRunning}, started: true},
 		"its node has ended it": {status: with(accepted(ends("main", 137, metav1.Time{})), func(s *corev1.PodStatus) { s.Phase = corev1.PodFailed })},
+	})
+}
+
+func TestSinceWhenAPodDoesNotStart(t *testing.T) {
+	unscheduled := func(at metav1.Time) corev1.PodStatus {
+		return corev1.PodStatus{Conditions: []corev1.PodCondition{conditionAt(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable", at)}}
 	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			got := From(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: since(1)}, Status: tc.status}).Start()
-			want := Start{Unstarted: !tc.started, Problem: tc.problem, Reason: tc.reason}
-			if tc.problem != 0 {
-				want.since = tc.since.Unix()
-			}
-			if got != want {
-				t.Errorf("start %+v, want %+v", got, want)
-			}
+	prepares := func(at metav1.Time) corev1.PodStatus {
+		return with(accepted(waitsFor("ContainerCreating", "")), func(s *corev1.PodStatus) {
+			s.Conditions[1] = conditionAt(corev1.PodReadyToStartContainers, corev1.ConditionFalse, "", at)
 		})
 	}
+	runStarts(t, map[string]startCase{
+		"no time, on no node":    {status: unscheduled(metav1.Time{}), problem: unschedulable, reason: "Unschedulable", since: since(1)},
+		"no time, on a node":     {status: prepares(metav1.Time{}), problem: volumeOrSandbox, since: since(10)},
+		"before it was created":  {status: unscheduled(since(0)), problem: unschedulable, reason: "Unschedulable", since: since(1)},
+		"before it was accepted": {status: prepares(since(9)), problem: volumeOrSandbox, since: since(10)},
+	})
+}
+
+// A kubelet that has lost a container reports it as one that never ran, but with its ID.
+func TestAPodWhoseContainerIsLostMayHaveRun(t *testing.T) {
+	lost := with(accepted(ends("main", 137, metav1.Time{})), func(s *corev1.PodStatus) {
+		s.Phase, s.ContainerStatuses[0].ContainerID = corev1.PodFailed, "containerd://1"
+	})
+	runStarts(t, map[string]startCase{"lost": {status: lost, started: true}})
 }
 
 // Every pod has another start, so pods that start without a problem must not have values of their own.
