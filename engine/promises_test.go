@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -130,22 +129,9 @@ func (p *promises) fresh() bool {
 	return !begun && p.podless()
 }
 
-// podless: no pod exists or is being created. A pod whose deletion is overdue counts as gone.
 func (p *promises) podless() bool {
 	pods := p.req.GetPods()
-	return max(pods.GetActive(), pods.GetTerminating()-p.overdue(), p.req.GetInFlight().GetCreates()) == 0 && len(p.req.GetUnaccountedPods()) == 0 && p.req.GetUnlistedPods() == nil
-}
-
-// overdue is how many pods have not ended when the Job's options take them as failed.
-func (p *promises) overdue() (n int32) {
-	options := p.req.GetSpec().GetOptions()
-	for _, pod := range p.req.GetTerminatingPods() {
-		at := pod.GetDueTime().AsTime().Add(time.Duration(options.GetTerminationDeadlineSeconds()) * time.Second)
-		if options.GetTerminationDeadlineSeconds() > 0 && !p.deleting() && !at.After(p.req.GetNow().AsTime()) {
-			n++
-		}
-	}
-	return n
+	return max(pods.GetActive(), pods.GetTerminating(), p.req.GetInFlight().GetCreates()) == 0 && len(p.req.GetUnaccountedPods()) == 0 && p.req.GetUnlistedPods() == nil
 }
 
 func (p *promises) gang() {
