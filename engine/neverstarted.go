@@ -141,12 +141,11 @@ func (p plan) endUnstarted(s *snapshot) plan {
 			p.deletions = append(p.deletions, deletion{u.pod, jobpolicyv1.DeleteReason_DELETE_REASON_NEVER_STARTED, true})
 		}
 	}
-	if len(p.deletions) == 0 { // Rows may be truncated.
-		p.mayCreate = len(p.needs) == 0
-		return p
-	}
 	slices.SortFunc(p.deletions, func(a, b deletion) int { return bytes.Compare(a.pod.GetUid(), b.pod.GetUid()) })
-	return p.limited(s)
+	p = p.limited(s)
+	// Rows may be truncated, and deletions deferred: a pod that cannot be deleted does not hold up the others.
+	p.mayCreate = len(p.deletions) == 0 && len(p.needs) == 0
+	return p
 }
 
 // unstartedWait is the wait for the time of the next pod that does not start to be over; nil if none waits.

@@ -12,13 +12,19 @@ const onTimeSeconds = 60
 
 // maxMissed is how many missed runs start.
 func (s *snapshot) maxMissed() int {
+	return MaxMissedRuns(s.options, s.spec.GetConcurrencyPolicy() == jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_REPLACE)
+}
+
+// MaxMissedRuns is how many missed runs of a CronJob start: one, unless the options say otherwise. With
+// concurrencyPolicy Replace it is one at most, as one would end the other.
+func MaxMissedRuns(o *jobpolicyv1.CronJobOptions, replace bool) int {
 	switch {
-	case s.options == nil || s.options.MaxMissedRuns == nil:
+	case o == nil || o.MaxMissedRuns == nil:
 		return 1
-	case s.spec.GetConcurrencyPolicy() == jobpolicyv1.ConcurrencyPolicy_CONCURRENCY_POLICY_REPLACE:
-		return min(1, int(s.options.GetMaxMissedRuns()))
+	case replace:
+		return min(1, int(o.GetMaxMissedRuns()))
 	}
-	return int(s.options.GetMaxMissedRuns())
+	return int(o.GetMaxMissedRuns())
 }
 
 // catchUp chooses the run to start: of the newest due times, as many as may start, the oldest one that

@@ -1,7 +1,7 @@
 package podcache
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -60,13 +60,13 @@ func startOf(pod *corev1.Pod) Start {
 	switch {
 	case scheduled != nil && scheduled.Status == corev1.ConditionFalse:
 		if scheduled.Reason == corev1.PodReasonUnschedulable {
-			s.Problem, s.Reason, s.since = unschedulable, scheduled.Reason, scheduled.LastTransitionTime.Unix()
+			s.Problem, s.Reason, s.since = unschedulable, scheduled.Reason, sinceOf(pod, scheduled)
 		}
 	case sandbox != nil && sandbox.Status == corev1.ConditionFalse:
-		s.Problem, s.Reason, s.since = volumeOrSandbox, sandbox.Reason, sandbox.LastTransitionTime.Unix()
+		s.Problem, s.Reason, s.since = volumeOrSandbox, sandbox.Reason, sinceOf(pod, sandbox)
 	default:
 		if s.Problem, s.Reason = containerProblem(pod); s.Problem != 0 {
-			s.since = preparedAt(pod, sandbox).Unix()
+			s.since = sinceOf(pod, sandbox)
 		}
 	}
 	return s
@@ -80,8 +80,9 @@ func conditionOf(pod *corev1.Pod, conditionType corev1.PodConditionType) *corev1
 	return &pod.Status.Conditions[i]
 }
 
-// anyRan reports whether a container of the pod has run. A kubelet that ends a pod reports containers that
-// never ran as ended, without the time at which they did.
+// anyRan reports whether a container of the pod may have run. A kubelet that ends a pod reports containers that
+// never ran as ended, without the time at which they did; and in the same way those whose end it missed
+// (TerminatePod, v1.37), but these have an ID.
 func anyRan(pod *corev1.Pod) bool {
 	switch pod.Status.Phase {
 	case corev1.PodRunning, corev1.PodSucceeded:
@@ -89,7 +90,8 @@ func anyRan(pod *corev1.Pod) bool {
 	}
 	ran := func(s corev1.ContainerStatus) bool {
 		ended := s.State.Terminated
-		return s.State.Running != nil || s.RestartCount > 0 || s.LastTerminationState.Terminated != nil || ended != nil && !ended.FinishedAt.IsZero()
+		return s.State.Running != nil || s.RestartCount > 0 || s.LastTerminationState.Terminated != nil ||
+			ended != nil && (!ended.FinishedAt.IsZero() || s.ContainerID != "")
 	}
 	return slices.ContainsFunc(pod.Status.ContainerStatuses, ran) || slices.ContainsFunc(pod.Status.InitContainerStatuses, ran)
 }
@@ -101,26 +103,33 @@ func containerProblem(pod *corev1.Pod) (jobpolicyv1.PodStartProblem, string) {
 		if waiting == nil {
 			continue
 		}
-		problem := problemsByReason[waiting.Reason]
-		if waiting.Reason == configError && slices.ContainsFunc(nonRoot, func(words string) bool { return strings.Contains(waiting.Message, words) }) {
-			problem = securityContext
-		}
-		if problem != 0 {
+		if problem := StartProblem(waiting); problem != 0 {
 			return problem, waiting.Reason
 		}
 	}
 	return 0, ""
 }
 
-// preparedAt is when the node could start containers of the pod. Without the condition that says so, it is
-// when the node accepted the pod, or else when the pod was created.
-func preparedAt(pod *corev1.Pod, sandbox *corev1.PodCondition) time.Time {
-	var at time.Time
+// StartProblem is why a container waits; unspecified: nothing is known, or it passes by itself.
+func StartProblem(waiting *corev1.ContainerStateWaiting) jobpolicyv1.PodStartProblem {
+	if waiting.Reason == configError && slices.ContainsFunc(nonRoot, func(words string) bool { return strings.Contains(waiting.Message, words) }) {
+		return securityContext
+	}
+	return problemsByReason[waiting.Reason]
+}
+
+// StartReasons are the reasons of waiting containers for which StartProblem knows a problem, in order.
+func StartReasons() []string { return slices.Sorted(maps.Keys(problemsByReason)) }
+
+// sinceOf is when a condition changed last, in seconds. Without the condition, or its time, it is when the node
+// accepted the pod. It is never before the pod was created.
+func sinceOf(pod *corev1.Pod, condition *corev1.PodCondition) int64 {
+	at := pod.CreationTimestamp.Unix()
 	if pod.Status.StartTime != nil {
-		at = pod.Status.StartTime.Time
+		at = max(at, pod.Status.StartTime.Unix())
 	}
-	if sandbox != nil && sandbox.LastTransitionTime.After(at) {
-		at = sandbox.LastTransitionTime.Time
+	if condition != nil {
+		at = max(at, condition.LastTransitionTime.Unix())
 	}
-	return cmp.Or(at, pod.CreationTimestamp.Time)
+	return at
 }

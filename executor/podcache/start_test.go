@@ -85,13 +85,33 @@ func TestWhatKeepsAPodFromStarting(t *testing.T) {
 			}),
 			started: true,
 		},
-		"it restarts":           {status: accepted(restarted("main", 1, since(30))), started: true},
-		"it runs":               {status: corev1.PodStatus{Phase: corev1.PodRunning}, started: true},
+		"since when is not said": {
+			status: with(accepted(waitsFor("ContainerCreating", "")), func(s *corev1.PodStatus) {
+				s.Conditions[1] = conditionAt(corev1.PodReadyToStartContainers, corev1.ConditionFalse, "", metav1.Time{})
+			}),
+			problem: volumeOrSandbox, since: since(10),
+		},
+		"no node since before it was created": {
+			status:  corev1.PodStatus{Conditions: []corev1.PodCondition{conditionAt(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable", since(0))}},
+			problem: unschedulable, reason: "Unschedulable", since: since(1),
+		},
+		"no node, and since when is not said": {
+			status:  corev1.PodStatus{Conditions: []corev1.PodCondition{conditionAt(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable", metav1.Time{})}},
+			problem: unschedulable, reason: "Unschedulable", since: since(1),
+		},
+		"it restarts": {status: accepted(restarted("main", 1, since(30))), started: true},
+		"it runs":     {status: corev1.PodStatus{Phase: corev1.PodRunning}, started: true},
+		"its node missed its end": {
+			status: with(accepted(ends("main", 137, metav1.Time{})), func(s *corev1.PodStatus) {
+				s.Phase, s.ContainerStatuses[0].ContainerID = corev1.PodFailed, "containerd://1"
+			}),
+			started: true,
+		},
 		"its node has ended it": {status: with(accepted(ends("main", 137, metav1.Time{})), func(s *corev1.PodStatus) { s.Phase = corev1.PodFailed })},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := From(&corev1.Pod{Status: tc.status}).Start()
+			got := From(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: since(1)}, Status: tc.status}).Start()
 			want := Start{Unstarted: !tc.started, Problem: tc.problem, Reason: tc.reason}
 			if tc.problem != 0 {
 				want.since = tc.since.Unix()

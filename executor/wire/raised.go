@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"jobpolicy.dev/executor/podcache"
@@ -40,6 +41,15 @@ func raiseResources(pod *corev1.Pod, raised *jobpolicyv1.RaisedPods) {
 	for _, r := range containers {
 		raising{name, by, most, math.Floor}.multiplyResource(r)
 	}
+}
+
+// RaisesResources reports whether the option can give a container of the template, or the pod, more than the
+// template says: its maximum is above what one of them asks for.
+func RaisesResources(template *corev1.PodSpec, o *jobpolicyv1.NextTryResources) bool {
+	pod := corev1.Pod{Spec: *template}
+	pod.Annotations = map[string]string{}
+	raiseResources(&pod, &jobpolicyv1.RaisedPods{Multiplier: math.MaxFloat64, Container: o.GetContainer(), Resource: o.GetResource(), Max: o.GetMax()})
+	return !apiequality.Semantic.DeepEqual(&pod.Spec, template)
 }
 
 func sets(r *corev1.ResourceRequirements, name corev1.ResourceName) bool {

@@ -32,6 +32,36 @@ func resources(name corev1.ResourceName, request, limit string) corev1.ResourceR
 	return r
 }
 
+func TestWhetherTheTemplateLeavesRoom(t *testing.T) {
+	big, small := resources(corev1.ResourceMemory, "256Mi", "1Gi"), resources(corev1.ResourceMemory, "", "64Mi")
+	cases := map[string]struct {
+		main, other corev1.ResourceRequirements
+		pod         *corev1.ResourceRequirements
+		container   string
+		want        bool
+	}{
+		"the limit is above it":            {main: big},
+		"so is that of the named one":      {main: big, other: small, container: "main"},
+		"there is room for another one":    {main: big, other: small, want: true},
+		"nothing is set":                   {},
+		"there is room for the whole pod":  {pod: &small, want: true},
+		"also if one container is to grow": {pod: &small, container: "main", want: true},
+		"there is none for the whole pod":  {main: small, pod: &big},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			template := &corev1.PodSpec{Resources: tc.pod, Containers: []corev1.Container{{Name: "main", Resources: tc.main}, {Name: "other", Resources: tc.other}}}
+			before := template.DeepCopy()
+			if got := RaisesResources(template, &jobpolicyv1.NextTryResources{Resource: memory, Max: "512Mi", Container: tc.container}); got != tc.want {
+				t.Errorf("raises: %t, want %t", got, tc.want)
+			}
+			if diff := cmp.Diff(before, template); diff != "" {
+				t.Errorf("the template has changed:\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestResourcesAreRaised(t *testing.T) {
 	cases := map[string]struct {
 		of             jobpolicyv1.RaisedResource

@@ -212,7 +212,7 @@ func (w *cronWork) notes() {
 		},
 		{
 			spec.ConcurrencyPolicy == batchv1.ForbidConcurrent && (w.State == Waiting || len(w.Skipped) > 0), "Forbid",
-			"concurrencyPolicy Forbid does not promise exactly one run for each time. Of the runs that come due while another one is active, " + w.latestOnes() + " afterwards. In rare faults a run starts twice. The work must tolerate both.",
+			"concurrencyPolicy Forbid does not promise exactly one run for each time. Of the runs that come due while another one is active, " + w.plan.AfterActive() + ". In rare faults a run starts twice. The work must tolerate both.",
 		},
 		{
 			len(w.Skipped) > 0 && w.State != Missed && w.plan.MissedRuns == 1, "missed runs",
@@ -240,14 +240,6 @@ func (w *cronWork) notes() {
 			w.Notes = append(w.Notes, Note{n.topic, n.text})
 		}
 	}
-}
-
-// latestOnes says how many of the runs that wait for another one start.
-func (w *cronWork) latestOnes() string {
-	if w.plan.MissedRuns > 1 {
-		return fmt.Sprintf("at most the latest %d start", w.plan.MissedRuns)
-	}
-	return "at most the latest starts"
 }
 
 // unlisted names the runs that have gone on for a while without being in status.active, such as

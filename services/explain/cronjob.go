@@ -184,8 +184,8 @@ func (w *cronWork) ask(decide DecideCronJob) (*jobpolicyv1.DecideCronJobResponse
 			return nil, err
 		}
 	}
-	// Two at most: the name of a manual run, and that of the due run.
-	for range 2 {
+	// So many at most: the name of a manual run, and those of the runs that are due and may start.
+	for range 1 + max(1, w.plan.MissedRuns) {
 		create := resp.GetCreate()
 		if create == nil || !w.takenByOthers(create.GetName()) {
 			break

@@ -113,11 +113,13 @@ func (w *cronWork) due() time.Time {
 	if at := w.resp.GetCreate().GetScheduledTime(); at != nil || w.schedule == nil {
 		return at.AsTime()
 	}
-	due := w.schedule.Latest(w.since(), w.Now)
+	due, after := w.schedule.Latest(w.since(), w.Now), w.since()
+	if skipped := w.resp.GetExplanation().GetSkipped(); len(skipped) > 0 {
+		after = skipped[0].GetScheduledTime().AsTime() // The newest: before the due run, or that run, if it is the latest one.
+	}
 	for range w.plan.MissedRuns - 1 {
-		earlier := w.schedule.Latest(w.since(), due.Add(-time.Second))
-		deadline := w.CronJob.Spec.StartingDeadlineSeconds
-		if !earlier.After(w.since()) || deadline != nil && w.Now.Unix()-w.schedule.Start(earlier).Unix() > *deadline {
+		earlier := w.schedule.Latest(after, due.Add(-time.Second))
+		if !earlier.After(after) {
 			break
 		}
 		due = earlier
@@ -212,13 +214,10 @@ func (w *cronWork) suspended() {
 
 // adviseOnMissed says which of the missed runs start when the CronJob is resumed.
 func (w *cronWork) adviseOnMissed() {
-	which := "the last missed run starts"
-	switch most := w.plan.MissedRuns; {
-	case most == 0:
+	which := w.plan.OnResume()
+	if which == "" {
 		w.advise("When it is resumed, no missed run starts (cronJob.maxMissedRuns).")
 		return
-	case most > 1:
-		which = fmt.Sprintf("the last %d missed runs start in order (cronJob.maxMissedRuns)", most)
 	}
 	if seconds := w.CronJob.Spec.StartingDeadlineSeconds; seconds != nil {
 		w.advise("When it is resumed, %s only if it is at most %s late (startingDeadlineSeconds).", which, clock(*seconds))

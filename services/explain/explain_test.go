@@ -150,7 +150,8 @@ func explainEach(t *testing.T, cases map[string]reportCase) {
 	}
 }
 
-func TestAPodThatCannotStart(t *testing.T) {
+// What a container waits for is told as the option neverStarted tells it apart.
+func TestAContainerThatCannotStart(t *testing.T) {
 	explainEach(t, map[string]reportCase{
 		"an image that cannot be pulled": {
 			facts: explain.Facts{Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending, waitingFor("ImagePullBackOff", "Back-off pulling image"))}},
@@ -169,6 +170,31 @@ func TestAPodThatCannotStart(t *testing.T) {
 			says:   []string{`pod: job-1 config`, "end: Failed (DeadlineExceeded) at 2026-05-04T12:05:00Z (in 5m)", "wait: the deadline"},
 			silent: []string{"note: pods that never start"},
 		},
+		"a container that would run as root": {
+			facts: explain.Facts{Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending, waitingFor("CreateContainerConfigError", "container has runAsNonRoot and image will run as root"))}},
+			state: explain.Stuck,
+			says:  []string{"pod: job-1 config", "a container main would run as root, which runAsNonRoot forbids", "change: Set runAsUser, or use an image that does not run as root, in a new Job."},
+		},
+		"an image that its signature does not fit": {
+			facts: explain.Facts{Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending, waitingFor("SignatureValidationFailed", "no signature"))}},
+			state: explain.Stuck,
+			says:  []string{"pod: job-1 image", "the image nowhere/image:1 of container main cannot be pulled (SignatureValidationFailed: no signature)"},
+		},
+		"an image that cannot be mounted": {
+			facts: explain.Facts{Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending, waitingFor("ImageVolumeMountFailed", "no such path"))}},
+			state: explain.Stuck,
+			says:  []string{"pod: job-1 image", "an image that a container main mounts as a volume cannot be mounted", "change: Correct the image volume"},
+		},
+		"a hook that fails": {
+			facts: explain.Facts{Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodPending, waitingFor("PreStartHookError", "odd"))}},
+			state: explain.Stuck,
+			says:  []string{"pod: job-1 config", "a container main cannot be started (PreStartHookError: odd)"},
+		},
+	})
+}
+
+func TestAPodThatCannotStart(t *testing.T) {
+	explainEach(t, map[string]reportCase{
 		"no node takes the pod": {
 			facts: explain.Facts{Job: job(), Pods: []corev1.Pod{
 				pod(1, corev1.PodPending, podCondition(corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable, "0/3 nodes are available: insufficient cpu")),

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/engine/simulate"
+	"jobpolicy.dev/executor/podcache"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 // SlowStart is how long a pod may take to start before a report mentions it.
@@ -131,22 +133,10 @@ func waitingContainer(p *corev1.Pod) (PodProblem, bool) {
 		if waiting.Message != "" {
 			message += ": " + waiting.Message
 		}
+		if problem, ok := startProblem(&s, message); ok {
+			return problem, true
+		}
 		switch waiting.Reason {
-		case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable":
-			return PodProblem{
-				Kind: "image", Why: fmt.Sprintf("the image%s%s cannot be pulled (%s)", named(" ", s.Image), named(" of container ", s.Name), message),
-				Change: "Put the image there or fix the pull secret: the kubelet tries again by itself. For another image, create the Job anew.",
-			}, true
-		case "CreateContainerConfigError":
-			return PodProblem{
-				Kind: "config", Why: fmt.Sprintf("a container%s lacks something that it refers to, such as a config map or secret (%s)", named(" ", s.Name), message),
-				Change: "Create what the message names: the kubelet tries again by itself.",
-			}, true
-		case "CreateContainerError", "RunContainerError":
-			return PodProblem{
-				Kind: "config", Why: fmt.Sprintf("a container%s cannot be started (%s)", named(" ", s.Name), message),
-				Change: "Change the command or the settings in the pod template of a new Job.",
-			}, true
 		case "CrashLoopBackOff":
 			return PodProblem{
 				Kind: "crash", Why: fmt.Sprintf("container %s failed %d times in this pod%s, and waits before it is restarted", s.Name, s.RestartCount, lastExit(&s)),
@@ -159,6 +149,41 @@ func waitingContainer(p *corev1.Pod) (PodProblem, bool) {
 				Change: fmt.Sprintf("kubectl describe pod %s -n %s", p.Name, p.Namespace),
 			}, true
 		}
+	}
+	return PodProblem{}, false
+}
+
+// startProblem tells the problems that neverStarted knows.
+func startProblem(s *corev1.ContainerStatus, message string) (PodProblem, bool) {
+	reason := s.State.Waiting.Reason
+	switch podcache.StartProblem(s.State.Waiting) {
+	case jobpolicyv1.PodStartProblem_POD_START_PROBLEM_IMAGE:
+		if reason == "ImageVolumeMountFailed" {
+			return PodProblem{
+				Kind: "image", Why: fmt.Sprintf("an image that a container%s mounts as a volume cannot be mounted (%s)", named(" ", s.Name), message),
+				Change: "Correct the image volume in the pod template of a new Job.",
+			}, true
+		}
+		return PodProblem{
+			Kind: "image", Why: fmt.Sprintf("the image%s%s cannot be pulled (%s)", named(" ", s.Image), named(" of container ", s.Name), message),
+			Change: "Put the image there or fix the pull secret: the kubelet tries again by itself. For another image, create the Job anew.",
+		}, true
+	case jobpolicyv1.PodStartProblem_POD_START_PROBLEM_SECURITY_CONTEXT:
+		return PodProblem{
+			Kind: "config", Why: fmt.Sprintf("a container%s would run as root, which runAsNonRoot forbids (%s)", named(" ", s.Name), message),
+			Change: "Set runAsUser, or use an image that does not run as root, in a new Job.",
+		}, true
+	case jobpolicyv1.PodStartProblem_POD_START_PROBLEM_CONFIGURATION:
+		if reason == "CreateContainerConfigError" {
+			return PodProblem{
+				Kind: "config", Why: fmt.Sprintf("a container%s lacks something that it refers to, such as a config map or secret (%s)", named(" ", s.Name), message),
+				Change: "Create what the message names: the kubelet tries again by itself.",
+			}, true
+		}
+		return PodProblem{
+			Kind: "config", Why: fmt.Sprintf("a container%s cannot be started (%s)", named(" ", s.Name), message),
+			Change: "Change the command or the settings in the pod template of a new Job.",
+		}, true
 	}
 	return PodProblem{}, false
 }

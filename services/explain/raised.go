@@ -8,12 +8,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 // noteOnResources says what the next pods ask for, or names the pod that was raised most often, and what it asks for, if its Job's
 // option nextTryResources gives pods more than the template says.
 func (w *work) noteOnResources() {
+	policy, _ := wire.PolicySpec(w.Job.Annotations)
+	if o := policy.GetJob().GetNextTryResources(); o != nil && !wire.RaisesResources(&w.Job.Spec.Template.Spec, o) {
+		return
+	}
 	if next := w.resp.GetCreate().GetRaised(); len(next) > 0 {
 		most := next[len(next)-1]
 		w.Report.Notes = append(w.Report.Notes, Note{"nextTryResources", fmt.Sprintf(

@@ -43,6 +43,17 @@ func TestExplainNamesRaisedResources(t *testing.T) {
 			})}},
 			state: explain.Waiting, says: []string{"note: nextTryResources: The next pods ask for up to 3 times the memory of the template, at most 1Gi"},
 		},
+		"for none, as all ask for more": {
+			facts: explain.Facts{Job: job(func(j *batchv1.Job) {
+				j.Spec.Template.Spec.Containers = limitedTo("1Gi")
+				j.Annotations = map[string]string{"jobpolicy.dev/policy": "{job: {nextTryResources: {resource: Memory, max: 512Mi}}}"}
+				j.Spec.ManagedBy = new("jobpolicy.dev/executor")
+			}), Pods: []corev1.Pod{pod(1, corev1.PodFailed, failedWith(137, time.Hour), func(p *corev1.Pod) {
+				p.Status.ContainerStatuses[0].State.Terminated.Reason = "OOMKilled"
+				p.Finalizers = nil
+			})}},
+			state: explain.Waiting, silent: []string{"note: nextTryResources"},
+		},
 		"by another hand": {facts: explain.Facts{Job: limited, Pods: active("256Mi", "")}, state: explain.Running, silent: []string{"nextTryResources"}},
 	})
 }

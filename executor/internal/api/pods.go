@@ -140,12 +140,13 @@ func (p *Pods) Delete(ctx context.Context, job *batchv1.Job, uid types.UID, d *j
 	return p.deleteAsSeen(ctx, job, released, p.owns)
 }
 
-// deleteUnstarted deletes a pod unless a container of it has run.
+// deleteUnstarted deletes a pod unless a container of it has run, or it has ended.
 func (p *Pods) deleteUnstarted(ctx context.Context, job *batchv1.Job, pod *podcache.Pod) error {
 	started := false
 	err := p.deleteAsSeen(ctx, job, pod, func(pod *podcache.Pod) bool {
-		started = p.owns(pod) && !pod.Deleting && !pod.Start().Unstarted
-		return p.owns(pod) && !pod.Deleting && !started
+		live := p.owns(pod) && !pod.Deleting && !pod.Ended()
+		started = live && !pod.Start().Unstarted
+		return live && !started
 	})
 	if err == nil && started {
 		return fmt.Errorf("pod %s: %w", pod.Name, ErrPodStarted)
@@ -232,7 +233,11 @@ func (p *Pods) delete(ctx context.Context, job *batchv1.Job, pod *podcache.Pod, 
 	defer cancel()
 	err = p.client.Core.Pods(pod.Namespace()).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: &preconditions})
 	if err == nil {
-		p.job.PodDeleted(pod.UID)
+		// Otherwise the pod stays active until its deletion is seen: it is to count as failed before it is replaced. A
+		// deletion that is repeated until then meets a conflict, and reads the pod.
+		if preconditions.ResourceVersion == nil || !pod.HasTrackingFinalizer {
+			p.job.PodDeleted(pod.UID)
+		}
 		p.written.Store(true)
 		p.eventf(job, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %v", pod.Name)
 		return nil

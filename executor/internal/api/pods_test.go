@@ -184,3 +184,47 @@ func TestAPodThatHasStartedIsNotDeletedForNotStarting(t *testing.T) {
 		})
 	}
 }
+
+// A watch that lags shows nothing of a deletion for now. The pod is not to be replaced before it counts as failed, so
+// until then it is active; and it is deleted only once, however often a decision says so.
+func TestAPodThatIsDeletedForNotStartingIsActiveUntilThatIsSeen(t *testing.T) {
+	live, deletions := heldPod(), 0
+	client := fake.NewClientset()
+	client.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, live.DeepCopy(), nil })
+	client.PrependReactor("delete", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if wanted := a.(clienttesting.DeleteActionImpl).GetDeleteOptions().Preconditions.ResourceVersion; wanted == nil || *wanted != live.ResourceVersion {
+			return true, nil, apierrors.NewConflict(corev1.Resource("pods"), "p", errors.New("it has changed"))
+		}
+		live.ResourceVersion, live.DeletionTimestamp, live.DeletionGracePeriodSeconds = "11", new(metav1.Now()), new(int64(0))
+		deletions++
+		return true, nil, nil
+	})
+	calls, known := callsAbout(client, live.DeepCopy())
+	for reconcile, active := range []int32{1, 0, 0} {
+		if err := calls.Delete(t.Context(), &batchv1.Job{}, "2", &jobpolicyv1.DeletePod{OnlyUnstarted: true}); err != nil {
+			t.Fatal(err)
+		}
+		view := known.View(tracker.ViewOptions{MaxRows: 10})
+		if view.Pods.GetActive() != active || len(view.Unaccounted) != 1-int(active) || len(view.Retry.GetRecentFailures()) != 1-int(active) {
+			t.Errorf("after reconcile %d: %v, rows %v, retry delay after %v", reconcile, view.Pods, view.Unaccounted, view.Retry)
+		}
+	}
+	if deletions != 1 {
+		t.Errorf("%d deletions", deletions)
+	}
+}
+
+// A pod that has ended stays with its logs, also when a decision has not seen its end.
+func TestAPodThatHasEndedIsNotDeletedForNotStarting(t *testing.T) {
+	seen := heldPod()
+	live := seen.DeepCopy()
+	live.ResourceVersion, live.Status.Phase = "11", corev1.PodFailed
+	client := fake.NewClientset(live)
+	client.PrependReactor("delete", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewConflict(corev1.Resource("pods"), "p", errors.New("it has changed"))
+	})
+	calls, _ := callsAbout(client, seen)
+	if err := calls.Delete(t.Context(), &batchv1.Job{}, "2", &jobpolicyv1.DeletePod{OnlyUnstarted: true}); err != nil {
+		t.Errorf("error %v, after which the deletion would be tried again", err)
+	}
+}

@@ -37,7 +37,8 @@ type Plan struct {
 // zone of a schedule that names none.
 func PlanOf(cron *batchv1.CronJob, otherwise string) Plan {
 	policy, _ := wire.PolicySpec(cron.Annotations)
-	p := Plan{Schedule: cron.Spec.Schedule, Zone: otherwise, Options: cronjob.ClockOptions(policy.GetCronJob()), MissedRuns: missedRuns(cron, policy.GetCronJob())}
+	p := Plan{Schedule: cron.Spec.Schedule, Zone: otherwise, Options: cronjob.ClockOptions(policy.GetCronJob())}
+	p.MissedRuns = cronjob.MaxMissedRuns(policy.GetCronJob(), cron.Spec.ConcurrencyPolicy == batchv1.ReplaceConcurrent)
 	if cron.Spec.TimeZone != nil {
 		p.Zone = *cron.Spec.TimeZone
 	}
@@ -45,17 +46,6 @@ func PlanOf(cron *batchv1.CronJob, otherwise string) Plan {
 		p.Delay = delayOf(cron, o)
 	}
 	return p
-}
-
-// missedRuns is how many missed runs start: one, unless the options say otherwise. With Replace, one would end the other.
-func missedRuns(cron *batchv1.CronJob, o *jobpolicyv1.CronJobOptions) int {
-	switch {
-	case o == nil || o.MaxMissedRuns == nil:
-		return 1
-	case cron.Spec.ConcurrencyPolicy == batchv1.ReplaceConcurrent:
-		return min(1, int(o.GetMaxMissedRuns()))
-	}
-	return int(o.GetMaxMissedRuns())
 }
 
 // delayOf delays by stagger and jitter; by stagger alone if the CronJob is in no cluster, as

@@ -138,9 +138,36 @@ func TestHowManyMissedRunsStart(t *testing.T) {
 			t.Errorf("%s: %q, want %q", policy, text, want)
 		}
 		cron.Spec.ConcurrencyPolicy = batchv1.ReplaceConcurrent
-		if text := m.Text(cron, now); strings.Contains(text, "of them still start,") {
+		if text := m.Text(cron, now); strings.Contains(text, "of them still start") {
 			t.Errorf("%s with Replace: %q", policy, text)
 		}
+	}
+}
+
+func TestWhichOfSeveralMissedRunsStart(t *testing.T) {
+	now := at(t, "2026-01-01T05:30:00Z")
+	m := cronruns.Missed{Count: 5, Since: now.Add(-6 * time.Hour), Last: now.Add(-30 * time.Minute)}
+	cases := map[string]struct {
+		spec batchv1.CronJobSpec
+		most string
+		want string
+	}{
+		"too late":                  {batchv1.CronJobSpec{StartingDeadlineSeconds: new(int64(60))}, "3", "; none of them starts any more: startingDeadlineSeconds is 60"},
+		"too late and suspended":    {batchv1.CronJobSpec{StartingDeadlineSeconds: new(int64(60)), Suspend: new(true)}, "3", "; none of them starts any more: startingDeadlineSeconds is 60"},
+		"some may be too late":      {batchv1.CronJobSpec{StartingDeadlineSeconds: new(int64(3600))}, "3", "; the last 3 of them still start, unless startingDeadlineSeconds rules them out"},
+		"suspended":                 {batchv1.CronJobSpec{Suspend: new(true)}, "3", "; when the CronJob is resumed, the last 3 of them start"},
+		"not wanted":                {batchv1.CronJobSpec{}, "0", "; none of them starts: cronJob.maxMissedRuns is 0"},
+		"not wanted, may wait":      {batchv1.CronJobSpec{ConcurrencyPolicy: batchv1.ForbidConcurrent}, "0", "; that one can still start only if it waits for an active run: cronJob.maxMissedRuns is 0"},
+		"not wanted, and suspended": {batchv1.CronJobSpec{ConcurrencyPolicy: batchv1.ForbidConcurrent, Suspend: new(true)}, "0", "; none of them starts: cronJob.maxMissedRuns is 0"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			cron := &batchv1.CronJob{Spec: tc.spec}
+			cron.Annotations = map[string]string{"jobpolicy.dev/policy": "{cronJob: {maxMissedRuns: " + tc.most + "}}"}
+			if text := m.Text(cron, now); !strings.HasSuffix(text, tc.want) {
+				t.Errorf("%q, want %q", text, tc.want)
+			}
+		})
 	}
 }
 

@@ -67,16 +67,53 @@ func (m *Missed) Text(cron *batchv1.CronJob, now time.Time) string {
 	}
 	most := PlanOf(cron, "").MissedRuns
 	switch {
+	case most == 0 && cron.Spec.ConcurrencyPolicy == batchv1.ForbidConcurrent && !Suspended(cron):
+		return text + "; that one can still start only if it waits for an active run: cronJob.maxMissedRuns is 0"
 	case most == 0:
 		return text + "; none of them starts: cronJob.maxMissedRuns is 0"
+	case deadline != nil && now.Sub(due).Seconds() > float64(*deadline):
+		return text + fmt.Sprintf("; none of them starts any more: startingDeadlineSeconds is %d", *deadline)
 	case most > 1:
-		return text + fmt.Sprintf("; the last %d of them still start, unless startingDeadlineSeconds rules them out", min(int64(most), m.Count))
+		return text + "; " + lastOnes(min(int64(most), m.Count), cron)
 	case Suspended(cron) && deadline == nil:
 		return text + "; when the CronJob is resumed, that one starts at once: without startingDeadlineSeconds nothing is too late"
-	case deadline != nil && now.Sub(due).Seconds() > float64(*deadline):
-		return text + fmt.Sprintf("; it does not start any more: startingDeadlineSeconds is %d", *deadline)
 	case due.After(now) && !Suspended(cron):
 		return text + "; that one starts at " + due.UTC().Format(time.RFC3339)
 	}
 	return text + "; only that one can still start, the others never do"
+}
+
+// lastOnes says that the last n missed runs start, and when.
+func lastOnes(n int64, cron *batchv1.CronJob) string {
+	text := fmt.Sprintf("the last %d of them still start", n)
+	if Suspended(cron) {
+		text = fmt.Sprintf("when the CronJob is resumed, the last %d of them start", n)
+	}
+	if cron.Spec.StartingDeadlineSeconds != nil {
+		text += ", unless startingDeadlineSeconds rules them out"
+	}
+	return text
+}
+
+// OnResume says which of the missed runs start when the CronJob is resumed. Empty: none of them.
+func (p Plan) OnResume() string {
+	switch {
+	case p.MissedRuns == 0:
+		return ""
+	case p.MissedRuns == 1:
+		return "the latest missed run starts"
+	}
+	return fmt.Sprintf("the latest %d missed runs start in order (cronJob.maxMissedRuns)", p.MissedRuns)
+}
+
+// AfterActive says which of the runs that come due while another one is active start afterwards, with
+// concurrencyPolicy Forbid.
+func (p Plan) AfterActive() string {
+	switch {
+	case p.MissedRuns == 0:
+		return "at most the latest starts afterwards, and none that was missed for another reason (cronJob.maxMissedRuns is 0)"
+	case p.MissedRuns == 1:
+		return "at most the latest starts afterwards"
+	}
+	return fmt.Sprintf("at most the latest %d start afterwards (cronJob.maxMissedRuns)", p.MissedRuns)
 }

@@ -228,7 +228,9 @@ func missedRuns(s *subject) {
 	if cronruns.HandedOver(s.cron) {
 		path, is = "metadata.annotations", wire.CronJobSuspend+" suspends the CronJob"
 	}
-	s.at(Warning, path, is+" without startingDeadlineSeconds: on resume the latest missed run starts at once, however late")
+	if which := cronruns.PlanOf(s.cron, "").OnResume(); which != "" {
+		s.at(Warning, path, is+" without startingDeadlineSeconds: on resume "+which+" at once, however late")
+	}
 }
 
 func forbidForever(s *subject) {
@@ -239,7 +241,7 @@ func forbidForever(s *subject) {
 
 func aboutOnce(s *subject) {
 	if s.cron != nil && s.cron.Spec.ConcurrencyPolicy == batchv1.ForbidConcurrent {
-		s.at(Note, "spec.concurrencyPolicy", "is Forbid, which does not promise exactly one run for each time. Of the runs that come due while another one is active, at most the latest starts afterwards. In rare faults a run starts twice. The work must tolerate both")
+		s.at(Note, "spec.concurrencyPolicy", "is Forbid, which does not promise exactly one run for each time. Of the runs that come due while another one is active, "+cronruns.PlanOf(s.cron, "").AfterActive()+". In rare faults a run starts twice. The work must tolerate both")
 	}
 }
 

@@ -47,25 +47,27 @@ func TestChecksReadTheOptions(t *testing.T) {
 		"more of nothing":         {"next-try", "{job: {nextTryResources: {resource: Memory, max: 1Gi}}}", func(*batchv1.JobSpec) {}, "warning: spec.template.spec.containers: none has a request or a limit of memory"},
 		"more memory":             {"next-try", "{job: {nextTryResources: {resource: Memory, max: 1Gi}}}", giveMemory, ""},
 		"more CPU than none":      {"next-try", "{job: {nextTryResources: {resource: Cpu, max: '2', onExitCodes: [1]}}}", giveMemory, "none has a request or a limit of cpu"},
+		"no more memory":          {"next-try", "{job: {nextTryResources: {resource: Memory, max: 64Mi}}}", giveMemory, "warning: spec.template.spec.containers: job.nextTryResources.max (64Mi) is not above what the template asks for, so it raises nothing"},
 		"more memory for nobody":  {"next-try", "{job: {nextTryResources: {container: log, resource: Memory, max: 1Gi}}}", giveMemory, "none is called log"},
 		"more memory for the pod": {"next-try", "{job: {nextTryResources: {resource: Memory, max: 1Gi}}}", givePodMemory, ""},
 		"more memory for the pod of a container": {"next-try", "{job: {nextTryResources: {container: main, resource: Memory, max: 1Gi}}}", func(s *batchv1.JobSpec) {
 			givePodMemory(s)
 			s.Template.Spec.Containers = []corev1.Container{{Name: "main"}}
 		}, ""},
-		"a pod with the most memory": {"next-try", "{job: {nextTryResources: {resource: Memory, max: 64Mi}}}", givePodMemory, "warning: spec.template.spec.resources: the pod as a whole asks for job.nextTryResources.max (64Mi) of memory or more"},
+		"a pod with the most memory": {"next-try", "{job: {nextTryResources: {resource: Memory, max: 64Mi}}}", givePodMemory, "job.nextTryResources.max (64Mi) is not above what the template asks for"},
 		"more memory in the same pod": {"next-try", "{job: {nextTryResources: {resource: Memory, max: 1Gi}}}", func(s *batchv1.JobSpec) {
 			giveMemory(s)
 			s.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
 		}, "warning: spec.template.spec.restartPolicy: OnFailure: containers are restarted in their pod"},
-		"no deadline":                     {"never-starts", "{}", func(*batchv1.JobSpec) {}, "keeps the Job open for ever"},
-		"limits of pods that never start": {"never-starts", "{job: {neverStarted: [{problem: Image, afterSeconds: 900}]}}", func(*batchv1.JobSpec) {}, ""},
-		"a deadline to start":             {"never-starts", "{job: {startDeadlineSeconds: 900}}", func(*batchv1.JobSpec) {}, ""},
-		"one time to live":                {"ttl", "{}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, "set one time each"},
-		"none for Complete Jobs":          {"ttl", "{job: {ttlSecondsAfterComplete: 0}}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, ""},
-		"none for Failed Jobs":            {"ttl", "{job: {ttlSecondsAfterFailed: 0}}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, ""},
-		"a JobPolicy that nobody has":     {"policy", "gone", func(*batchv1.JobSpec) {}, "the Job does not start before the cluster has it"},
-		"an option that yields":           {"ttl", "{job: {defaultTtlSecondsAfterFinished: 60}}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, "set one time each"},
+		"no deadline":                      {"never-starts", "{}", func(*batchv1.JobSpec) {}, "keeps the Job open for ever"},
+		"limits of pods that never start":  {"never-starts", "{job: {neverStarted: [{problem: Image, afterSeconds: 900}, {problem: Configuration, afterSeconds: 900}, {problem: Unschedulable, afterSeconds: 900}]}}", func(*batchv1.JobSpec) {}, ""},
+		"a limit of some that never start": {"never-starts", "{job: {neverStarted: [{problem: Image, afterSeconds: 900}]}}", func(*batchv1.JobSpec) {}, "keeps the Job open for ever; job.neverStarted does not name Configuration, Unschedulable"},
+		"a deadline to start":              {"never-starts", "{job: {startDeadlineSeconds: 900}}", func(*batchv1.JobSpec) {}, ""},
+		"one time to live":                 {"ttl", "{}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, "set one time each"},
+		"none for Complete Jobs":           {"ttl", "{job: {ttlSecondsAfterComplete: 0}}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, ""},
+		"none for Failed Jobs":             {"ttl", "{job: {ttlSecondsAfterFailed: 0}}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, ""},
+		"a JobPolicy that nobody has":      {"policy", "gone", func(*batchv1.JobSpec) {}, "the Job does not start before the cluster has it"},
+		"an option that yields":            {"ttl", "{job: {defaultTtlSecondsAfterFinished: 60}}", func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr.To[int32](600) }, "set one time each"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -90,6 +92,34 @@ func giveMemory(s *batchv1.JobSpec) {
 
 func givePodMemory(s *batchv1.JobSpec) {
 	s.Template.Spec.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}}
+}
+
+// What is said of runs that do not start on time is about so many as the options let start.
+func TestChecksReadHowManyMissedRunsStart(t *testing.T) {
+	suspended := func(c *batchv1.CronJob) { c.Spec.Suspend = ptr.To(true) }
+	forbid := func(c *batchv1.CronJob) { c.Spec.ConcurrencyPolicy = batchv1.ForbidConcurrent }
+	cases := map[string]struct {
+		check, options string
+		change         func(*batchv1.CronJob)
+		want           string // As in TestChecksReadTheOptions.
+	}{
+		"the latest":                 {"missed-runs", "{}", suspended, "on resume the latest missed run starts at once, however late"},
+		"three":                      {"missed-runs", "{cronJob: {maxMissedRuns: 3}}", suspended, "on resume the latest 3 missed runs start in order (cronJob.maxMissedRuns) at once, however late"},
+		"none":                       {"missed-runs", "{cronJob: {maxMissedRuns: 0}}", suspended, ""},
+		"the latest that waited":     {"about-once", "{}", forbid, "at most the latest starts afterwards. In"},
+		"the latest 24 that waited":  {"about-once", "{cronJob: {maxMissedRuns: 24}}", forbid, "at most the latest 24 start afterwards (cronJob.maxMissedRuns). In"},
+		"one that waited, no others": {"about-once", "{cronJob: {maxMissedRuns: 0}}", forbid, "at most the latest starts afterwards, and none that was missed for another reason (cronJob.maxMissedRuns is 0). In"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := cron("c", func(c *batchv1.CronJob) { c.Annotations = map[string]string{wire.Policy: tc.options} })
+			tc.change(&c)
+			got := said(&manifest.Object{Kind: "CronJob", CronJob: &c}, tc.check)
+			if !strings.Contains(got, tc.want) || (tc.want == "") != (got == "") {
+				t.Errorf("found %q, want %q", got, tc.want)
+			}
+		})
+	}
 }
 
 // The runs of a CronJob start although its policy is missing; Jobs with a policy of the template wait for theirs.

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -26,9 +26,6 @@ func nextTryResources(s *subject) {
 	}
 	pod := &s.spec.Template.Spec
 	found, sets := option.GetContainer() == "", pod.Resources != nil && has(*pod.Resources, name)
-	if sets {
-		s.podAtMost(*pod.Resources, name, option.GetMax())
-	}
 	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
 		if option.GetContainer() == "" || option.GetContainer() == c.Name {
 			found, sets = true, sets || has(c.Resources, name)
@@ -39,16 +36,8 @@ func nextTryResources(s *subject) {
 		s.find(Warning, "template.spec.containers", fmt.Sprintf("none is called %s, so job.nextTryResources raises nothing", option.GetContainer()))
 	case !sets:
 		s.find(Warning, "template.spec.containers", fmt.Sprintf("none has a request or a limit of %s, so job.nextTryResources raises nothing", name))
-	}
-}
-
-// podAtMost finds that the pod as a whole asks for the most that the option allows already: then its containers get no
-// more, either.
-func (s *subject) podAtMost(r corev1.ResourceRequirements, name corev1.ResourceName, allowed string) {
-	most, err := resource.ParseQuantity(allowed)
-	request, limit := r.Requests[name], r.Limits[name]
-	if err == nil && (request.Cmp(most) >= 0 || limit.Cmp(most) >= 0) {
-		s.find(Warning, "template.spec.resources", fmt.Sprintf("the pod as a whole asks for job.nextTryResources.max (%s) of %s or more, so nothing is raised", allowed, name))
+	case !wire.RaisesResources(pod, option):
+		s.find(Warning, "template.spec.containers", fmt.Sprintf("job.nextTryResources.max (%s) is not above what the template asks for, so it raises nothing", option.GetMax()))
 	}
 }
 

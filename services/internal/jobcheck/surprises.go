@@ -14,6 +14,7 @@ import (
 	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/options"
 )
 
 // The API server's defaults, and the limits of the Job controller.
@@ -140,10 +141,32 @@ func ignoredDelays(s *subject) {
 }
 
 func neverStarts(s *subject) {
-	options := s.options.GetJob()
-	if s.spec.ActiveDeadlineSeconds == nil && options.GetStartDeadlineSeconds() == 0 && len(options.GetNeverStarted()) == 0 && s.cron == nil {
-		s.find(Note, "activeDeadlineSeconds", "is not set: a pod that never starts (image, missing config map, no node) is active, not failed, and keeps the Job open for ever")
+	limits := s.options.GetJob().GetNeverStarted()
+	missing := notNamed(limits)
+	if s.spec.ActiveDeadlineSeconds != nil || s.options.GetJob().GetStartDeadlineSeconds() != 0 || len(missing) == 0 || s.cron != nil {
+		return
 	}
+	text := "is not set: a pod that never starts (image, missing config map, no node) is active, not failed, and keeps the Job open for ever"
+	if len(limits) > 0 {
+		text += "; job.neverStarted does not name " + strings.Join(missing, ", ")
+	}
+	s.find(Note, "activeDeadlineSeconds", text)
+}
+
+// notNamed are the usual problems of pods that never start for which there is no limit.
+func notNamed(limits []*jobpolicyv1.NeverStarted) []string {
+	var names []string
+	for _, problem := range []jobpolicyv1.PodStartProblem{
+		jobpolicyv1.PodStartProblem_POD_START_PROBLEM_IMAGE,
+		jobpolicyv1.PodStartProblem_POD_START_PROBLEM_CONFIGURATION,
+		jobpolicyv1.PodStartProblem_POD_START_PROBLEM_UNSCHEDULABLE,
+	} {
+		if !slices.ContainsFunc(limits, func(n *jobpolicyv1.NeverStarted) bool { return n.GetProblem() == problem }) {
+			enum := problem.Descriptor()
+			names = append(names, options.EnumName(enum, enum.Values().ByNumber(problem.Number())))
+		}
+	}
+	return names
 }
 
 func podDeadline(s *subject) {

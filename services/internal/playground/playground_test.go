@@ -9,6 +9,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/engine/schedule"
@@ -47,6 +48,24 @@ spec:
           containers:
           - {name: main, image: x}
 `
+
+// A play does not say that pods get more if the template asks for the maximum already.
+func TestAPlayRaisesOnlyWhatThePodsGetMoreOf(t *testing.T) {
+	for memory, want := range map[string]bool{"64Mi": true, "512Mi": false, "1Gi": false} {
+		j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: map[string]string{wire.Policy: "{job: {nextTryResources: {resource: Memory, max: 512Mi}}}"}}}
+		j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+		j.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{
+			Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)},
+		}}}
+		sc, err := Scenario(j, simulate.Scenario{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := sc.Spec.GetOptions().GetNextTryResources() != nil; got != want {
+			t.Errorf("template with %s: raises %t, want %t", memory, got, want)
+		}
+	}
+}
 
 // The cluster gives a Job of a CronJob the options of the template, and none of the CronJob's own.
 func TestAJobOfACronJobHasTheOptionsOfItsTemplate(t *testing.T) {

@@ -31,6 +31,9 @@ func Scenario(job *batchv1.Job, sc simulate.Scenario) (simulate.Scenario, error)
 	if err != nil {
 		return sc, fmt.Errorf("%s: %w", name, err)
 	}
+	if o := spec.GetOptions().GetNextTryResources(); o != nil && !wire.RaisesResources(&job.Spec.Template.Spec, o) {
+		spec.Options.NextTryResources = nil // The play does not know what pods ask for, and would say that they get more.
+	}
 	sc.Spec = spec
 	sc.Job = &jobpolicyv1.JobRef{Namespace: cmp.Or(job.Namespace, "default"), Name: name}
 	pod := &job.Spec.Template.Spec

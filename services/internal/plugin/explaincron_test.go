@@ -118,6 +118,13 @@ var cronScenes = map[string]func(*scene){
 		s.annotate("jobpolicy.dev/policy", "{cronJob: {maxMissedRuns: 3}}")
 		s.job(7)
 	},
+	"names-taken": func(s *scene) {
+		s.CronJob.Status.LastScheduleTime = clockTime(9, 0)
+		s.annotate("jobpolicy.dev/policy", "{cronJob: {maxMissedRuns: 3}}")
+		for hour := 10; hour <= 12; hour++ {
+			s.job(hour, func(job *batchv1.Job) { job.OwnerReferences = nil })
+		}
+	},
 	"missed-and-not-wanted": func(s *scene) {
 		s.annotate("jobpolicy.dev/policy", "{cronJob: {maxMissedRuns: 0}}")
 	},

@@ -36,6 +36,7 @@ ones. An OUTCOME is
 
   succeed          the container ends with exit code 0
   fail, fail(42)   it ends with exit code 1, or 42
+  oom              it is killed because its memory runs out (exit code 137, OOMKilled)
   evict            the pod fails with the condition DisruptionTarget, as by a drain
   hang             the container runs for ever
   stuck            the pod never starts, as with an image that cannot be pulled`

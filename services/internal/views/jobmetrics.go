@@ -5,8 +5,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -129,10 +131,7 @@ func waitingJobs(jobs []executor.Observation) map[string]int {
 
 // hindrances are the reasons that have a time series of their own. Whoever may write the status of a pod
 // could write any other.
-var hindrances = []string{
-	"Unschedulable", "SchedulingGated", "SchedulerError", "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull",
-	"CreateContainerConfigError", "CreateContainerError", "RunContainerError",
-}
+var hindrances = append(podcache.StartReasons(), corev1.PodReasonUnschedulable, corev1.PodReasonSchedulingGated, corev1.PodReasonSchedulerError)
 
 // otherHindrance stands for all other reasons.
 const otherHindrance = "other"

@@ -95,7 +95,7 @@ func TestJobsAreCountedByWhatTheyWaitFor(t *testing.T) {
 		"waiting_jobs pod_failure_backoff": 2, "waiting_jobs pods_remaining": 1,
 		"waiting_jobs pods_refused": 1, "waiting_jobs writes_refused": 1, "waiting_jobs pods_hindered": 1,
 		"waiting_jobs finalizers": 0, "rejected_jobs INVALID_REQUEST": 0,
-		"hindered_pods Unschedulable": 2, "hindered_pods ImagePullBackOff": 0, "hindered_pods other": 0,
+		"hindered_pods Unschedulable": 2, "hindered_pods ImagePullBackOff": 0, "hindered_pods SignatureValidationFailed": 0, "hindered_pods other": 0,
 	})
 }
 
@@ -140,7 +140,7 @@ func TestCronJobsThatDoNotStartTheirRuns(t *testing.T) {
 }
 
 // A Job whose pods have failed has no retry left when the engine says so; one whose first failure would fail
-// it has had none from the start.
+// it has had none from the start, and one that has a verdict needs none.
 func TestJobsWithoutRetries(t *testing.T) {
 	with := func(uid byte, failed, left int32) executor.Observation {
 		o := job(t, uid)
@@ -151,8 +151,10 @@ func TestJobsWithoutRetries(t *testing.T) {
 		o.Decision.Explanation = text
 		return o
 	}
+	decided := with(5, 7, 0)
+	decided.Job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue}}
 	registry := prometheus.NewRegistry()
-	if err := RegisterJobMetrics(registry, &counted{with(1, 6, 0), with(2, 0, 0), with(3, 1, 5), job(t, 4)}, crons{}); err != nil {
+	if err := RegisterJobMetrics(registry, &counted{with(1, 6, 0), with(2, 0, 0), with(3, 1, 5), job(t, 4), decided}, crons{}); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, registry, map[string]float64{"jobs_without_retries": 1})

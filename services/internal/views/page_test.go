@@ -311,7 +311,8 @@ func TestTheListSaysWhatHindersAJob(t *testing.T) {
 		"image":   {pods: "ImagePullBackOff", wantState: "Stuck", wantReason: "the image cannot be pulled (ImagePullBackOff)"},
 		"no node": {pods: "Unschedulable", wantState: "Stuck", wantReason: "no node takes it"},
 		"gates":   {pods: "SchedulingGated", wantState: "Stuck", wantReason: "it has scheduling gates"},
-		"other":   {pods: "SignatureValidationFailed", wantState: "Stuck", wantReason: "a container does not start (SignatureValidationFailed)"},
+		"signed":  {pods: "SignatureValidationFailed", wantState: "Stuck", wantReason: "the image cannot be pulled (SignatureValidationFailed)"},
+		"other":   {pods: "MadeUp", wantState: "Stuck", wantReason: "a container does not start (MadeUp)"},
 		"secret": {
 			pods: "CreateContainerConfigError", wantState: "Stuck",
 			wantReason: "a container lacks something that it refers to, such as a config map or secret (CreateContainerConfigError)",

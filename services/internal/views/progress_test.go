@@ -38,17 +38,19 @@ func TestSecondsWithoutProgress(t *testing.T) {
 		states []executor.Observation
 		want   float64 // minutes at the last of them
 	}{
-		"no pod has run since the start":      {[]executor.Observation{started()}, 10},
-		"for longer":                          {[]executor.Observation{started(), started(), started()}, 12},
-		"it has not started":                  {[]executor.Observation{started(status(func(s *batchv1.JobStatus) { s.StartTime = nil }))}, 60},
-		"a pod runs":                          {[]executor.Observation{started(), started(ready)}, 0},
-		"a pod ran until a minute ago":        {[]executor.Observation{started(ready), started(), started()}, 1},
-		"pods fail":                           {[]executor.Observation{started(), started(failed(1)), started(failed(2))}, 0},
-		"pods had failed":                     {[]executor.Observation{started(), started(failed(1)), started(failed(1)), started(failed(1))}, 2},
-		"pods had failed before it was known": {[]executor.Observation{started(failed(3)), started(failed(3))}, 1},
-		"suspended":                           {[]executor.Observation{started(), started(spec(func(s *batchv1.JobSpec) { s.Suspend = new(true) }))}, 0},
-		"without parallelism":                 {[]executor.Observation{started(spec(func(s *batchv1.JobSpec) { s.Parallelism = new(int32(0)) }))}, 0},
-		"being deleted":                       {[]executor.Observation{started(func(o *executor.Observation) { o.Job.DeletionTimestamp = &metav1.Time{Time: noon} })}, 0},
+		"no pod has run since the start":        {[]executor.Observation{started()}, 10},
+		"for longer":                            {[]executor.Observation{started(), started(), started()}, 12},
+		"it has not started":                    {[]executor.Observation{started(status(func(s *batchv1.JobStatus) { s.StartTime = nil }))}, 60},
+		"a pod runs":                            {[]executor.Observation{started(), started(ready)}, 0},
+		"a pod ran until a minute ago":          {[]executor.Observation{started(ready), started(), started()}, 1},
+		"pods fail":                             {[]executor.Observation{started(), started(failed(1)), started(failed(2))}, 0},
+		"pods had failed":                       {[]executor.Observation{started(), started(failed(1)), started(failed(1)), started(failed(1))}, 2},
+		"pods had failed before it was known":   {[]executor.Observation{started(failed(3)), started(failed(3))}, 1},
+		"suspended":                             {[]executor.Observation{started(), started(spec(func(s *batchv1.JobSpec) { s.Suspend = new(true) }))}, 0},
+		"without parallelism":                   {[]executor.Observation{started(spec(func(s *batchv1.JobSpec) { s.Parallelism = new(int32(0)) }))}, 0},
+		"being deleted":                         {[]executor.Observation{started(func(o *executor.Observation) { o.Job.DeletionTimestamp = &metav1.Time{Time: noon} })}, 0},
+		"its pods are held by scheduling gates": {[]executor.Observation{started(func(o *executor.Observation) { o.Hindered.Reason = "SchedulingGated" })}, 0},
+		"its pods find no room":                 {[]executor.Observation{started(func(o *executor.Observation) { o.Hindered.Reason = "Unschedulable" })}, 10},
 		"in its retry delay": {[]executor.Observation{started(func(o *executor.Observation) {
 			o.Decision = job(t, 1, jobpolicyv1.WaitReason_WAIT_REASON_POD_FAILURE_BACKOFF).Decision
 		})}, 0},
