@@ -92,8 +92,8 @@ func isNewJob(s *snapshot) bool {
 	return len(s.recordedSucceeded)+len(s.recordedFailed) == 0 && hasNoPods(s)
 }
 
-// hasNoPods reports whether no pod of the Job exists or is being created. Then no pod is outside
-// of a group that is made now.
+// hasNoPods reports whether no pod of the Job exists or is being created, overdue ones included. Then no pod is
+// outside of a group that is made now.
 func hasNoPods(s *snapshot) bool {
-	return len(s.req.GetUnaccountedPods()) == 0 && s.req.GetUnlistedPods() == nil && s.idle()
+	return len(s.req.GetUnaccountedPods()) == 0 && s.req.GetUnlistedPods() == nil && s.idle() && len(s.lost) == 0
 }

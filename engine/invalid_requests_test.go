@@ -413,6 +413,9 @@ var invalidSettings = []invalidRequest{
 		"too many retry facts", "retry.recent_failures", "at most 64 entries, has 65",
 		func(r *request) { r.Retry.RecentFailures = make([]*jobpolicyv1.PodFailureFact, 65) },
 	},
+	{"a failed try that is absent", "retry.failed_tries[0]", "is required", func(r *request) {
+		r.Retry.FailedTries = []*jobpolicyv1.FailedTry{nil}
+	}},
 	{"a failed try that was raised too often", "retry.failed_tries[0].resource_step", "between 0 and 64, is 65", func(r *request) {
 		r.Retry.FailedTries = []*jobpolicyv1.FailedTry{{ResourceStep: 65}}
 	}},

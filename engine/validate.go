@@ -111,11 +111,12 @@ func (c checker) retry(r *jobpolicyv1.RetryFacts) {
 		}
 	})
 	check.Each(c.Checker, "retry.failed_tries", maxRows, r.GetFailedTries(), func(f *jobpolicyv1.FailedTry) {
+		if !c.Require(f != nil, "", "is required") {
+			return
+		}
 		c.Between("resource_step", int64(f.GetResourceStep()), 0, maxResourceStep)
 		c.exits(f.GetContainerExits())
-		if f != nil {
-			c.index(f.Index)
-		}
+		c.index(f.Index)
 	})
 }
 

@@ -111,17 +111,18 @@ func nextStatus(f facts, last answer) *jobpolicyv1.CronJobStatus {
 	return next
 }
 
-// publishedNext is when the next run is due, if the options ask to publish it. While a run waits for its
+// publishedNext is when the next run is due, if the options ask to publish it. While the latest run that is due waits for its
 // delay, that is its time: so the status that lists the run is the only one that changes it.
 func (f facts) publishedNext() *timestamppb.Timestamp {
-	next, comes := f.nextRun()
+	next := f.due.next
+	if !f.due.delayed.IsZero() {
+		next = f.due.delayed
+	}
 	switch {
 	case f.optionsLost():
 		return f.status.GetNextScheduleTime()
-	case !comes || !f.options.GetPublishNextScheduleTime():
+	case next.IsZero() || f.stopped() || !f.options.GetPublishNextScheduleTime():
 		return nil
-	case f.due.start.After(f.now):
-		next = f.due.at
 	}
 	return timestamppb.New(next)
 }

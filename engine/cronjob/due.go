@@ -26,6 +26,8 @@ type due struct {
 	// start is at with its delay.
 	start time.Time
 	delay StartDelay
+	// delayed is the latest due time while it waits for its delay, also if at is an earlier one; else zero.
+	delayed time.Time
 	// times is how many due times there are since then, including at.
 	times int64
 	// next is the schedule's first time after all due times. If there are none, it is the
@@ -49,6 +51,10 @@ func takeDue(s *snapshot, r runs) due {
 	d.observed = observed
 	if d.at.IsZero() {
 		return d
+	}
+	d = s.delayed(d, d.next)
+	if d.start.After(s.now) {
+		d.delayed = d.at
 	}
 	return s.catchUp(d)
 }

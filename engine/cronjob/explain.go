@@ -52,8 +52,11 @@ func waitsOf(f facts, answers []asked) waits.List {
 
 // nextRun is when the next run is due, unless the CronJob is suspended or is being deleted.
 func (f facts) nextRun() (time.Time, bool) {
-	return f.due.next, !f.due.next.IsZero() && !f.spec.GetSuspend() && !f.spec.GetDeleting()
+	return f.due.next, !f.due.next.IsZero() && !f.stopped()
 }
+
+// stopped reports whether no run of the schedule comes before somebody changes that.
+func (s *snapshot) stopped() bool { return s.spec.GetSuspend() || s.spec.GetDeleting() }
 
 // staggered says when the next run starts, if its CronJob has a stagger.
 func (f facts) staggered(next time.Time) string {

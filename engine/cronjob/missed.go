@@ -29,12 +29,13 @@ func MaxMissedRuns(o *jobpolicyv1.CronJobOptions, replace bool) int {
 
 // catchUp chooses the run to start: of the newest due times, as many as may start, the oldest one that
 // still can. Each start moves the time after which runs are due, so the others follow, also after
-// a restart. d must be the latest due time.
+// a restart. d must be the latest due time, with its delay.
 func (s *snapshot) catchUp(d due) due {
 	waiting := []time.Time{d.at} // the newest first
 	if d.times > 1 {
 		waiting = append(waiting, s.missedBefore(d, s.maxMissed()-1)...)
 	}
+	waiting = s.cutTaken(waiting)
 	for i := len(waiting) - 1; i > 0; i-- {
 		older := d
 		older.at, older.later = waiting[i], int64(i)
@@ -43,7 +44,17 @@ func (s *snapshot) catchUp(d due) due {
 			return older
 		}
 	}
-	return s.delayed(d, d.next)
+	return d
+}
+
+// cutTaken leaves out the times before the newest one whose name is taken, if the request has as many such
+// names as it may: the caller may know of others, and runs are tried in order of their times.
+func (s *snapshot) cutTaken(waiting []time.Time) []time.Time {
+	newest := slices.IndexFunc(waiting, func(at time.Time) bool { return s.taken(s.scheduledName(at)) })
+	if newest < 0 || len(s.req.GetNamesTaken()) < maxNamesTaken {
+		return waiting
+	}
+	return waiting[:newest+1]
 }
 
 // waitedUntil is until when the run that is due could not start because others were active: its start time if

@@ -73,6 +73,7 @@ func (p NewPod) From(job *batchv1.Job) *corev1.Pod {
 		},
 		Spec: template.Spec,
 	}
+	delete(pod.Annotations, podcache.ResourceStepAnnotation) // A template that was made of a raised pod.
 	newerfields.Pod(pod, job)
 	if p.Index != podcache.NoIndex {
 		setIndex(pod, job.Name, p.Index)

@@ -96,6 +96,20 @@ func TestADeadlineIsLowered(t *testing.T) {
 	}
 }
 
+// A Job that was made of a pod of another Job begins with what its template asks for.
+func TestTheTemplateSaysNoStep(t *testing.T) {
+	job := &batchv1.Job{}
+	job.Spec.Template.Annotations = map[string]string{podcache.ResourceStepAnnotation: "3"}
+	for _, p := range NewPods(job, &jobpolicyv1.CreatePods{Count: 1}) {
+		if step, has := p.From(job).Annotations[podcache.ResourceStepAnnotation]; has {
+			t.Errorf("the pod has step %q, want none", step)
+		}
+	}
+	if job.Spec.Template.Annotations[podcache.ResourceStepAnnotation] != "3" {
+		t.Error("the Job was changed")
+	}
+}
+
 func TestALongJobNameLeavesTheIndexInThePodName(t *testing.T) {
 	name := strings.Repeat("x", 63)
 	got := indexedGenerateName(name, "12345")

@@ -302,6 +302,44 @@ func TestEveryNameThatIsTakenIsToldForAMinute(t *testing.T) {
 	})
 }
 
+// Others have the names of more runs than a request has room for. Those found last are told, so that the run after
+// them starts.
+func TestARunStartsAfterMoreTakenNamesThanARequestHas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const taken = maxTaken + 2
+		run := func(i int) string { return fmt.Sprintf("cron-%02d", i) }
+		var theirs []runtime.Object
+		for i := range taken {
+			theirs = append(theirs, testJob(10+i, run(i), testUID(9)))
+		}
+		s := newServer(append(theirs, testCron())...)
+		began := time.Now()
+		// As the engine does, it starts the first run after all those whose names it is told are taken.
+		d := &script{Otherwise: func(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+			if len(req.GetJobs()) > 0 {
+				return settled(created.Add(time.Hour))(req)
+			}
+			next := 0
+			for i := range taken {
+				if slices.Contains(req.GetNamesTaken(), run(i)) {
+					next = i + 1
+				}
+			}
+			return starting(run(next))(req)
+		}}
+		start(t, s, d, func(c *Config) { c.Now = func() time.Time { return created.Add(time.Since(began)) } })
+		time.Sleep(30 * time.Second)
+		requests := d.Requests()
+		last := requests[len(requests)-1]
+		if names := jobNames(last); !slices.Equal(names, []string{run(taken)}) {
+			t.Errorf("after %d requests the runs are %q, want %s", len(requests), names, run(taken))
+		}
+		if n := len(last.GetNamesTaken()); n != maxTaken {
+			t.Errorf("%d names, want %d", n, maxTaken)
+		}
+	})
+}
+
 func TestDeletionsComeFirstAndNameTheUID(t *testing.T) {
 	s := newServer(testCron(), testJob(7, "cron-0", testUID(1)))
 	d := &script{Answers: []reply{deleting(t, "cron-1", map[int]string{7: "cron-0"})}}

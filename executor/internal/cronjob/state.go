@@ -26,9 +26,9 @@ type cronState struct {
 	// cron is the newest version seen; nil after its deletion. It is replaced, never
 	// changed.
 	cron *batchv1.CronJob
-	// namesTaken are the names of runs that Jobs of others have, with the time when that was
+	// namesTaken are the names of runs that Jobs of others have, in the order in which that was
 	// found.
-	namesTaken map[string]time.Time
+	namesTaken []takenName
 	// creation is the backoff after the Job of a scheduled run could not be created. asked is
 	// the backoff after the Job of a manual run could not be created.
 	creation, asked clock.Backoff
@@ -58,7 +58,7 @@ func (s *cronState) lastOptions(read *jobpolicyv1.CronJobOptions, problems []str
 var noOptions = &jobpolicyv1.CronJobOptions{}
 
 func newCronState(cron *batchv1.CronJob) *cronState {
-	return &cronState{cronKey: cronKey{cron.UID, cron.Namespace, cron.Name}, runs: newRuns(), namesTaken: map[string]time.Time{}}
+	return &cronState{cronKey: cronKey{cron.UID, cron.Namespace, cron.Name}, runs: newRuns()}
 }
 
 // observe stores a version of the CronJob, and reports whether it is newer than the
@@ -153,18 +153,29 @@ const (
 	maxTaken      = 10
 )
 
+// A takenName is the name of a run that a Job of somebody else has, or had when that was found.
+type takenName struct {
+	name  string
+	found time.Time
+}
+
 // taken records that a Job of somebody else has the name of a run.
 func (s *cronState) taken(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.namesTaken[name] = time.Now()
+	s.namesTaken = slices.DeleteFunc(s.namesTaken, func(t takenName) bool { return t.name == name })
+	s.namesTaken = append(s.namesTaken, takenName{name, time.Now()})
 }
 
-// takenNames are the names that are taken as far as is known, in order. s.mu must be locked.
+// takenNames are the names that are taken as far as is known, those found last, in order. s.mu must be locked.
 func (s *cronState) takenNames() []string {
-	maps.DeleteFunc(s.namesTaken, func(_ string, since time.Time) bool { return time.Since(since) >= rememberTaken })
-	names := slices.Sorted(maps.Keys(s.namesTaken))
-	return names[:min(len(names), maxTaken)]
+	s.namesTaken = slices.DeleteFunc(s.namesTaken, func(t takenName) bool { return time.Since(t.found) >= rememberTaken })
+	var names []string
+	for _, t := range s.namesTaken[max(0, len(s.namesTaken)-maxTaken):] {
+		names = append(names, t.name)
+	}
+	slices.Sort(names)
+	return names
 }
 
 // decided keeps the explanation of a decision, to be shown.

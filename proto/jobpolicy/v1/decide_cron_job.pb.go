@@ -193,7 +193,8 @@ type DecideCronJobRequest struct {
 	// control them. At most 10000.
 	AbsentJobs [][]byte `protobuf:"bytes,7,rep,name=absent_jobs,json=absentJobs,proto3" json:"absent_jobs,omitempty"`
 	// Set by the caller; names that CreateJob asked for, but that belong to Jobs which
-	// this CronJob does not control. At most 10, each of 1 to 253 bytes. Forget a name
+	// this CronJob does not control. At most 10, each of 1 to 253 bytes; of more, those found
+	// last. If there are 10, no run starts of a time before the newest of them. Forget a name
 	// after a minute or so: its Job may be gone, and then the run is started. A run that
 	// spec.run_now asked for is given up instead: edits clears the text.
 	NamesTaken []string `protobuf:"bytes,8,rep,name=names_taken,json=namesTaken,proto3" json:"names_taken,omitempty"`

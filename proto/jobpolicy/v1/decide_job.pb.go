@@ -1228,6 +1228,8 @@ func (x *CreatePods) GetRaised() []*RaisedPods {
 // RaisedPods says what some pods get more of. The caller multiplies each request and each limit
 // of the template by the same number: multiplier, or a lower one, but not less than 1, so that
 // nothing that it multiplies becomes more than max. In Kubernetes, a container has the same ratio of request to limit as in the template.
+// If the template sets the resource for the pod as a whole, that is multiplied, too, and everything by one number: then the
+// pod's stays within max, and the containers' within the pod's.
 type RaisedPods struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The indexes of the pods. INDEXED only.
@@ -1237,7 +1239,7 @@ type RaisedPods struct {
 	Step int32 `protobuf:"varint,2,opt,name=step,proto3" json:"step,omitempty"`
 	// More than 1: factor to the power of step.
 	Multiplier float64 `protobuf:"fixed64,3,opt,name=multiplier,proto3" json:"multiplier,omitempty"`
-	// As in options.next_try_resources. Empty: all containers, and the pod as a whole.
+	// As in options.next_try_resources. Empty: all containers.
 	Container string `protobuf:"bytes,4,opt,name=container,proto3" json:"container,omitempty"`
 	// As in options.next_try_resources. Always set.
 	Resource RaisedResource `protobuf:"varint,5,opt,name=resource,proto3,enum=jobpolicy.v1.RaisedResource" json:"resource,omitempty"`

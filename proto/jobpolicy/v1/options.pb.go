@@ -914,14 +914,15 @@ func (x *RetryDelay) GetJitterPercent() int32 {
 type NextTryResources struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The container whose failures count and whose resources are raised. Absent: each container, init
-	// containers included, and the resources of the pod as a whole, if the template sets them.
+	// containers included. If the template sets the resource for the pod as a whole, that is raised with them.
 	Container string `protobuf:"bytes,1,opt,name=container,proto3" json:"container,omitempty"`
 	// What is raised.
 	Resource RaisedResource `protobuf:"varint,2,opt,name=resource,proto3,enum=jobpolicy.v1.RaisedResource" json:"resource,omitempty"`
 	// By how much each further failure multiplies it. More than 1. Absent: 2.
 	Factor *float64 `protobuf:"fixed64,3,opt,name=factor,proto3,oneof" json:"factor,omitempty"`
 	// The most that a container asks for: a Kubernetes quantity such as 8Gi or 500m. A container
-	// whose template asks for more keeps what it has.
+	// whose template asks for more keeps what it has. If the template sets the resource for the pod as a whole,
+	// the most that the pod asks for, and the containers keep their shares of it.
 	Max string `protobuf:"bytes,4,opt,name=max,proto3" json:"max,omitempty"`
 	// Exit codes of containers that raise the resource, too, each 1 to 255. Empty: only running out of memory
 	// (OOMKilled) does, which never raises Cpu.

@@ -49,9 +49,12 @@ func TestChecksReadTheOptions(t *testing.T) {
 		"more CPU than none":      {"next-try", "{job: {nextTryResources: {resource: Cpu, max: '2', onExitCodes: [1]}}}", giveMemory, "none has a request or a limit of cpu"},
 		"no more memory":          {"next-try", "{job: {nextTryResources: {resource: Memory, max: 64Mi}}}", giveMemory, "warning: spec.template.spec.containers: job.nextTryResources.max (64Mi) is not above what the template asks for, so it raises nothing"},
 		"more memory for nobody":  {"next-try", "{job: {nextTryResources: {container: log, resource: Memory, max: 1Gi}}}", giveMemory, "none is called log"},
-		"more memory for the pod": {"next-try", "{job: {nextTryResources: {resource: Memory, max: 1Gi}}}", func(s *batchv1.JobSpec) {
-			s.Template.Spec.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}}
+		"more memory for the pod": {"next-try", "{job: {nextTryResources: {resource: Memory, max: 1Gi}}}", givePodMemory, ""},
+		"more memory for the pod of a container": {"next-try", "{job: {nextTryResources: {container: main, resource: Memory, max: 1Gi}}}", func(s *batchv1.JobSpec) {
+			givePodMemory(s)
+			s.Template.Spec.Containers = []corev1.Container{{Name: "main"}}
 		}, ""},
+		"a pod with the most memory": {"next-try", "{job: {nextTryResources: {resource: Memory, max: 64Mi}}}", givePodMemory, "job.nextTryResources.max (64Mi) is not above what the template asks for"},
 		"more memory in the same pod": {"next-try", "{job: {nextTryResources: {resource: Memory, max: 1Gi}}}", func(s *batchv1.JobSpec) {
 			giveMemory(s)
 			s.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
@@ -85,6 +88,10 @@ func giveMemory(s *batchv1.JobSpec) {
 	s.Template.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{
 		Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},
 	}}}
+}
+
+func givePodMemory(s *batchv1.JobSpec) {
+	s.Template.Spec.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}}
 }
 
 // What is said of runs that do not start on time is about so many as the options let start.

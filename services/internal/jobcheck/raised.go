@@ -25,7 +25,7 @@ func nextTryResources(s *subject) {
 		name = corev1.ResourceCPU
 	}
 	pod := &s.spec.Template.Spec
-	found, sets := option.GetContainer() == "", option.GetContainer() == "" && pod.Resources != nil && has(*pod.Resources, name)
+	found, sets := option.GetContainer() == "", pod.Resources != nil && has(*pod.Resources, name)
 	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
 		if option.GetContainer() == "" || option.GetContainer() == c.Name {
 			found, sets = true, sets || has(c.Resources, name)
