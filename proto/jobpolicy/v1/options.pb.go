@@ -163,9 +163,12 @@ func (NeverStartedAction) EnumDescriptor() ([]byte, []int) {
 type RaisedResource int32
 
 const (
+	// Not valid.
 	RaisedResource_RAISED_RESOURCE_UNSPECIFIED RaisedResource = 0
-	RaisedResource_RAISED_RESOURCE_MEMORY      RaisedResource = 1
-	RaisedResource_RAISED_RESOURCE_CPU         RaisedResource = 2
+	// Requests and limits of memory.
+	RaisedResource_RAISED_RESOURCE_MEMORY RaisedResource = 1
+	// Requests and limits of CPU.
+	RaisedResource_RAISED_RESOURCE_CPU RaisedResource = 2
 )
 
 // Enum value maps for RaisedResource.
