@@ -107,15 +107,16 @@ func nextStatus(f facts, last answer) *jobpolicyv1.CronJobStatus {
 	if last.processed {
 		next.LastScheduleTime = later(next.LastScheduleTime, timestamppb.New(f.due.at))
 	}
-	next.NextScheduleTime = f.publishedNext()
+	next.NextScheduleTime = f.publishedNext(next.GetLastScheduleTime())
 	return next
 }
 
 // publishedNext is when the next run is due, if the options ask to publish it. While the latest run that is due waits for its
-// delay, that is its time: so the status that lists the run is the only one that changes it.
-func (f facts) publishedNext() *timestamppb.Timestamp {
+// delay, that is its time: so the status that lists the run is the only one that changes it. It is after last, the last
+// scheduled time: with a schedule of several runs a minute, the run that waits may count as started already, by its name.
+func (f facts) publishedNext(last *timestamppb.Timestamp) *timestamppb.Timestamp {
 	next := f.due.next
-	if !f.due.delayed.IsZero() {
+	if f.due.delayed.After(last.AsTime()) {
 		next = f.due.delayed
 	}
 	switch {
