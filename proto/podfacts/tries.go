@@ -48,7 +48,7 @@ func (t tries) learn(pod *Pod, policy *Policy) {
 	if policy.Indexed && (ix == noIndex || ix >= policy.Completions) {
 		return
 	}
-	if policy.Indexed && pod.succeeded() {
+	if policy.Indexed && pod.succeeded() && !pod.deletedBeforeEnd() { // Else it may have counted as failed before.
 		delete(t, ix)
 		return
 	}

@@ -55,6 +55,9 @@ func TestFailedTries(t *testing.T) {
 			[]podfacts.Pod{triedPod(3, 1, oom), triedPod(1, 0, failure), triedPod(3, 0, oom), triedPod(2, 0, failure), triedPod(2, 0, nil, active), triedPod(4, 1, oom), triedPod(4, 1, nil, succeeded), triedPod(9, 0, oom)},
 			[]*jobpolicyv1.FailedTry{try(new(int32(1)), 0, failure), try(new(int32(3)), 1, oom)},
 		},
+		"an index whose deleted pod succeeded all the same": {
+			true, []podfacts.Pod{triedPod(3, 0, oom), triedPod(3, 1, nil, succeeded, deleted)}, []*jobpolicyv1.FailedTry{try(new(int32(3)), 1, nil)},
+		},
 		"a step beyond the limit": {false, []podfacts.Pod{triedPod(0, 1000, oom)}, []*jobpolicyv1.FailedTry{try(nil, 64, oom)}},
 	}
 	for name, tc := range cases {
