@@ -20,7 +20,7 @@ import (
 const partEnv = "CLUSTER_TEST_PART"
 
 var parts = map[string]func(args []string){
-	// serve ADDRESS shows its arguments and listens until it is told to end.
+	// serve ADDRESS shows its arguments, and listens until it is told to end.
 	"serve": func(args []string) {
 		fmt.Println("serving", args)
 		listener, err := net.Listen("tcp", args[0])
@@ -28,6 +28,7 @@ var parts = map[string]func(args []string){
 			fmt.Println("error:", err)
 			os.Exit(1)
 		}
+		fmt.Println("listening", args)
 		for {
 			conn, err := listener.Accept()
 			if err != nil {

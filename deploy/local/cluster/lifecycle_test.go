@@ -316,10 +316,10 @@ func TestPortTakenBetweenChoosingAndListening(t *testing.T) {
 	// The process that took the port also answers, so only the component's own port shows that
 	// it is ready.
 	comp.ready = func(context.Context) error {
-		if strings.Contains(comp.current.Load().proc.Tail(1), "serving") {
+		if strings.Contains(comp.current.Load().proc.Tail(1), "listening") {
 			return nil
 		}
-		return errors.New("not serving")
+		return errors.New("not listening")
 	}
 	f.mustBegin(t)
 	for _, thief := range thieves {
