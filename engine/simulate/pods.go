@@ -216,6 +216,9 @@ func (p *player) endless(c *simContainer, o Outcome, last bool) bool {
 		(c.RestartPolicy == restartAlways || last && o.Ending != Evicted && c.Restarted(o.ExitCode, policy))
 }
 
+// podOverdue is the reason in the status of a pod whose own deadline is over, as the kubelet writes it.
+const podOverdue = "DeadlineExceeded"
+
 // overdue stops a pod whose own deadline is over.
 func (p *player) overdue(pod *simPod) {
 	if !pod.active() {

@@ -70,6 +70,9 @@ func (p *player) facts(pod *simPod) podfacts.Pod {
 			facts.MaxRestarts = max(facts.MaxRestarts, c.restarts)
 		}
 	}
+	if pod.overdue {
+		facts.Reason = podOverdue
+	}
 	if pod.ended() || pod.deleting {
 		facts.Exits = pod.exits(true)
 	}

@@ -150,7 +150,7 @@ func (p *player) sayOutcome(pod *simPod) {
 	}
 	var reasons []string
 	if pod.overdue {
-		reasons = append(reasons, "DeadlineExceeded")
+		reasons = append(reasons, podOverdue)
 	}
 	for _, e := range pod.exits(false) {
 		text := fmt.Sprintf("exit code %d", e.GetExitCode())

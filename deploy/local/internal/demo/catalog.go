@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ const (
 // examplesInOrder lists the manifests and what is said of each Job at its end. See compare
 // for how the sentences are written, and sentences.go for those that there are.
 func examplesInOrder() []*example {
-	return slices.Concat(simpleExamples(), retryExamples(), policyExamples(), clockExamples(), scriptedExamples())
+	return slices.Concat(simpleExamples(), retryExamples(), policyExamples(), optionExamples(), clockExamples(), scriptedExamples())
 }
 
 func simpleExamples() []*example {
@@ -69,6 +70,22 @@ func policyExamples() []*example {
 		completes("disruption-ignored", "an eviction does not count, though no retry is allowed", "succeeded 1", "pods in all: 2").
 			doing(evictPods(allReady)),
 		anyPod, leader,
+	}
+}
+
+// optionExamples are those of what a JobPolicy adds to the Kubernetes API (docs/policy.md).
+func optionExamples() []*example {
+	start := fails("start-deadline", "no node for it: fails at the deadline to start",
+		"StartDeadlineExceeded: No pod of the Job ran before its deadline to start", "failed 1")
+	start.wants[0] = "not jobpolicy.dev/Started (NoPodRan: No pod of the Job has run since it started), " + start.wants[0]
+	return []*example{
+		start,
+		fails("never-started", "a missing ConfigMap: fails instead of waiting for ever", "PodNeverStarted: ", "failed 1").
+			classified("PodNeverStarted", "NeverStarted", "problem=Configuration"),
+		fails("try-deadline", "tries that hang are ended and repeated", "BackoffLimitExceeded: ", "failed 3").
+			classified("BackoffLimitExceeded", "Deadline", "tries=3"),
+		fails("more-memory", "the next try of an index gets more memory", "FailedIndexes: Job has failed indexes", "succeeded 1", "failed 3",
+			"completedIndexes 0", "failedIndexes 1", "pods by index 1,3", "memory limits 32Mi, 32Mi, 64Mi, 96Mi"),
 	}
 }
 
@@ -134,6 +151,13 @@ func fails(name, shows, because string, wants ...string) *example {
 func (ex *example) resumed() *example {
 	ex.wants[0] = resumedBefore + ex.wants[0]
 	ex.events = append(ex.events, "Suspended", "Resumed")
+	return ex
+}
+
+// classified expects the condition of the option endCondition, with a part of its brackets.
+func (ex *example) classified(reason, class, part string) *example {
+	ex.wants[0] = fmt.Sprintf(`FailureTarget, jobpolicy.dev/FailureClassified (%[2]s: … %[3]s), Failed (%[1]s: …) ~ `+
+		`FailureTarget \(%[1]s: .*\), jobpolicy\.dev/FailureClassified \(%[2]s: .* \[.*%[3]s\]\), Failed \(%[1]s: .*\)`, reason, class, part)
 	return ex
 }
 

@@ -38,6 +38,8 @@ type podPast struct {
 	// alive: the pod exists and has not ended. stopped: it was deleted before it ended.
 	alive, stopped bool
 	nodeSelector   map[string]string
+	// memory is the limit of its last container.
+	memory string
 }
 
 // noIndex is the index of a pod that has none.
@@ -76,6 +78,9 @@ func (p *podPast) saw(pod *corev1.Pod, exists bool) {
 	p.alive = exists && !podEnded(pod)
 	p.stopped = p.stopped || (!podEnded(pod) && pod.DeletionTimestamp != nil)
 	p.nodeSelector = pod.Spec.NodeSelector
+	for _, c := range pod.Spec.Containers {
+		p.memory = c.Resources.Limits.Memory().String()
+	}
 }
 
 func (o *observer) sawJob(job *batchv1.Job, exists bool) {

@@ -78,7 +78,7 @@ func conditionSentence(conditions []batchv1.JobCondition) string {
 // output. logs are those of the pods that are still there.
 func lifeSentences(past history, logs []string) []string {
 	var byIndex, stopped []int
-	runs, selectors := 0, []string{}
+	runs, selectors, memory := 0, []string{}, []string{}
 	for _, pod := range past.pods {
 		runs += 1 + int(pod.restarts)
 		for pod.index >= len(byIndex) {
@@ -91,9 +91,11 @@ func lifeSentences(past history, logs []string) []string {
 			stopped = append(stopped, pod.index)
 		}
 		selectors = append(selectors, fmt.Sprint(pod.nodeSelector))
+		memory = append(memory, pod.memory)
 	}
 	slices.Sort(stopped)
 	slices.Sort(selectors)
+	slices.Sort(memory)
 	slices.Sort(logs)
 	said := []string{
 		fmt.Sprintf("active at most: %d", past.highest.active),
@@ -104,6 +106,7 @@ func lifeSentences(past history, logs []string) []string {
 		"pods by index " + list(byIndex),
 		"stopped pods of indexes " + list(stopped),
 		"node selectors " + strings.Join(slices.Compact(selectors), ", "),
+		"memory limits " + strings.Join(memory, ", "),
 		fmt.Sprintf("start times: %d", len(past.startTimes)),
 		fmt.Sprintf("pods left: %d", len(logs)),
 		"output " + strings.Join(logs, "|"),

@@ -78,12 +78,12 @@ func TestTheLifeOfAJobIsSaid(t *testing.T) {
 		highest:    peaks{active: 2, terminating: 3, alive: 4},
 		startTimes: []time.Time{time.Unix(1, 0), time.Unix(5, 0)},
 		pods: []podPast{
-			{index: 0, nodeSelector: linux}, {index: 0, restarts: 2, nodeSelector: linux}, {index: 2, stopped: true, nodeSelector: linux}, {index: noIndex},
+			{index: 0, nodeSelector: linux, memory: "64Mi"}, {index: 0, restarts: 2, nodeSelector: linux, memory: "0"}, {index: 2, stopped: true, nodeSelector: linux}, {index: noIndex},
 		},
 	}
 	want := []string{
 		"active at most: 2", "alive at most: 4", "seen terminating: 3", "pods in all: 4", "container runs: 6", "pods by index 2,0,1",
-		"stopped pods of indexes 2", "node selectors map[], map[os:linux]", "start times: 2", "pods left: 2", "output a\nc\n|b\n", "lines a\nb\nc",
+		"stopped pods of indexes 2", "node selectors map[], map[os:linux]", "memory limits , , 0, 64Mi", "start times: 2", "pods left: 2", "output a\nc\n|b\n", "lines a\nb\nc",
 		"before: Complete (r: so)", "deleted 4s after its end",
 	}
 	if diff := cmp.Diff(want, lifeSentences(past, []string{"b\n", "a\nc\n"})); diff != "" {
