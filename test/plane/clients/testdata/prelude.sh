@@ -23,6 +23,15 @@ until_value() {
 	kubectl wait --for=jsonpath="$2"="$3" "$1" --timeout=120s
 }
 
+# patience SECONDS COMMAND... runs a command whose timeout is SECONDS, and prints whether it waits that long. What it prints, and
+# how it ends, does not count.
+patience() {
+	local seconds=$1 begin=$SECONDS
+	shift
+	"$@" >/dev/null 2>&1 || true
+	if [ $((SECONDS - begin)) -ge "$seconds" ]; then echo 'waits until its timeout'; else echo 'ends before its timeout'; fi
+}
+
 # measure NAME FROM TO reports the time between two lines of the history, named by how they begin. It is shown side by
 # side, and not compared.
 measure() { echo "measure $1|$2|$3"; }
