@@ -28,7 +28,7 @@ var ofClients = []history.Difference{{
 	Name: "JobSet creates a Job twice",
 	Reason: "When JobSet restarts, it may look for its Jobs before its cache shows those that it has just created. It then tries to create them again, " +
 		"is told that they exist, and says so in an event.",
-	Scenario: regexp.MustCompile(`^jobset(-with-engine)?/`),
+	Scenario: regexp.MustCompile(`^jobset(-with-engine)?/|^kueue(-with-engine)?/jobset-restarted$`),
 	Builtin:  createdTwice,
 	Ours:     createdTwice,
 	Race:     true,
