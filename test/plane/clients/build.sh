@@ -37,7 +37,8 @@ with_needs() {
 	for client; do
 		case $client in
 		jobset | helm) echo kubectl ;;
-		kueue | trainer) with_needs jobset ;;
+		trainer) with_needs jobset ;;
+		kueue) with_needs trainer ;;
 		*-with-engine) with_needs "${client%-with-engine}" ;;
 		esac
 		echo "$client"
