@@ -17,6 +17,11 @@ var ofTheProduct = []history.Difference{{
 	Ours:     regexp.MustCompile(`^(prints created again: 20 of 20|(job|jobset|pod of job|event about job|event about jobset) c[0-9]+)`),
 	Race:     true,
 }, {
+	Name:     "deleted-with-its-job", // The Job may be gone before the verdict is an event.
+	Scenario: regexp.MustCompile(`^jobset(-with-engine)?/children-deleted$`),
+	Builtin:  regexp.MustCompile(`^job c[0-9]+-workers-0: FailureTarget=True \(BackoffLimitExceeded: `),
+	Race:     true,
+}, {
 	Name:     "created-suspended", // A Job that is resumed before that never says it.
 	Scenario: regexp.MustCompile(`^kueue(-with-engine)?/|/resumed-at-once$`),
 	Builtin:  regexp.MustCompile(`^job [a-z0-9-]+: Suspended=True \(JobSuspended: `),
