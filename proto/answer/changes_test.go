@@ -40,6 +40,10 @@ func TestCheckAllowsWhatTheRequestAllows(t *testing.T) {
 		"500 deletions": func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
 			d.Create, d.Delete = nil, make([]*jobpolicyv1.DeletePod, 500)
 		},
+		"a finished pod and two indexes": func(r *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
+			r.FinishedPods = &jobpolicyv1.FinishedPods{First: []*jobpolicyv1.FinishedPod{{Uid: []byte("a")}}}
+			d.DeleteFinished = [][]byte{[]byte("a")}
+		},
 		"501 pods that the settings allow": func(r *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
 			r.Spec, r.Settings = &jobpolicyv1.JobSpec{}, &jobpolicyv1.Settings{MaxPodChanges: 501}
 			d.Create = &jobpolicyv1.CreatePods{Count: 501}
@@ -73,12 +77,23 @@ func TestCheckRefusesChangesThatTheRequestDoesNotAllow(t *testing.T) {
 			d.Create, d.Delete = nil, make([]*jobpolicyv1.DeletePod, n)
 		}
 	}
+	finished := func(uids ...string) spoiler {
+		return func(r *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
+			r.FinishedPods = &jobpolicyv1.FinishedPods{First: []*jobpolicyv1.FinishedPod{{Uid: []byte("a")}}}
+			for _, uid := range uids {
+				d.DeleteFinished = append(d.DeleteFinished, []byte(uid))
+			}
+		}
+	}
 	cases := map[string]struct {
 		spoil spoiler
 		field string
 	}{
-		"fewer pods than none": {create(-1, nil), "create.count"},
-		"no pods":              {create(0, nil), "create.count"},
+		"a finished pod that was not listed": {finished("b"), "delete_finished[0]"},
+		"a finished pod twice":               {finished("a", "a"), "delete_finished[1]"},
+		"too many finished pods":             {finished(make([]string, 501)...), "delete_finished"},
+		"fewer pods than none":               {create(-1, nil), "create.count"},
+		"no pods":                            {create(0, nil), "create.count"},
 		"pods that may not be active": {func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
 			d.Create.ActiveDeadlineSeconds = new(int64(0))
 		}, "create.active_deadline_seconds"},
