@@ -40,10 +40,6 @@ func TestCheckAllowsWhatTheRequestAllows(t *testing.T) {
 		"500 deletions": func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
 			d.Create, d.Delete = nil, make([]*jobpolicyv1.DeletePod, 500)
 		},
-		"a finished pod and two indexes": func(r *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
-			r.FinishedPods = &jobpolicyv1.FinishedPods{First: []*jobpolicyv1.FinishedPod{{Uid: []byte("a")}}}
-			d.DeleteFinished = [][]byte{[]byte("a")}
-		},
 		"501 pods that the settings allow": func(r *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
 			r.Spec, r.Settings = &jobpolicyv1.JobSpec{}, &jobpolicyv1.Settings{MaxPodChanges: 501}
 			d.Create = &jobpolicyv1.CreatePods{Count: 501}
@@ -77,23 +73,12 @@ func TestCheckRefusesChangesThatTheRequestDoesNotAllow(t *testing.T) {
 			d.Create, d.Delete = nil, make([]*jobpolicyv1.DeletePod, n)
 		}
 	}
-	finished := func(uids ...string) spoiler {
-		return func(r *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
-			r.FinishedPods = &jobpolicyv1.FinishedPods{First: []*jobpolicyv1.FinishedPod{{Uid: []byte("a")}}}
-			for _, uid := range uids {
-				d.DeleteFinished = append(d.DeleteFinished, []byte(uid))
-			}
-		}
-	}
 	cases := map[string]struct {
 		spoil spoiler
 		field string
 	}{
-		"a finished pod that was not listed": {finished("b"), "delete_finished[0]"},
-		"a finished pod twice":               {finished("a", "a"), "delete_finished[1]"},
-		"too many finished pods":             {finished(make([]string, 501)...), "delete_finished"},
-		"fewer pods than none":               {create(-1, nil), "create.count"},
-		"no pods":                            {create(0, nil), "create.count"},
+		"fewer pods than none": {create(-1, nil), "create.count"},
+		"no pods":              {create(0, nil), "create.count"},
 		"pods that may not be active": {func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
 			d.Create.ActiveDeadlineSeconds = new(int64(0))
 		}, "create.active_deadline_seconds"},
@@ -172,6 +157,32 @@ func TestCheckRefusesRaisedPodsThatMakeNoSense(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if err := changesOf(tc.spoil); err == nil || !strings.HasPrefix(err.Error(), tc.field+" ") {
 				t.Errorf("got error %v, want one about %s", err, tc.field)
+			}
+		})
+	}
+}
+
+// Of the finished pods, each that the request lists may be deleted once, also while pods are created.
+func TestCheckOfFinishedPods(t *testing.T) {
+	cases := map[string]struct {
+		uids []string
+		want string
+	}{
+		"one":      {[]string{"a"}, ""},
+		"another":  {[]string{"b"}, "delete_finished[0] "},
+		"twice":    {[]string{"a", "a"}, "delete_finished[1] "},
+		"too many": {make([]string, 501), "delete_finished has 501"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := changesOf(func(r *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
+				r.FinishedPods = &jobpolicyv1.FinishedPods{First: []*jobpolicyv1.FinishedPod{{Uid: []byte("a")}}}
+				for _, uid := range tc.uids {
+					d.DeleteFinished = append(d.DeleteFinished, []byte(uid))
+				}
+			})
+			if (err == nil) != (tc.want == "") || err != nil && !strings.HasPrefix(err.Error(), tc.want) {
+				t.Errorf("got error %v, want %q", err, tc.want)
 			}
 		})
 	}

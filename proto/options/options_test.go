@@ -47,15 +47,10 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		"beyond 32 bits":       {`{"job": {"ttlSecondsAfterFailed": 2147483648}}`, []string{"job.ttlSecondsAfterFailed: expected a whole number from 0 to 2147483647, found 2147483648"}},
 		"too short a deadline": {`{"job": {"terminationDeadlineSeconds": 0}}`, []string{"job.terminationDeadlineSeconds: expected a whole number from 1 to 2147483647, found 0"}},
 		"too long a deadline":  {`{"job": {"terminationDeadlineSeconds": 2147483648}}`, []string{"job.terminationDeadlineSeconds: expected a whole number from 1 to 2147483647, found 2147483648"}},
-		"fewer pods than none": {`{"job": {"keepFinishedPods": {"succeeded": -1, "failed": 100001, "all": 3}}}`, []string{
-			"job.keepFinishedPods.all: there is no such field, expected one of succeeded, failed",
-			"job.keepFinishedPods.succeeded: expected a whole number from 0 to 100000, found -1",
-			"job.keepFinishedPods.failed: expected a whole number from 0 to 100000, found 100001",
-		}},
-		"below the limit": {`{"job": {"ttlSecondsAfterFailed": -1}}`, []string{"job.ttlSecondsAfterFailed: expected a whole number from 0 to 2147483647, found -1"}},
-		"no such value":   {`{"cronJob": {"skippedHour": "Never"}}`, []string{`cronJob.skippedHour: expected one of Skip, RunAfter, found "Never"`}},
-		"unspecified":     {`{"cronJob": {"skippedHour": "Unspecified"}}`, []string{`cronJob.skippedHour: expected one of Skip, RunAfter, found "Unspecified"`}},
-		"a long value":    {`{"job": "` + strings.Repeat("x", 100) + `"}`, []string{`job: expected an object, found "` + strings.Repeat("x", 63) + "…"}},
+		"below the limit":      {`{"job": {"ttlSecondsAfterFailed": -1}}`, []string{"job.ttlSecondsAfterFailed: expected a whole number from 0 to 2147483647, found -1"}},
+		"no such value":        {`{"cronJob": {"skippedHour": "Never"}}`, []string{`cronJob.skippedHour: expected one of Skip, RunAfter, found "Never"`}},
+		"unspecified":          {`{"cronJob": {"skippedHour": "Unspecified"}}`, []string{`cronJob.skippedHour: expected one of Skip, RunAfter, found "Unspecified"`}},
+		"a long value":         {`{"job": "` + strings.Repeat("x", 100) + `"}`, []string{`job: expected an object, found "` + strings.Repeat("x", 63) + "…"}},
 		"delays in two ways": {`{"job": {"retryDelay": {"initialSeconds": 9, "delaysSeconds": [3]}}}`, []string{
 			"job.retryDelay.delaysSeconds: cannot be set together with any of initialSeconds, maxSeconds, factor",
 		}},
@@ -122,4 +117,20 @@ func texts(problems []options.Problem) []string {
 		texts = append(texts, p.String())
 	}
 	return texts
+}
+
+func TestHowManyFinishedPodsStay(t *testing.T) {
+	_, problems := options.Parse([]byte(`{"job": {"keepFinishedPods": {"succeeded": -1, "failed": 100001, "all": 3}}}`))
+	want := []string{
+		"job.keepFinishedPods.all: there is no such field, expected one of succeeded, failed",
+		"job.keepFinishedPods.succeeded: expected a whole number from 0 to 100000, found -1",
+		"job.keepFinishedPods.failed: expected a whole number from 0 to 100000, found 100001",
+	}
+	var got []string
+	for _, p := range problems {
+		got = append(got, p.String())
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("problems %q, want %q", got, want)
+	}
 }
