@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"time"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -16,8 +17,11 @@ import (
 //   - JobEnd needs the last failure that counts.
 //   - options.next_try_resources needs the failures of each index that is not done; of a NON_INDEXED Job, all failures.
 //
-// With limits per index, delays and limits need no finished pod: the last failed one of an index is unaccounted until it
-// is replaced, and then its replacement has the counts.
+// With limits per index, the delays need none of them: the last failed pod of an index is unaccounted until it is replaced, and
+// then its replacement has the counts. But explanations tell how many failed in a row there, too.
+
+// neededSuccesses is how many of the last successes stay in any case.
+const neededSuccesses = 1
 
 // prune plans which finished pods to delete.
 func (p plan) prune(s *snapshot, t tally, v verdict) plan {
@@ -27,7 +31,7 @@ func (p plan) prune(s *snapshot, t tally, v verdict) plan {
 	}
 	var chosen []*jobpolicyv1.FinishedPod
 	if keep.Succeeded != nil {
-		chosen = append(chosen, surplus(pods.GetFirst(), jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED, pods.GetSucceeded()-max(keep.GetSucceeded(), s.neededSuccesses()))...)
+		chosen = append(chosen, surplus(pods.GetFirst(), jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED, pods.GetSucceeded()-max(keep.GetSucceeded(), neededSuccesses))...)
 	}
 	if keep.Failed != nil {
 		failed := surplus(pods.GetFirst(), jobpolicyv1.PodPhase_POD_PHASE_FAILED, pods.GetFailed()-max(keep.GetFailed(), s.neededFailures(t)))
@@ -71,34 +75,39 @@ func (s *snapshot) uncounted(pod *jobpolicyv1.FinishedPod) bool {
 	return s.recordedSucceeded[string(pod.GetUid())] || s.recordedFailed[string(pod.GetUid())]
 }
 
-// neededSuccesses is how many of the last successes stay in any case.
-func (s *snapshot) neededSuccesses() int32 {
-	if s.perIndex() {
-		return 0
-	}
-	return 1
-}
-
 // neededFailures is how many of the last failures stay in any case.
 func (s *snapshot) neededFailures(t tally) int32 {
-	if !s.perIndex() && t.retry.consecutive > 0 {
+	if t.retry.consecutive > 0 {
 		return maxRetryFacts
 	}
-	return s.failuresSinceExplained(t)
+	return s.explaining(t)
 }
 
-// failuresSinceExplained counts recent failures from the last one on that would say how the Job failed (JobEnd).
-func (s *snapshot) failuresSinceExplained(t tally) (n int32) {
-	facts := slices.Clone(s.req.GetRetry().GetRecentFailures())
-	slices.SortFunc(facts, func(a, b *jobpolicyv1.PodFailureFact) int {
-		return b.GetFinishedTime().AsTime().Compare(a.GetFinishedTime().AsTime())
-	})
-	for i, f := range facts {
-		if s.perIndex() && f.Index != nil && t.failedIndexes.Has(f.GetIndex()) || !s.perIndex() && s.failurePolicy.match(f.GetFailure()).counts() {
-			return int32(i + 1)
+// explaining is how many of the recent failures may say how the Job fails, by any of the rules of jobEnd: those from the last one
+// on that counts, and from the last one on of an index that has failed.
+func (s *snapshot) explaining(t tally) int32 {
+	counts := func(f *jobpolicyv1.PodFailureFact) bool { return s.failurePolicy.match(f.GetFailure()).counts() }
+	ofFailedIndex := func(f *jobpolicyv1.PodFailureFact) bool {
+		return f.Index != nil && t.failedIndexes.Has(f.GetIndex())
+	}
+	facts := s.req.GetRetry().GetRecentFailures()
+	return max(sinceLast(facts, counts), sinceLast(facts, ofFailedIndex))
+}
+
+// sinceLast counts the failures that ended at the time of the last one that is meant, or later.
+func sinceLast(facts []*jobpolicyv1.PodFailureFact, meant func(*jobpolicyv1.PodFailureFact) bool) (n int32) {
+	var last time.Time
+	for _, f := range facts {
+		if at := f.GetFinishedTime().AsTime(); meant(f) && at.After(last) {
+			last = at
 		}
 	}
-	return 0
+	for _, f := range facts {
+		if !last.IsZero() && !f.GetFinishedTime().AsTime().Before(last) {
+			n++
+		}
+	}
+	return n
 }
 
 // mayRaise reports whether the resources of further pods may follow from a failed pod.

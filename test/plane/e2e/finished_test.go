@@ -23,7 +23,7 @@ func TestARunningJobKeepsFewFinishedPods(t *testing.T) {
 			Completions: new(int32(tasks)), Parallelism: new(int32(parallel)), CompletionMode: new(batchv1.IndexedCompletion),
 			BackoffLimitPerIndex: new(int32(0)), MaxFailedIndexes: new(int32(tasks)),
 			// Every sixth task fails, and the last one takes longer than the others.
-			Template: shell("test $JOB_COMPLETION_INDEX != 59 || sleep 8; sleep 0.5; test $((JOB_COMPLETION_INDEX % 6)) != 2", corev1.RestartPolicyNever),
+			Template: shell("test $JOB_COMPLETION_INDEX != 59 || sleep 8; sleep 0.5; test $((JOB_COMPLETION_INDEX % 6)) != 0", corev1.RestartPolicyNever),
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
