@@ -101,11 +101,12 @@ func drawOptions(t *rapid.T, spec *jobpolicyv1.JobSpec) {
 		{Resource: jobpolicyv1.RaisedResource_RAISED_RESOURCE_MEMORY, Max: "8Gi", OnExitCodes: []int32{42}},
 		{Resource: jobpolicyv1.RaisedResource_RAISED_RESOURCE_CPU, Max: "2", Factor: proto.Float64(1.5), OnExitCodes: []int32{1, 43}},
 	}).Draw(t, "nextTryResources")
+	fails := rapid.SampledFrom([]jobpolicyv1.WhenJobFails{0, 0, 1, 2}).Draw(t, "whenJobFails")
 	lost := rapid.SampledFrom([]*int64{nil, nil, proto.Int64(1), proto.Int64(60)}).Draw(t, "terminationDeadline")
-	if retry != nil || start != nil || try != nil || next != nil || lost != nil {
+	if retry != nil || start != nil || try != nil || next != nil || lost != nil || fails != 0 {
 		spec.Options = &jobpolicyv1.JobOptions{
 			RetryDelay: proto.CloneOf(retry), StartDeadlineSeconds: start, TryDeadlineSeconds: try, NextTryResources: proto.CloneOf(next),
-			TerminationDeadlineSeconds: lost,
+			TerminationDeadlineSeconds: lost, WhenJobFails: fails,
 		}
 	}
 }
@@ -201,10 +202,14 @@ func (c *cluster) restart(p *modelPod) {
 
 func (c *cluster) endSomehow(p *modelPod) {
 	p.lateEnd = p.lateEnd || !p.tracked || isFinished(c.status)
-	if rapid.IntRange(0, 2).Draw(c.t, "luck") > 0 {
+	if !c.toldToEnd(p) && rapid.IntRange(0, 2).Draw(c.t, "luck") > 0 {
 		p.end(c.now, jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED)
 		return
 	}
+	c.failSomehow(p)
+}
+
+func (c *cluster) failSomehow(p *modelPod) {
 	p.exitCode = rapid.SampledFrom([]int32{1, 42, 43}).Draw(c.t, "exit")
 	p.end(c.now, jobpolicyv1.PodPhase_POD_PHASE_FAILED)
 }
@@ -303,7 +308,11 @@ func (c *cluster) wind() bool {
 	for _, p := range c.podsThat(func(p *modelPod) bool { return !p.gone && !p.terminal() }) {
 		p.lateEnd = p.lateEnd || !p.tracked || isFinished(c.status)
 		c.advance(time.Second)
-		p.end(c.now, jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED)
+		phase := jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED
+		if c.toldToEnd(p) {
+			phase = jobpolicyv1.PodPhase_POD_PHASE_FAILED
+		}
+		p.end(c.now, phase)
 		moved = true
 	}
 	return moved

@@ -31,6 +31,14 @@ func changesOf(spoil func(*jobpolicyv1.DecideJobRequest, *jobpolicyv1.DecideJobR
 	return Check(request, decision)
 }
 
+// ends are n pods to end that may be active for so many seconds.
+func ends(n int, seconds int64) (pods []*jobpolicyv1.EndPod) {
+	for range n {
+		pods = append(pods, &jobpolicyv1.EndPod{ActiveDeadlineSeconds: seconds})
+	}
+	return pods
+}
+
 func TestCheckAllowsWhatTheRequestAllows(t *testing.T) {
 	cases := map[string]func(*jobpolicyv1.DecideJobRequest, *jobpolicyv1.DecideJobResponse){
 		"two indexes": func(*jobpolicyv1.DecideJobRequest, *jobpolicyv1.DecideJobResponse) {},
@@ -39,6 +47,9 @@ func TestCheckAllowsWhatTheRequestAllows(t *testing.T) {
 		},
 		"500 deletions": func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
 			d.Create, d.Delete = nil, make([]*jobpolicyv1.DeletePod, 500)
+		},
+		"500 ends": func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
+			d.Create, d.End = nil, ends(500, math.MaxInt32)
 		},
 		"501 pods that the settings allow": func(r *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
 			r.Spec, r.Settings = &jobpolicyv1.JobSpec{}, &jobpolicyv1.Settings{MaxPodChanges: 501}
@@ -107,6 +118,16 @@ func TestCheckRefusesChangesThatTheRequestDoesNotAllow(t *testing.T) {
 		"creations and deletions": {func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
 			d.Delete = make([]*jobpolicyv1.DeletePod, 1)
 		}, "create"},
+		"creations and ends": {func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) { d.End = ends(1, 1) }, "create"},
+		"too many deletions and ends": {func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
+			d.Create, d.Delete, d.End = nil, make([]*jobpolicyv1.DeletePod, 250), ends(251, 1)
+		}, "delete"},
+		"an end in no time": {func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
+			d.Create, d.End = nil, ends(1, 0)
+		}, "end[0].active_deadline_seconds"},
+		"an end in more time than a pod may have": {func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
+			d.Create, d.End = nil, ends(1, math.MaxInt32+1)
+		}, "end[0].active_deadline_seconds"},
 		"indexes of a Job without them": {func(r *jobpolicyv1.DecideJobRequest, _ *jobpolicyv1.DecideJobResponse) {
 			r.Spec.CompletionMode = jobpolicyv1.CompletionMode_COMPLETION_MODE_NON_INDEXED
 		}, "create.indexes"},

@@ -64,6 +64,9 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 			"job.neverStarted[1].problem: is required",
 			"job.neverStarted[1].afterSeconds: is required",
 		}},
+		"nothing that can become of pods": {`{"job": {"whenJobFails": "KeepPods"}}`, []string{
+			`job.whenJobFails: expected one of DeletePods, EndPods, found "KeepPods"`,
+		}},
 		"a problem twice": {`{"job": {"neverStarted": [{"problem": "Image", "afterSeconds": 1}, {"problem": "Image", "afterSeconds": 2}]}}`, []string{
 			"job.neverStarted: has two items of the same problem",
 		}},
