@@ -83,7 +83,11 @@ func steps(job *batchv1.Job, resp *jobpolicyv1.DecideJobResponse) []Step {
 		add("delete", "%s deleted", pods(n))
 	}
 	if n := len(resp.GetEnd()); n > 0 {
-		add("end", "%s ended, and stay", pods(n))
+		stay := "stay"
+		if n == 1 {
+			stay = "stays"
+		}
+		add("end", "%s ended, and %s", pods(n), stay)
 	}
 	for _, c := range resp.GetStatus().GetConditions() {
 		if text, changed := conditionText(job, c); changed {

@@ -14,6 +14,7 @@ import (
 
 	"jobpolicy.dev/engine"
 	"jobpolicy.dev/engine/cronjob"
+	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/explain"
 )
 
@@ -36,6 +37,8 @@ func TestNext(t *testing.T) {
 			job: job(), pods: []corev1.Pod{pod(1, corev1.PodRunning)},
 			want: "now status the status is brought up to date",
 		},
+		"a pod runs of a Job that has failed":     {job: endsPods(), pods: []corev1.Pod{takenAt(-time.Minute, nil)}, want: "now end 1 pod is ended, and stays"},
+		"a pod is ended of a Job that has failed": {job: endsPods(), pods: []corev1.Pod{takenAt(-time.Minute, new(int64(60)))}, want: "12:01:00 delete 1 pod is deleted"},
 		"a deadline": {
 			job:  job(func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](660) }),
 			pods: []corev1.Pod{pod(1, corev1.PodRunning)},
@@ -88,6 +91,24 @@ func TestNext(t *testing.T) {
 			}
 		})
 	}
+}
+
+// endsPods is a Job that has failed, and whose active pods are ended, and stay.
+func endsPods() *batchv1.Job {
+	return job(func(j *batchv1.Job) {
+		managedByUs(j)
+		j.Annotations = map[string]string{wire.Policy: "{job: {whenJobFails: EndPods}}"}
+		j.Status.Active, j.Status.Ready, j.Status.Terminating = 1, ptr.To[int32](0), ptr.To[int32](0)
+		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue, LastTransitionTime: before(time.Second)}}
+	})
+}
+
+// takenAt is a running pod that a node took at a time, and how long it may be active.
+func takenAt(at time.Duration, seconds *int64) corev1.Pod {
+	p := pod(1, corev1.PodRunning)
+	start := metav1.NewTime(now.Add(at))
+	p.Status.StartTime, p.Spec.ActiveDeadlineSeconds = &start, seconds
+	return p
 }
 
 func released(p *corev1.Pod) { p.Finalizers = nil }
