@@ -145,6 +145,24 @@ Complete CompletionsReached after 22s; pods 1
 Failed BackoffLimitExceeded after 54s; pods 2
 `,
 		},
+		"a deadline also ends a pod that does not start": {
+			scenario: simulate.Scenario{
+				Spec: spec(1, func(s *jobpolicyv1.JobSpec) { s.BackoffLimit = 0 }), PodDeadline: 5 * time.Second, Scripts: script(t, "*:stuck"),
+			},
+			want: `
+0s pod 0 created
+5s pod 0 past its deadline: activeDeadlineSeconds of the pod is 5
+5s pod 0 failed: DeadlineExceeded, exit code 137
+5s condition FailureTarget (BackoffLimitExceeded): Job has reached the specified backoff limit
+5s condition Failed (BackoffLimitExceeded): Job has reached the specified backoff limit
+Failed BackoffLimitExceeded after 5s; pods 1
+`,
+		},
+	})
+}
+
+func TestStoriesOfPodsWhoseJobFails(t *testing.T) {
+	playEach(t, map[string]storyCase{
 		"a pod that runs when its Job fails is ended, and stays": {
 			scenario: simulate.Scenario{
 				Spec: spec(2, func(s *jobpolicyv1.JobSpec) {
@@ -164,19 +182,6 @@ Failed BackoffLimitExceeded after 54s; pods 2
 9s pod 1 failed: DeadlineExceeded, exit code 143
 9s condition Failed (BackoffLimitExceeded): Job has reached the specified backoff limit
 Failed BackoffLimitExceeded after 9s; pods 2
-`,
-		},
-		"a deadline also ends a pod that does not start": {
-			scenario: simulate.Scenario{
-				Spec: spec(1, func(s *jobpolicyv1.JobSpec) { s.BackoffLimit = 0 }), PodDeadline: 5 * time.Second, Scripts: script(t, "*:stuck"),
-			},
-			want: `
-0s pod 0 created
-5s pod 0 past its deadline: activeDeadlineSeconds of the pod is 5
-5s pod 0 failed: DeadlineExceeded, exit code 137
-5s condition FailureTarget (BackoffLimitExceeded): Job has reached the specified backoff limit
-5s condition Failed (BackoffLimitExceeded): Job has reached the specified backoff limit
-Failed BackoffLimitExceeded after 5s; pods 1
 `,
 		},
 	})

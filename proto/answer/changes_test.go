@@ -118,16 +118,6 @@ func TestCheckRefusesChangesThatTheRequestDoesNotAllow(t *testing.T) {
 		"creations and deletions": {func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
 			d.Delete = make([]*jobpolicyv1.DeletePod, 1)
 		}, "create"},
-		"creations and ends": {func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) { d.End = ends(1, 1) }, "create"},
-		"too many deletions and ends": {func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
-			d.Create, d.Delete, d.End = nil, make([]*jobpolicyv1.DeletePod, 250), ends(251, 1)
-		}, "delete"},
-		"an end in no time": {func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
-			d.Create, d.End = nil, ends(1, 0)
-		}, "end[0].active_deadline_seconds"},
-		"an end in more time than a pod may have": {func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
-			d.Create, d.End = nil, ends(1, math.MaxInt32+1)
-		}, "end[0].active_deadline_seconds"},
 		"indexes of a Job without them": {func(r *jobpolicyv1.DecideJobRequest, _ *jobpolicyv1.DecideJobResponse) {
 			r.Spec.CompletionMode = jobpolicyv1.CompletionMode_COMPLETION_MODE_NON_INDEXED
 		}, "create.indexes"},
@@ -135,6 +125,34 @@ func TestCheckRefusesChangesThatTheRequestDoesNotAllow(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			if err := changesOf(tc.spoil); err == nil || !strings.HasPrefix(err.Error(), tc.field+" ") {
+				t.Errorf("got error %v, want one about %s", err, tc.field)
+			}
+		})
+	}
+}
+
+// Pods to end are bounded together with deletions, and each has at least a second.
+func TestCheckRefusesEndsThatTheRequestDoesNotAllow(t *testing.T) {
+	cases := map[string]struct {
+		deletes, ends int
+		seconds       int64
+		creates       bool
+		field         string
+	}{
+		"creations and ends":                      {ends: 1, seconds: 1, creates: true, field: "create"},
+		"too many deletions and ends":             {deletes: 250, ends: 251, seconds: 1, field: "delete"},
+		"an end in no time":                       {ends: 1, field: "end[0].active_deadline_seconds"},
+		"an end in more time than a pod may have": {ends: 1, seconds: math.MaxInt32 + 1, field: "end[0].active_deadline_seconds"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := changesOf(func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
+				if !tc.creates {
+					d.Create = nil
+				}
+				d.Delete, d.End = make([]*jobpolicyv1.DeletePod, tc.deletes), ends(tc.ends, tc.seconds)
+			})
+			if err == nil || !strings.HasPrefix(err.Error(), tc.field+" ") {
 				t.Errorf("got error %v, want one about %s", err, tc.field)
 			}
 		})

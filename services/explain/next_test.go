@@ -37,8 +37,6 @@ func TestNext(t *testing.T) {
 			job: job(), pods: []corev1.Pod{pod(1, corev1.PodRunning)},
 			want: "now status the status is brought up to date",
 		},
-		"a pod runs of a Job that has failed":     {job: endsPods(), pods: []corev1.Pod{takenAt(-time.Minute, nil)}, want: "now end 1 pod is ended, and stays"},
-		"a pod is ended of a Job that has failed": {job: endsPods(), pods: []corev1.Pod{takenAt(-time.Minute, new(int64(60)))}, want: "12:01:00 delete 1 pod is deleted"},
 		"a deadline": {
 			job:  job(func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](660) }),
 			pods: []corev1.Pod{pod(1, corev1.PodRunning)},
@@ -109,6 +107,21 @@ func takenAt(at time.Duration, seconds *int64) corev1.Pod {
 	start := metav1.NewTime(now.Add(at))
 	p.Status.StartTime, p.Spec.ActiveDeadlineSeconds = &start, seconds
 	return p
+}
+
+func TestNextOfAFailedJob(t *testing.T) {
+	for want, p := range map[string]corev1.Pod{
+		"now end 1 pod is ended, and stays": takenAt(-time.Minute, nil),
+		"12:01:00 delete 1 pod is deleted":  takenAt(-time.Minute, new(int64(60))), // If its node does not end it.
+	} {
+		report, err := explain.Explain(explain.Facts{Job: endsPods(), Pods: []corev1.Pod{p}, Now: now}, engine.DecideJob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := nextText(report.Next); got != want {
+			t.Errorf("next: %q, want %q", got, want)
+		}
+	}
 }
 
 func released(p *corev1.Pod) { p.Finalizers = nil }
