@@ -59,6 +59,7 @@ func assemble(s *snapshot, v verdict, p plan, l ledger, d delivery, e *jobpolicy
 		Gang:              p.gang,
 		Create:            p.create,
 		Delete:            deletePods(p),
+		End:               endPods(p),
 		Release:           d.release,
 		DeleteFinished:    p.finished,
 		Events:            append(d.events, policyEvents(s)...),
@@ -69,7 +70,7 @@ func assemble(s *snapshot, v verdict, p plan, l ledger, d delivery, e *jobpolicy
 	if !sameStatus(d.status, s.status) {
 		resp.Status = d.status
 	}
-	if (resp.Gang != nil && isNewJob(s)) || resp.Create != nil || len(resp.Delete) > 0 || resp.Status != nil || len(resp.Release)+len(resp.DeleteFinished) > 0 {
+	if (resp.Gang != nil && isNewJob(s)) || resp.Create != nil || len(resp.Delete)+len(resp.End) > 0 || resp.Status != nil || len(resp.Release)+len(resp.DeleteFinished) > 0 {
 		resp.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
 	}
 	resp.FollowUp = followUp(s, p, resp)
@@ -114,6 +115,14 @@ func deletePods(p plan) []*jobpolicyv1.DeletePod {
 		deletes = append(deletes, d.message(p.releaseFirst))
 	}
 	return deletes
+}
+
+func endPods(p plan) []*jobpolicyv1.EndPod {
+	var ends []*jobpolicyv1.EndPod
+	for _, e := range p.ends {
+		ends = append(ends, e.message())
+	}
+	return ends
 }
 
 // failureActions lists counts in order of action.

@@ -194,7 +194,12 @@ func drawActiveRows(t *rapid.T, req *request, p *jobpolicyv1.PodSummary, names *
 			Uid: uid, Phase: rapid.SampledFrom([]jobpolicyv1.PodPhase{1, 2, 5}).Draw(t, "active phase"), Index: drawPodIndex(t),
 			Scheduled: rapid.Bool().Draw(t, "scheduled"), Ready: rapid.Bool().Draw(t, "ready"), Tracked: rapid.Bool().Draw(t, "tracked"),
 			MaxRestarts: rapid.Int32Range(0, 2).Draw(t, "restarts"), CreatedTime: drawTime(t, "created"),
+			ActiveDeadlineSeconds: rapid.SampledFrom([]*int64{nil, nil, proto.Int64(0), proto.Int64(1), proto.Int64(60), proto.Int64(1<<63 - 1)}).Draw(t, "pod's deadline"),
+			GracePeriodSeconds:    rapid.SampledFrom([]int64{0, 30, 1<<63 - 1}).Draw(t, "grace period"),
 		})
+		if rapid.Bool().Draw(t, "taken by a node") {
+			req.ActivePods.Pods[len(req.ActivePods.Pods)-1].StartTime = drawTime(t, "started")
+		}
 	}
 	if n := int32(len(req.ActivePods.Pods)); n < p.Active {
 		req.ActivePods.Truncated = true

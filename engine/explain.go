@@ -43,6 +43,9 @@ func summarize(s *snapshot, v verdict, p plan, resp *jobpolicyv1.DecideJobRespon
 	if n := len(resp.GetDelete()); n > 0 {
 		parts = append(parts, fmt.Sprintf("delete pods: %d", n))
 	}
+	if n := len(resp.GetEnd()); n > 0 {
+		parts = append(parts, fmt.Sprintf("end pods: %d", n))
+	}
 	if n := len(resp.GetRelease()); n > 0 {
 		parts = append(parts, fmt.Sprintf("release finished pods: %d", n))
 	}

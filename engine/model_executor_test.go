@@ -123,7 +123,7 @@ func (c *cluster) carryOut(resp *jobpolicyv1.DecideJobResponse) {
 	if resp.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY {
 		return
 	}
-	if !c.create(resp.GetCreate()) || !c.delete(resp.GetDelete()) {
+	if !c.create(resp.GetCreate()) || !c.delete(resp.GetDelete()) || !c.end(resp.GetEnd()) {
 		return
 	}
 	if resp.GetStatus() != nil && !c.write(resp.GetStatus()) {

@@ -104,11 +104,12 @@ func drawOptions(t *rapid.T, spec *jobpolicyv1.JobSpec) {
 	keep := rapid.SampledFrom([]*jobpolicyv1.KeepFinishedPods{
 		nil, nil, {Succeeded: proto.Int32(0), Failed: proto.Int32(0)}, {Succeeded: proto.Int32(1)}, {Failed: proto.Int32(2)},
 	}).Draw(t, "keepFinishedPods")
+	fails := rapid.SampledFrom([]jobpolicyv1.WhenJobFails{0, 0, 1, 2}).Draw(t, "whenJobFails")
 	lost := rapid.SampledFrom([]*int64{nil, nil, proto.Int64(1), proto.Int64(60)}).Draw(t, "terminationDeadline")
-	if retry != nil || start != nil || try != nil || next != nil || lost != nil || keep != nil {
+	if retry != nil || start != nil || try != nil || next != nil || lost != nil || keep != nil || fails != 0 {
 		spec.Options = &jobpolicyv1.JobOptions{
 			RetryDelay: proto.CloneOf(retry), StartDeadlineSeconds: start, TryDeadlineSeconds: try, NextTryResources: proto.CloneOf(next),
-			TerminationDeadlineSeconds: lost, KeepFinishedPods: proto.CloneOf(keep),
+			TerminationDeadlineSeconds: lost, KeepFinishedPods: proto.CloneOf(keep), WhenJobFails: fails,
 		}
 	}
 }
@@ -204,10 +205,14 @@ func (c *cluster) restart(p *modelPod) {
 
 func (c *cluster) endSomehow(p *modelPod) {
 	p.lateEnd = p.lateEnd || !p.tracked || isFinished(c.status)
-	if rapid.IntRange(0, 2).Draw(c.t, "luck") > 0 {
+	if !c.toldToEnd(p) && rapid.IntRange(0, 2).Draw(c.t, "luck") > 0 {
 		p.end(c.now, jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED)
 		return
 	}
+	c.failSomehow(p)
+}
+
+func (c *cluster) failSomehow(p *modelPod) {
 	p.exitCode = rapid.SampledFrom([]int32{1, 42, 43}).Draw(c.t, "exit")
 	p.end(c.now, jobpolicyv1.PodPhase_POD_PHASE_FAILED)
 }
@@ -310,7 +315,11 @@ func (c *cluster) wind() bool {
 	for _, p := range c.podsThat(func(p *modelPod) bool { return !p.gone && !p.terminal() }) {
 		p.lateEnd = p.lateEnd || !p.tracked || isFinished(c.status)
 		c.advance(time.Second)
-		p.end(c.now, jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED)
+		phase := jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED
+		if c.toldToEnd(p) {
+			phase = jobpolicyv1.PodPhase_POD_PHASE_FAILED
+		}
+		p.end(c.now, phase)
 		moved = true
 	}
 	return moved

@@ -35,6 +35,7 @@ func brokenPromises(req *jobpolicyv1.DecideJobRequest, resp *jobpolicyv1.DecideJ
 	p.raises()
 	p.deletion()
 	p.finishedPods()
+	p.ends()
 	p.changeLimit()
 	p.nextCreation()
 	p.releases()
@@ -54,7 +55,7 @@ func (p *promises) expect(ok bool, format string, args ...any) {
 
 func (p *promises) disposition() {
 	r := p.resp
-	acts := (r.GetGang() != nil && p.fresh()) || r.GetCreate() != nil || len(r.GetDelete()) > 0 || r.GetStatus() != nil || len(r.GetRelease()) > 0 || len(r.GetDeleteFinished()) > 0
+	acts := (r.GetGang() != nil && p.fresh()) || r.GetCreate() != nil || len(r.GetDelete())+len(r.GetEnd()) > 0 || r.GetStatus() != nil || len(r.GetRelease()) > 0 || len(r.GetDeleteFinished()) > 0
 	p.expect(acts == (r.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_APPLY), "disposition %s, acts: %t", r.GetDisposition(), acts)
 	incomplete := r.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE
 	p.expect(incomplete == (len(r.GetRequirements()) > 0), "disposition %s with requirements %v", r.GetDisposition(), r.GetRequirements())
@@ -98,7 +99,7 @@ func (p *promises) creation() {
 		most = max(1, most/2)
 	}
 	p.expect(int(c.GetCount()) <= most, "creates %d pods", c.GetCount())
-	p.expect(len(p.resp.GetDelete()) == 0, "creates and deletes")
+	p.expect(len(p.resp.GetDelete())+len(p.resp.GetEnd()) == 0, "creates and deletes or ends")
 	p.expect(!deferred(p.req, createPods), "creates before it may")
 	spec := p.req.GetSpec()
 	p.expect(!spec.GetSuspend() && !p.deleting(), "creates pods for a Job that is suspended or being deleted")
@@ -234,7 +235,8 @@ func (p *promises) deletion() {
 	for _, pod := range slices.Concat(p.req.GetUnstartedPods(), p.req.GetActivePods().GetPods()) {
 		rows[string(pod.GetUid())] = pod
 	}
-	p.expect(len(p.resp.GetDelete()) <= atMost(p.req.GetSettings().GetMaxPodChanges()), "deletes %d pods", len(p.resp.GetDelete()))
+	n := len(p.resp.GetDelete()) + len(p.resp.GetEnd())
+	p.expect(n <= atMost(p.req.GetSettings().GetMaxPodChanges()), "deletes and ends %d pods", n)
 	p.expect(len(p.resp.GetDelete()) == 0 || !p.deleting(), "deletes pods of a Job that is being deleted")
 	p.expect(len(p.resp.GetDelete()) == 0 || !deferred(p.req, deletePods), "deletes before it may")
 	for _, d := range p.resp.GetDelete() {
@@ -290,8 +292,11 @@ func (p *promises) changeLimit() {
 	}
 	req.Settings.MaxPodChanges = int32(larger)
 	more := p.ask(req)
-	before := int(p.resp.GetCreate().GetCount()) + len(p.resp.GetDelete())
-	p.expect(int(more.GetCreate().GetCount())+len(more.GetDelete()) > before, "changes %d pods because of a limit, and as many without it", before)
+	changes := func(r *jobpolicyv1.DecideJobResponse) int {
+		return int(r.GetCreate().GetCount()) + len(r.GetDelete()) + len(r.GetEnd())
+	}
+	before := changes(p.resp)
+	p.expect(changes(more) > before, "changes %d pods because of a limit, and as many without it", before)
 }
 
 // nextCreation expects that a decision which creates pods says when it leaves others to

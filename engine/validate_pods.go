@@ -174,6 +174,9 @@ func (c checker) activePod(pod *jobpolicyv1.ActivePod, seen uids) {
 	c.NotNegative("max_sidecar_restarts", int64(pod.GetMaxSidecarRestarts()))
 	c.lastExit(pod)
 	c.start(pod.GetStart())
+	c.OptionalTime("start_time", pod.GetStartTime())
+	c.NotNegative("active_deadline_seconds", pod.GetActiveDeadlineSeconds())
+	c.NotNegative("grace_period_seconds", pod.GetGracePeriodSeconds())
 }
 
 func (c checker) start(start *jobpolicyv1.PodStart) {

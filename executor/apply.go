@@ -59,7 +59,7 @@ func (a *applier) apply(ctx context.Context, s *tracker.Job, calls *api.Pods, sn
 	requeue := a.cfg.requeueAfter(snap, d)
 	if d.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_SETTLED {
 		if !snap.deferred() {
-			s.Refusals.Over(writes.CreatePod, writes.DeletePod, writes.UpdateStatus)
+			s.Refusals.Over(writes.CreatePod, writes.DeletePod, writes.EndPod, writes.UpdateStatus)
 		}
 		a.tellProblems(s, snap, d)
 		if _, err := a.group(ctx, s, snap, d); err != nil {
@@ -85,7 +85,7 @@ func (a *applier) apply(ctx context.Context, s *tracker.Job, calls *api.Pods, sn
 	return controller.Result{Requeue: true}, err
 }
 
-// carryOut carries out a decision in the contract's order: gang, create or delete, status,
+// carryOut carries out a decision in the contract's order: gang, create, or delete and end, status,
 // release, deletion of finished pods, events. It stops at the first step that does not succeed in full. The next
 // snapshot contains what succeeded.
 func (a *applier) carryOut(ctx context.Context, s *tracker.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) error {
@@ -105,6 +105,9 @@ func (a *applier) carryOut(ctx context.Context, s *tracker.Job, calls *api.Pods,
 		return a.backOff(ctx, s, tracker.Create, snap.job, notCreated, err)
 	}
 	if err := a.deletePods(ctx, s, calls, snap.job, d.GetDelete()); err != nil {
+		return a.backOff(ctx, s, tracker.Delete, snap.job, notDeleted, err)
+	}
+	if err := a.endPods(ctx, s, calls, d.GetEnd()); err != nil {
 		return a.backOff(ctx, s, tracker.Delete, snap.job, notDeleted, err)
 	}
 	write, err := a.writeStatus(ctx, s, calls, snap, d)

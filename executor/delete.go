@@ -51,3 +51,17 @@ func deletePod(ctx context.Context, calls *api.Pods, job *batchv1.Job, d *jobpol
 	}
 	return calls.Delete(ctx, job, uid, d)
 }
+
+// endPods has pods ended by their nodes. If one cannot be, the others still are.
+func (a *applier) endPods(ctx context.Context, s *tracker.Job, calls *api.Pods, ends []*jobpolicyv1.EndPod) error {
+	return s.Writes.Patch.Do(ctx, len(ends), func(ctx context.Context, i int) error {
+		uid, err := wire.UIDString(ends[i].GetUid())
+		if err != nil {
+			return fmt.Errorf("end: %w", err)
+		}
+		if err = calls.End(ctx, uid, ends[i]); err == nil {
+			s.StepMayGoOn(tracker.Delete)
+		}
+		return err
+	})
+}

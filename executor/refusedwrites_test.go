@@ -60,6 +60,15 @@ func deletingOne(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobRespo
 	return d, nil
 }
 
+// endingOne ends pod 2 as long as it may be active for more than three seconds.
+func endingOne(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	d, err := deletingOne(req)
+	if len(d.GetDelete()) > 0 {
+		d.Delete, d.End = nil, []*jobpolicyv1.EndPod{{Uid: uidBytes(2), ActiveDeadlineSeconds: 3}}
+	}
+	return d, err
+}
+
 func statusOnce(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 	d := &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}
 	if req.GetStatus().GetActive() == 0 {
@@ -145,6 +154,7 @@ func refusedWrites() map[string]refusedWrite {
 	}{
 		{"a pod is created", refusedWrite{kind: writes.CreatePod, write: "create pods", objects: []runtime.Object{testJob()}, job: creatingOnce}},
 		{"a pod is deleted", refusedWrite{kind: writes.DeletePod, write: "delete pods", objects: []runtime.Object{testJob(), testPod(2)}, job: deletingOne}},
+		{"a pod is ended", refusedWrite{kind: writes.EndPod, write: "patch pods", objects: []runtime.Object{testJob(), testPod(2)}, job: endingOne}},
 		{"a pod is deleted that was released before", refusedWrite{
 			kind: writes.DeletePod, write: "delete pods", job: deletingOne,
 			objects: []runtime.Object{testJob(), testPod(2, func(p *corev1.Pod) { p.Finalizers = nil })},

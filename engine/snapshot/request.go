@@ -78,7 +78,7 @@ func Request(spec *jobpolicyv1.JobSpec, status *jobpolicyv1.JobStatus, pods []Po
 		req.UnstartedPods = counter.Unstarted(never, recorded)
 	}
 	if o.ActivePods {
-		req.ActivePods = counter.Active(slices.Values(counted), recorded, maxActiveRows)
+		req.ActivePods = counter.Active(slices.Values(counted), recorded, maxActiveRows, spec.GetOptions())
 	}
 	return req
 }

@@ -99,7 +99,7 @@ func (j *Job) View(o ViewOptions) View {
 		v.Unstarted = counter.Unstarted(o.Options.GetNeverStarted(), recorded)
 	}
 	if o.ActiveRows > 0 {
-		v.Active = counter.Active(j.pods.all(), recorded, o.ActiveRows)
+		v.Active = counter.Active(j.pods.all(), recorded, o.ActiveRows, o.Options)
 	}
 	return v
 }

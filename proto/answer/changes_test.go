@@ -31,6 +31,14 @@ func changesOf(spoil func(*jobpolicyv1.DecideJobRequest, *jobpolicyv1.DecideJobR
 	return Check(request, decision)
 }
 
+// ends are n pods to end that may be active for so many seconds.
+func ends(n int, seconds int64) (pods []*jobpolicyv1.EndPod) {
+	for range n {
+		pods = append(pods, &jobpolicyv1.EndPod{ActiveDeadlineSeconds: seconds})
+	}
+	return pods
+}
+
 func TestCheckAllowsWhatTheRequestAllows(t *testing.T) {
 	cases := map[string]func(*jobpolicyv1.DecideJobRequest, *jobpolicyv1.DecideJobResponse){
 		"two indexes": func(*jobpolicyv1.DecideJobRequest, *jobpolicyv1.DecideJobResponse) {},
@@ -39,6 +47,9 @@ func TestCheckAllowsWhatTheRequestAllows(t *testing.T) {
 		},
 		"500 deletions": func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
 			d.Create, d.Delete = nil, make([]*jobpolicyv1.DeletePod, 500)
+		},
+		"500 ends": func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
+			d.Create, d.End = nil, ends(500, math.MaxInt32)
 		},
 		"501 pods that the settings allow": func(r *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
 			r.Spec, r.Settings = &jobpolicyv1.JobSpec{}, &jobpolicyv1.Settings{MaxPodChanges: 501}
@@ -114,6 +125,34 @@ func TestCheckRefusesChangesThatTheRequestDoesNotAllow(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			if err := changesOf(tc.spoil); err == nil || !strings.HasPrefix(err.Error(), tc.field+" ") {
+				t.Errorf("got error %v, want one about %s", err, tc.field)
+			}
+		})
+	}
+}
+
+// Pods to end are bounded together with deletions, and each has at least a second.
+func TestCheckRefusesEndsThatTheRequestDoesNotAllow(t *testing.T) {
+	cases := map[string]struct {
+		deletes, ends int
+		seconds       int64
+		creates       bool
+		field         string
+	}{
+		"creations and ends":                      {ends: 1, seconds: 1, creates: true, field: "create"},
+		"too many deletions and ends":             {deletes: 250, ends: 251, seconds: 1, field: "delete"},
+		"an end in no time":                       {ends: 1, field: "end[0].active_deadline_seconds"},
+		"an end in more time than a pod may have": {ends: 1, seconds: math.MaxInt32 + 1, field: "end[0].active_deadline_seconds"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := changesOf(func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
+				if !tc.creates {
+					d.Create = nil
+				}
+				d.Delete, d.End = make([]*jobpolicyv1.DeletePod, tc.deletes), ends(tc.ends, tc.seconds)
+			})
+			if err == nil || !strings.HasPrefix(err.Error(), tc.field+" ") {
 				t.Errorf("got error %v, want one about %s", err, tc.field)
 			}
 		})

@@ -57,9 +57,9 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		"a longest delay below the first": {`{"job": {"retryDelay": {"initialSeconds": 9, "maxSeconds": 8}}}`, []string{
 			"job.retryDelay.maxSeconds: expected at least initialSeconds (9), found 8",
 		}},
-		"pods that never start": {`{"job": {"neverStarted": [{"problem": "Image", "afterSeconds": 0}, {"problem": "Disk", "action": "Ignore"}]}}`, []string{
+		"pods that never start": {`{"job": {"neverStarted": [{"problem": "Image", "afterSeconds": 0}, {"problem": "Disk", "action": "Ignore"}], "whenJobFails": "KeepPods"}}`, []string{
 			`job.neverStarted[1].action: expected one of Count, FailIndex, FailJob, found "Ignore"`,
-			`job.neverStarted[1].problem: expected one of Unschedulable, VolumeOrSandbox, Image, SecurityContext, Configuration, found "Disk"`,
+			`job.neverStarted[1].problem: expected one of Unschedulable, VolumeOrSandbox, Image, SecurityContext, Configuration, found "Disk"`, `job.whenJobFails: expected one of DeletePods, EndPods, found "KeepPods"`,
 			"job.neverStarted[0].afterSeconds: expected a whole number from 1 to 2147483647, found 0",
 			"job.neverStarted[1].problem: is required",
 			"job.neverStarted[1].afterSeconds: is required",

@@ -25,7 +25,7 @@ const (
 // Step is a part of a decision that a caller can ask to leave for later.
 //
 // An engine ignores a step that it does not know. So the caller refuses a decision that
-// takes a step whose until is later than now: create with STEP_CREATE_PODS, delete with
+// takes a step whose until is later than now: create with STEP_CREATE_PODS, delete or end with
 // STEP_DELETE_PODS, delete_finished with STEP_DELETE_FINISHED_PODS, any create with STEP_CREATE_JOB, and a create without scheduled_time
 // with STEP_CREATE_MANUAL_JOB. A status is never a reason to refuse: one that is not routine
 // comes at any time.
@@ -37,7 +37,7 @@ const (
 	// Pods are created. A caller defers this after a creation failed (quota, admission,
 	// a failing API server). Finished pods are still counted and released.
 	Step_STEP_CREATE_PODS Step = 1
-	// Pods are deleted. A caller defers this after a deletion failed (admission, a
+	// Pods are deleted or ended. A caller defers this after that failed (admission, a
 	// failing API server). Everything else goes on, but no pods are created while some
 	// are to be deleted.
 	Step_STEP_DELETE_PODS Step = 2

@@ -159,6 +159,62 @@ func (NeverStartedAction) EnumDescriptor() ([]byte, []int) {
 	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{1}
 }
 
+// WhenJobFails is what becomes of the pods that are active when a Job fails.
+type WhenJobFails int32
+
+const (
+	// Read as DELETE_PODS.
+	WhenJobFails_WHEN_JOB_FAILS_UNSPECIFIED WhenJobFails = 0
+	// They are deleted.
+	WhenJobFails_WHEN_JOB_FAILS_DELETE_PODS WhenJobFails = 1
+	// Their nodes end them, within their grace period, and the pods stay, with their logs and
+	// statuses. They count as failed as deleted ones do. A pod is deleted all the same if no node
+	// has taken it, if it has not ended a minute after its grace period, or if the Job is
+	// suspended.
+	WhenJobFails_WHEN_JOB_FAILS_END_PODS WhenJobFails = 2
+)
+
+// Enum value maps for WhenJobFails.
+var (
+	WhenJobFails_name = map[int32]string{
+		0: "WHEN_JOB_FAILS_UNSPECIFIED",
+		1: "WHEN_JOB_FAILS_DELETE_PODS",
+		2: "WHEN_JOB_FAILS_END_PODS",
+	}
+	WhenJobFails_value = map[string]int32{
+		"WHEN_JOB_FAILS_UNSPECIFIED": 0,
+		"WHEN_JOB_FAILS_DELETE_PODS": 1,
+		"WHEN_JOB_FAILS_END_PODS":    2,
+	}
+)
+
+func (x WhenJobFails) Enum() *WhenJobFails {
+	p := new(WhenJobFails)
+	*p = x
+	return p
+}
+
+func (x WhenJobFails) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (WhenJobFails) Descriptor() protoreflect.EnumDescriptor {
+	return file_jobpolicy_v1_options_proto_enumTypes[2].Descriptor()
+}
+
+func (WhenJobFails) Type() protoreflect.EnumType {
+	return &file_jobpolicy_v1_options_proto_enumTypes[2]
+}
+
+func (x WhenJobFails) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use WhenJobFails.Descriptor instead.
+func (WhenJobFails) EnumDescriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{2}
+}
+
 // RaisedResource is a resource that later pods get more of.
 type RaisedResource int32
 
@@ -196,11 +252,11 @@ func (x RaisedResource) String() string {
 }
 
 func (RaisedResource) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_options_proto_enumTypes[2].Descriptor()
+	return file_jobpolicy_v1_options_proto_enumTypes[3].Descriptor()
 }
 
 func (RaisedResource) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_options_proto_enumTypes[2]
+	return &file_jobpolicy_v1_options_proto_enumTypes[3]
 }
 
 func (x RaisedResource) Number() protoreflect.EnumNumber {
@@ -209,7 +265,7 @@ func (x RaisedResource) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RaisedResource.Descriptor instead.
 func (RaisedResource) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{2}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{3}
 }
 
 // RepeatedHour says which run starts of a wall-clock time that comes twice.
@@ -253,11 +309,11 @@ func (x RepeatedHour) String() string {
 }
 
 func (RepeatedHour) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_options_proto_enumTypes[3].Descriptor()
+	return file_jobpolicy_v1_options_proto_enumTypes[4].Descriptor()
 }
 
 func (RepeatedHour) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_options_proto_enumTypes[3]
+	return &file_jobpolicy_v1_options_proto_enumTypes[4]
 }
 
 func (x RepeatedHour) Number() protoreflect.EnumNumber {
@@ -266,7 +322,7 @@ func (x RepeatedHour) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RepeatedHour.Descriptor instead.
 func (RepeatedHour) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{3}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{4}
 }
 
 // SkippedHour says what happens to a run whose wall-clock time does not come.
@@ -306,11 +362,11 @@ func (x SkippedHour) String() string {
 }
 
 func (SkippedHour) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_options_proto_enumTypes[4].Descriptor()
+	return file_jobpolicy_v1_options_proto_enumTypes[5].Descriptor()
 }
 
 func (SkippedHour) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_options_proto_enumTypes[4]
+	return &file_jobpolicy_v1_options_proto_enumTypes[5]
 }
 
 func (x SkippedHour) Number() protoreflect.EnumNumber {
@@ -319,7 +375,7 @@ func (x SkippedHour) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SkippedHour.Descriptor instead.
 func (SkippedHour) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{4}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{5}
 }
 
 // MissedBeforeEdit says what happens to times of a new schedule that have passed before
@@ -360,11 +416,11 @@ func (x MissedBeforeEdit) String() string {
 }
 
 func (MissedBeforeEdit) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_options_proto_enumTypes[5].Descriptor()
+	return file_jobpolicy_v1_options_proto_enumTypes[6].Descriptor()
 }
 
 func (MissedBeforeEdit) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_options_proto_enumTypes[5]
+	return &file_jobpolicy_v1_options_proto_enumTypes[6]
 }
 
 func (x MissedBeforeEdit) Number() protoreflect.EnumNumber {
@@ -373,7 +429,7 @@ func (x MissedBeforeEdit) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MissedBeforeEdit.Descriptor instead.
 func (MissedBeforeEdit) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{5}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{6}
 }
 
 // Limits are the values that a field may have. A number is at least min and at most max;
@@ -619,6 +675,9 @@ type JobOptions struct {
 	TerminationDeadlineSeconds *int64 `protobuf:"varint,14,opt,name=termination_deadline_seconds,json=terminationDeadlineSeconds,proto3,oneof" json:"termination_deadline_seconds,omitempty"`
 	// How many finished pods stay while the Job runs. Absent: all.
 	KeepFinishedPods *KeepFinishedPods `protobuf:"bytes,15,opt,name=keep_finished_pods,json=keepFinishedPods,proto3" json:"keep_finished_pods,omitempty"`
+	// What becomes of the pods that are active when the Job fails. It acts on Jobs whose pods have
+	// not been deleted yet. Absent: they are deleted, and their logs with them.
+	WhenJobFails WhenJobFails `protobuf:"varint,16,opt,name=when_job_fails,json=whenJobFails,proto3,enum=jobpolicy.v1.WhenJobFails" json:"when_job_fails,omitempty"`
 	// More memory or CPU for the pods that come after failed ones. A failure raises if a container was
 	// OOMKilled, or ended with one of on_exit_codes. The next pod of its index then asks for factor
 	// times as much as the failed one did, up to max; of a Job that is not Indexed, all
@@ -738,6 +797,13 @@ func (x *JobOptions) GetKeepFinishedPods() *KeepFinishedPods {
 		return x.KeepFinishedPods
 	}
 	return nil
+}
+
+func (x *JobOptions) GetWhenJobFails() WhenJobFails {
+	if x != nil {
+		return x.WhenJobFails
+	}
+	return WhenJobFails_WHEN_JOB_FAILS_UNSPECIFIED
 }
 
 func (x *JobOptions) GetNextTryResources() *NextTryResources {
@@ -1250,7 +1316,7 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\n" +
 	"PolicySpec\x12*\n" +
 	"\x03job\x18\x01 \x01(\v2\x18.jobpolicy.v1.JobOptionsR\x03job\x127\n" +
-	"\bcron_job\x18\x02 \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\acronJob\"\xb0\t\n" +
+	"\bcron_job\x18\x02 \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\acronJob\"\xf2\t\n" +
 	"\n" +
 	"JobOptions\x12H\n" +
 	"\x1attl_seconds_after_complete\x18\x01 \x01(\x05B\x06\x8a\xce\x18\x02\b\x00H\x00R\x17ttlSecondsAfterComplete\x88\x01\x01\x12D\n" +
@@ -1263,7 +1329,8 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\x14try_deadline_seconds\x18\f \x01(\x03B\f\x8a\xce\x18\b\b\x01\x10\xff\xff\xff\xff\aH\x04R\x12tryDeadlineSeconds\x88\x01\x01\x12G\n" +
 	"\rnever_started\x18\r \x03(\v2\x1a.jobpolicy.v1.NeverStartedB\x06\x8a\xce\x18\x02\x10\x05R\fneverStarted\x12S\n" +
 	"\x1ctermination_deadline_seconds\x18\x0e \x01(\x03B\f\x8a\xce\x18\b\b\x01\x10\xff\xff\xff\xff\aH\x05R\x1aterminationDeadlineSeconds\x88\x01\x01\x12L\n" +
-	"\x12keep_finished_pods\x18\x0f \x01(\v2\x1e.jobpolicy.v1.KeepFinishedPodsR\x10keepFinishedPods\x12L\n" +
+	"\x12keep_finished_pods\x18\x0f \x01(\v2\x1e.jobpolicy.v1.KeepFinishedPodsR\x10keepFinishedPods\x12@\n" +
+	"\x0ewhen_job_fails\x18\x10 \x01(\x0e2\x1a.jobpolicy.v1.WhenJobFailsR\fwhenJobFails\x12L\n" +
 	"\x12next_try_resources\x18\x11 \x01(\v2\x1e.jobpolicy.v1.NextTryResourcesR\x10nextTryResources\x12#\n" +
 	"\rend_condition\x18\x1e \x01(\bR\fendCondition\x128\n" +
 	"\x12failure_rule_names\x18\x1f \x03(\tB\n" +
@@ -1345,7 +1412,11 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	" NEVER_STARTED_ACTION_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aNEVER_STARTED_ACTION_COUNT\x10\x01\x12#\n" +
 	"\x1fNEVER_STARTED_ACTION_FAIL_INDEX\x10\x02\x12!\n" +
-	"\x1dNEVER_STARTED_ACTION_FAIL_JOB\x10\x03*f\n" +
+	"\x1dNEVER_STARTED_ACTION_FAIL_JOB\x10\x03*k\n" +
+	"\fWhenJobFails\x12\x1e\n" +
+	"\x1aWHEN_JOB_FAILS_UNSPECIFIED\x10\x00\x12\x1e\n" +
+	"\x1aWHEN_JOB_FAILS_DELETE_PODS\x10\x01\x12\x1b\n" +
+	"\x17WHEN_JOB_FAILS_END_PODS\x10\x02*f\n" +
 	"\x0eRaisedResource\x12\x1f\n" +
 	"\x1bRAISED_RESOURCE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16RAISED_RESOURCE_MEMORY\x10\x01\x12\x17\n" +
@@ -1378,50 +1449,52 @@ func file_jobpolicy_v1_options_proto_rawDescGZIP() []byte {
 	return file_jobpolicy_v1_options_proto_rawDescData
 }
 
-var file_jobpolicy_v1_options_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_jobpolicy_v1_options_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
 var file_jobpolicy_v1_options_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_jobpolicy_v1_options_proto_goTypes = []any{
 	(PodStartProblem)(0),                // 0: jobpolicy.v1.PodStartProblem
 	(NeverStartedAction)(0),             // 1: jobpolicy.v1.NeverStartedAction
-	(RaisedResource)(0),                 // 2: jobpolicy.v1.RaisedResource
-	(RepeatedHour)(0),                   // 3: jobpolicy.v1.RepeatedHour
-	(SkippedHour)(0),                    // 4: jobpolicy.v1.SkippedHour
-	(MissedBeforeEdit)(0),               // 5: jobpolicy.v1.MissedBeforeEdit
-	(*Limits)(nil),                      // 6: jobpolicy.v1.Limits
-	(*FieldRule)(nil),                   // 7: jobpolicy.v1.FieldRule
-	(*PolicySpec)(nil),                  // 8: jobpolicy.v1.PolicySpec
-	(*JobOptions)(nil),                  // 9: jobpolicy.v1.JobOptions
-	(*KeepFinishedPods)(nil),            // 10: jobpolicy.v1.KeepFinishedPods
-	(*NeverStarted)(nil),                // 11: jobpolicy.v1.NeverStarted
-	(*RetryDelay)(nil),                  // 12: jobpolicy.v1.RetryDelay
-	(*NextTryResources)(nil),            // 13: jobpolicy.v1.NextTryResources
-	(*CronJobOptions)(nil),              // 14: jobpolicy.v1.CronJobOptions
-	(*descriptorpb.FieldOptions)(nil),   // 15: google.protobuf.FieldOptions
-	(*descriptorpb.MessageOptions)(nil), // 16: google.protobuf.MessageOptions
+	(WhenJobFails)(0),                   // 2: jobpolicy.v1.WhenJobFails
+	(RaisedResource)(0),                 // 3: jobpolicy.v1.RaisedResource
+	(RepeatedHour)(0),                   // 4: jobpolicy.v1.RepeatedHour
+	(SkippedHour)(0),                    // 5: jobpolicy.v1.SkippedHour
+	(MissedBeforeEdit)(0),               // 6: jobpolicy.v1.MissedBeforeEdit
+	(*Limits)(nil),                      // 7: jobpolicy.v1.Limits
+	(*FieldRule)(nil),                   // 8: jobpolicy.v1.FieldRule
+	(*PolicySpec)(nil),                  // 9: jobpolicy.v1.PolicySpec
+	(*JobOptions)(nil),                  // 10: jobpolicy.v1.JobOptions
+	(*KeepFinishedPods)(nil),            // 11: jobpolicy.v1.KeepFinishedPods
+	(*NeverStarted)(nil),                // 12: jobpolicy.v1.NeverStarted
+	(*RetryDelay)(nil),                  // 13: jobpolicy.v1.RetryDelay
+	(*NextTryResources)(nil),            // 14: jobpolicy.v1.NextTryResources
+	(*CronJobOptions)(nil),              // 15: jobpolicy.v1.CronJobOptions
+	(*descriptorpb.FieldOptions)(nil),   // 16: google.protobuf.FieldOptions
+	(*descriptorpb.MessageOptions)(nil), // 17: google.protobuf.MessageOptions
 }
 var file_jobpolicy_v1_options_proto_depIdxs = []int32{
-	6,  // 0: jobpolicy.v1.Limits.items:type_name -> jobpolicy.v1.Limits
-	9,  // 1: jobpolicy.v1.PolicySpec.job:type_name -> jobpolicy.v1.JobOptions
-	14, // 2: jobpolicy.v1.PolicySpec.cron_job:type_name -> jobpolicy.v1.CronJobOptions
-	12, // 3: jobpolicy.v1.JobOptions.retry_delay:type_name -> jobpolicy.v1.RetryDelay
-	11, // 4: jobpolicy.v1.JobOptions.never_started:type_name -> jobpolicy.v1.NeverStarted
-	10, // 5: jobpolicy.v1.JobOptions.keep_finished_pods:type_name -> jobpolicy.v1.KeepFinishedPods
-	13, // 6: jobpolicy.v1.JobOptions.next_try_resources:type_name -> jobpolicy.v1.NextTryResources
-	0,  // 7: jobpolicy.v1.NeverStarted.problem:type_name -> jobpolicy.v1.PodStartProblem
-	1,  // 8: jobpolicy.v1.NeverStarted.action:type_name -> jobpolicy.v1.NeverStartedAction
-	2,  // 9: jobpolicy.v1.NextTryResources.resource:type_name -> jobpolicy.v1.RaisedResource
-	3,  // 10: jobpolicy.v1.CronJobOptions.repeated_hour:type_name -> jobpolicy.v1.RepeatedHour
-	4,  // 11: jobpolicy.v1.CronJobOptions.skipped_hour:type_name -> jobpolicy.v1.SkippedHour
-	5,  // 12: jobpolicy.v1.CronJobOptions.missed_before_edit:type_name -> jobpolicy.v1.MissedBeforeEdit
-	15, // 13: jobpolicy.v1.limits:extendee -> google.protobuf.FieldOptions
-	16, // 14: jobpolicy.v1.rules:extendee -> google.protobuf.MessageOptions
-	6,  // 15: jobpolicy.v1.limits:type_name -> jobpolicy.v1.Limits
-	7,  // 16: jobpolicy.v1.rules:type_name -> jobpolicy.v1.FieldRule
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	15, // [15:17] is the sub-list for extension type_name
-	13, // [13:15] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	7,  // 0: jobpolicy.v1.Limits.items:type_name -> jobpolicy.v1.Limits
+	10, // 1: jobpolicy.v1.PolicySpec.job:type_name -> jobpolicy.v1.JobOptions
+	15, // 2: jobpolicy.v1.PolicySpec.cron_job:type_name -> jobpolicy.v1.CronJobOptions
+	13, // 3: jobpolicy.v1.JobOptions.retry_delay:type_name -> jobpolicy.v1.RetryDelay
+	12, // 4: jobpolicy.v1.JobOptions.never_started:type_name -> jobpolicy.v1.NeverStarted
+	11, // 5: jobpolicy.v1.JobOptions.keep_finished_pods:type_name -> jobpolicy.v1.KeepFinishedPods
+	2,  // 6: jobpolicy.v1.JobOptions.when_job_fails:type_name -> jobpolicy.v1.WhenJobFails
+	14, // 7: jobpolicy.v1.JobOptions.next_try_resources:type_name -> jobpolicy.v1.NextTryResources
+	0,  // 8: jobpolicy.v1.NeverStarted.problem:type_name -> jobpolicy.v1.PodStartProblem
+	1,  // 9: jobpolicy.v1.NeverStarted.action:type_name -> jobpolicy.v1.NeverStartedAction
+	3,  // 10: jobpolicy.v1.NextTryResources.resource:type_name -> jobpolicy.v1.RaisedResource
+	4,  // 11: jobpolicy.v1.CronJobOptions.repeated_hour:type_name -> jobpolicy.v1.RepeatedHour
+	5,  // 12: jobpolicy.v1.CronJobOptions.skipped_hour:type_name -> jobpolicy.v1.SkippedHour
+	6,  // 13: jobpolicy.v1.CronJobOptions.missed_before_edit:type_name -> jobpolicy.v1.MissedBeforeEdit
+	16, // 14: jobpolicy.v1.limits:extendee -> google.protobuf.FieldOptions
+	17, // 15: jobpolicy.v1.rules:extendee -> google.protobuf.MessageOptions
+	7,  // 16: jobpolicy.v1.limits:type_name -> jobpolicy.v1.Limits
+	8,  // 17: jobpolicy.v1.rules:type_name -> jobpolicy.v1.FieldRule
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	16, // [16:18] is the sub-list for extension type_name
+	14, // [14:16] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_options_proto_init() }
@@ -1441,7 +1514,7 @@ func file_jobpolicy_v1_options_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_options_proto_rawDesc), len(file_jobpolicy_v1_options_proto_rawDesc)),
-			NumEnums:      6,
+			NumEnums:      7,
 			NumMessages:   9,
 			NumExtensions: 2,
 			NumServices:   0,

@@ -933,8 +933,16 @@ type ActivePod struct {
 	MaxSidecarRestarts int32 `protobuf:"varint,10,opt,name=max_sidecar_restarts,json=maxSidecarRestarts,proto3" json:"max_sidecar_restarts,omitempty"`
 	// What keeps the pod from starting. Only in DecideJobRequest.unstarted_pods.
 	Start *PodStart `protobuf:"bytes,11,opt,name=start,proto3" json:"start,omitempty"`
+	// Set by the caller only with options.when_job_fails END_PODS, as are the next two fields: when a
+	// node took the pod. In Kubernetes status.startTime. Absent: none has.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// For how long after start_time the pod may be active, in seconds; 0 or more. When that is over, its node
+	// ends it. In Kubernetes spec.activeDeadlineSeconds. Absent: for ever.
+	ActiveDeadlineSeconds *int64 `protobuf:"varint,13,opt,name=active_deadline_seconds,json=activeDeadlineSeconds,proto3,oneof" json:"active_deadline_seconds,omitempty"`
+	// How long its node gives it to end, in seconds; 0 or more. In Kubernetes spec.terminationGracePeriodSeconds.
+	GracePeriodSeconds int64 `protobuf:"varint,14,opt,name=grace_period_seconds,json=gracePeriodSeconds,proto3" json:"grace_period_seconds,omitempty"`
 	// The pod's name, at most 253 bytes. Read only for messages and JobEnd, as are the next two fields.
-	// Needed only in unstarted_pods, and with RESTART_POLICY_ON_FAILURE, of pods whose containers were restarted.
+	// Needed only in unstarted_pods, with options.when_job_fails END_PODS, and with RESTART_POLICY_ON_FAILURE, of pods whose containers were restarted.
 	PodName string `protobuf:"bytes,1000,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`
 	// How that container ended last that was restarted last. Absent: not known.
 	LastExit *ContainerExit `protobuf:"bytes,1001,opt,name=last_exit,json=lastExit,proto3" json:"last_exit,omitempty"`
@@ -1049,6 +1057,27 @@ func (x *ActivePod) GetStart() *PodStart {
 		return x.Start
 	}
 	return nil
+}
+
+func (x *ActivePod) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *ActivePod) GetActiveDeadlineSeconds() int64 {
+	if x != nil && x.ActiveDeadlineSeconds != nil {
+		return *x.ActiveDeadlineSeconds
+	}
+	return 0
+}
+
+func (x *ActivePod) GetGracePeriodSeconds() int64 {
+	if x != nil {
+		return x.GracePeriodSeconds
+	}
+	return 0
 }
 
 func (x *ActivePod) GetPodName() string {
@@ -1469,7 +1498,7 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"\x05phase\x18\x02 \x01(\x0e2\x16.jobpolicy.v1.PodPhaseR\x05phase\x12\x19\n" +
 	"\x05index\x18\x03 \x01(\x05H\x00R\x05index\x88\x01\x01\x12?\n" +
 	"\rfinished_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\ffinishedTimeB\b\n" +
-	"\x06_index\"\xd7\x04\n" +
+	"\x06_index\"\x9d\x06\n" +
 	"\tActivePod\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\fR\x03uid\x12,\n" +
 	"\x05phase\x18\x02 \x01(\x0e2\x16.jobpolicy.v1.PodPhaseR\x05phase\x12\x19\n" +
@@ -1483,11 +1512,16 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"\atracked\x18\t \x01(\bR\atracked\x120\n" +
 	"\x14max_sidecar_restarts\x18\n" +
 	" \x01(\x05R\x12maxSidecarRestarts\x12,\n" +
-	"\x05start\x18\v \x01(\v2\x16.jobpolicy.v1.PodStartR\x05start\x12\x1a\n" +
+	"\x05start\x18\v \x01(\v2\x16.jobpolicy.v1.PodStartR\x05start\x129\n" +
+	"\n" +
+	"start_time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x12;\n" +
+	"\x17active_deadline_seconds\x18\r \x01(\x03H\x01R\x15activeDeadlineSeconds\x88\x01\x01\x120\n" +
+	"\x14grace_period_seconds\x18\x0e \x01(\x03R\x12gracePeriodSeconds\x12\x1a\n" +
 	"\bpod_name\x18\xe8\a \x01(\tR\apodName\x129\n" +
 	"\tlast_exit\x18\xe9\a \x01(\v2\x1b.jobpolicy.v1.ContainerExitR\blastExit\x12A\n" +
 	"\x0elast_exit_time\x18\xea\a \x01(\v2\x1a.google.protobuf.TimestampR\flastExitTimeB\b\n" +
-	"\x06_index\"W\n" +
+	"\x06_indexB\x1a\n" +
+	"\x18_active_deadline_seconds\"W\n" +
 	"\n" +
 	"ActivePods\x12+\n" +
 	"\x04pods\x18\x01 \x03(\v2\x17.jobpolicy.v1.ActivePodR\x04pods\x12\x1c\n" +
@@ -1575,21 +1609,22 @@ var file_jobpolicy_v1_pod_proto_depIdxs = []int32{
 	17, // 17: jobpolicy.v1.ActivePod.ready_since:type_name -> google.protobuf.Timestamp
 	17, // 18: jobpolicy.v1.ActivePod.created_time:type_name -> google.protobuf.Timestamp
 	4,  // 19: jobpolicy.v1.ActivePod.start:type_name -> jobpolicy.v1.PodStart
-	5,  // 20: jobpolicy.v1.ActivePod.last_exit:type_name -> jobpolicy.v1.ContainerExit
-	17, // 21: jobpolicy.v1.ActivePod.last_exit_time:type_name -> google.protobuf.Timestamp
-	10, // 22: jobpolicy.v1.ActivePods.pods:type_name -> jobpolicy.v1.ActivePod
-	16, // 23: jobpolicy.v1.InFlight.create_indexes:type_name -> jobpolicy.v1.IndexSet
-	17, // 24: jobpolicy.v1.RetryFacts.last_success_time:type_name -> google.protobuf.Timestamp
-	15, // 25: jobpolicy.v1.RetryFacts.recent_failures:type_name -> jobpolicy.v1.PodFailureFact
-	14, // 26: jobpolicy.v1.RetryFacts.failed_tries:type_name -> jobpolicy.v1.FailedTry
-	5,  // 27: jobpolicy.v1.FailedTry.container_exits:type_name -> jobpolicy.v1.ContainerExit
-	17, // 28: jobpolicy.v1.PodFailureFact.finished_time:type_name -> google.protobuf.Timestamp
-	3,  // 29: jobpolicy.v1.PodFailureFact.failure:type_name -> jobpolicy.v1.PodFailure
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	17, // 20: jobpolicy.v1.ActivePod.start_time:type_name -> google.protobuf.Timestamp
+	5,  // 21: jobpolicy.v1.ActivePod.last_exit:type_name -> jobpolicy.v1.ContainerExit
+	17, // 22: jobpolicy.v1.ActivePod.last_exit_time:type_name -> google.protobuf.Timestamp
+	10, // 23: jobpolicy.v1.ActivePods.pods:type_name -> jobpolicy.v1.ActivePod
+	16, // 24: jobpolicy.v1.InFlight.create_indexes:type_name -> jobpolicy.v1.IndexSet
+	17, // 25: jobpolicy.v1.RetryFacts.last_success_time:type_name -> google.protobuf.Timestamp
+	15, // 26: jobpolicy.v1.RetryFacts.recent_failures:type_name -> jobpolicy.v1.PodFailureFact
+	14, // 27: jobpolicy.v1.RetryFacts.failed_tries:type_name -> jobpolicy.v1.FailedTry
+	5,  // 28: jobpolicy.v1.FailedTry.container_exits:type_name -> jobpolicy.v1.ContainerExit
+	17, // 29: jobpolicy.v1.PodFailureFact.finished_time:type_name -> google.protobuf.Timestamp
+	3,  // 30: jobpolicy.v1.PodFailureFact.failure:type_name -> jobpolicy.v1.PodFailure
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_pod_proto_init() }

@@ -47,6 +47,7 @@ func draw(seed uint64, options drawOptions) *plan {
 	d.classified()
 	if !d.upstream { // Only our executors know what to do with such pods.
 		d.neverStarts()
+		d.endsPods()
 	}
 	switch {
 	case d.podjob:

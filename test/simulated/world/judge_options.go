@@ -22,6 +22,7 @@ type jobOptions struct {
 	}
 	StartDeadlineSeconds, TryDeadlineSeconds, TerminationDeadlineSeconds int64
 	KeepFinishedPods                                                     *keptFinished
+	WhenJobFails                                                         string
 	NeverStarted                                                         []struct {
 		Problem, Action string
 		AfterSeconds    int

@@ -45,6 +45,8 @@ type podRecord struct {
 	dueBefore bool
 	// ranAt is when the pod first showed that one of its containers has run.
 	ranAt time.Time
+	// takenAt is when the pod first showed that a node has taken it.
+	takenAt time.Time
 	// problem is what kept it from starting.
 	problem startProblem
 	// finished is the earliest end time that the pod has reported since it was due;
@@ -114,6 +116,7 @@ func (j *judge) judgePodWrite(w apiserver.Write, old, next *corev1.Pod) {
 	case holds(old) && !holds(next):
 		j.judgeRelease(w, j.pods[w.UID])
 	}
+	j.judgeTold(w, j.pods[w.UID], old, next)
 	if w.Verb == "delete" || w.Verb == "deletecollection" {
 		j.judgeDeletion(w, j.pods[w.UID])
 	}
@@ -128,6 +131,9 @@ func (j *judge) observePod(w apiserver.Write, ours bool, old, next *corev1.Pod) 
 	if p.flipped = p.flipped || flips(p.first, next); next != nil {
 		if p.ranAt.IsZero() && hasRun(next) {
 			p.ranAt = w.Time
+		}
+		if p.takenAt.IsZero() && next.Status.StartTime != nil {
+			p.takenAt = w.Time
 		}
 		if p.pod = next; !ledger.Ended(next) {
 			p.running = next

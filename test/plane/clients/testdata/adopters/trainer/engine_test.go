@@ -10,8 +10,8 @@ import (
 	jobsetv1alpha2 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	trainer "github.com/kubeflow/trainer/v2/pkg/apis/trainer/v1alpha1"
-	"github.com/kubeflow/trainer/v2/pkg/util/trainjob"
 	utiltesting "github.com/kubeflow/trainer/v2/pkg/util/testing"
+	"github.com/kubeflow/trainer/v2/pkg/util/trainjob"
 )
 
 // The engine answers as Trainer's own function does, and as often the JobSet is gone.
