@@ -1,7 +1,6 @@
 package cronjob
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -9,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/options"
 )
 
 // groupFull lets a run wait while its group has no room for it: the others that wait
@@ -57,22 +57,11 @@ func (f facts) room(own *jobpolicyv1.GroupClaim) (is bool, text string) {
 func (s *snapshot) waitBefore(own *jobpolicyv1.GroupClaim) int {
 	n := 0
 	for _, other := range s.req.GetGroup().GetClaims() {
-		if !other.GetFrom().AsTime().After(s.now) && compareClaims(other, own) < 0 {
+		if !other.GetFrom().AsTime().After(s.now) && options.CompareClaims(other, own) < 0 {
 			n++
 		}
 	}
 	return n
-}
-
-// compareClaims is the order of the line.
-func compareClaims(a, b *jobpolicyv1.GroupClaim) int {
-	byHand := func(c *jobpolicyv1.GroupClaim) int {
-		if c.GetSince() == nil {
-			return 0
-		}
-		return 1
-	}
-	return cmp.Or(byHand(a)-byHand(b), a.GetSince().AsTime().Compare(b.GetSince().AsTime()), cmp.Compare(a.GetCronJob(), b.GetCronJob()))
 }
 
 // placeSince is since when the CronJob waits: the first time that was due since its last run. So a run that starts in

@@ -79,7 +79,9 @@ var invalidRequests = map[string]struct {
 		},
 	},
 	"more places in the line than there may be": {
-		change: func(r *request) { r.Group = &jobpolicyv1.RunGroupFacts{Claims: make([]*jobpolicyv1.GroupClaim, 10_001)} },
+		change: func(r *request) {
+			r.Group = &jobpolicyv1.RunGroupFacts{Claims: make([]*jobpolicyv1.GroupClaim, 10_001)}
+		},
 		fields: []string{"group.claims"},
 	},
 	"problems of options without end": {
