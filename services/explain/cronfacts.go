@@ -144,6 +144,9 @@ func (w *cronWork) options(o *jobpolicyv1.CronJobOptions) {
 		if enum := field.Enum(); enum != nil {
 			value = options.EnumName(enum, enum.Values().ByNumber(m.Get(field).Enum()))
 		}
+		if field.Message() != nil {
+			value = groupText(o.GetGroup())
+		}
 		w.set("cronJob."+field.JSONName(), value, cronOptions[field.JSONName()])
 	}
 }
@@ -176,6 +179,7 @@ var cronOptions = map[string]string{
 	"suspendAfterFailures":    "it is suspended after so many failed runs in a row",
 	"maxMissedRuns":           "how many missed runs start",
 	"publishNextScheduleTime": "the annotation " + wire.NextScheduleTime + " says when the next run is due",
+	"group":                   "all CronJobs of the namespace that name this group share so many active runs",
 	"staggerSeconds":          "each run starts at an offset of up to so many seconds, the CronJob's own",
 }
 

@@ -1037,7 +1037,7 @@ type CronJobOptions struct {
 	// finds no room waits. The run whose CronJob has waited longest starts first, which is the one
 	// with the earliest scheduled time; of the same time, the one whose CronJob comes first by name.
 	// startingDeadlineSeconds and concurrencyPolicy hold meanwhile, and what becomes due while
-	// a run waits counts as max_missed_runs says; a run that starts in place of an earlier one
+	// a run waits counts as max_missed_runs says, with which 0 lets it wait for a minute; a run that starts in place of an earlier one
 	// keeps its place in the line. A run that another reason keeps from starting holds nobody up. A run that was
 	// asked for by hand waits, too, before all others. With concurrencyPolicy Replace, a run
 	// takes the place of the one that it ends. Absent: no such cap.
