@@ -33,7 +33,7 @@ func (d *drawer) cronOptions() {
 // cronGroup lets all CronJobs share their active runs, which take so long that others have to wait.
 func (d *drawer) cronGroup() {
 	d.begin(450)
-	if len(d.p.situations) > 0 || len(d.p.crons) == 0 || !d.chance(12) {
+	if len(d.p.situations) > 0 || len(d.p.crons) == 0 || !d.chance(25) {
 		return
 	}
 	for _, c := range d.p.crons {
