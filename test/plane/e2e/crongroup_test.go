@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,11 +21,15 @@ func TestAGroupOfCronJobsSharesItsActiveRuns(t *testing.T) {
 	minute := untilMinute(15 * time.Second).UTC()
 	order := []string{"load-a", "load-b", "load-c", "load-d", "load-e", "load-f"}
 	for _, name := range slices.Backward(order) {
-		c := cron(name, fmt.Sprintf("%d * * * *", minute.Minute()), "sleep 5")
+		c := cron(name, fmt.Sprintf("%d * * * *", minute.Minute()), "sleep 8")
 		c.Annotations[wire.Policy] = "{cronJob: {group: {name: database, maxActiveRuns: 2}}}"
 		w.create(t, c)
 	}
 	w.waitMade(t, "load-b", 1)
+	out, err := kubectlJobpolicy(t, w.namespace, "explain", "cronjob/load-f")
+	if want := "group database has 2 of 2 active runs; 3 wait before it"; err != nil || !strings.Contains(out, want) {
+		t.Errorf("%v: explain says\n%s\nwant %q in it", err, out, want)
+	}
 	killAndStart(t, cluster.Executor)
 	var jobs []*batchv1.Job
 	for _, name := range order {
