@@ -34,8 +34,7 @@ func TestAGroupOfCronJobsSharesItsActiveRuns(t *testing.T) {
 	var jobs []*batchv1.Job
 	for _, name := range order {
 		w.waitMade(t, name, 1)
-		w.waitIdle(t, name)
-		jobs = append(jobs, getJobOn(t, w.client, w.namespace, w.madeFor(name)[0].Name))
+		jobs = append(jobs, waitFinished(t, w.namespace, w.madeFor(name)[0].Name))
 	}
 	for i, job := range jobs {
 		if want := fmt.Sprintf("%s-%d", order[i], minute.Unix()/60); job.Name != want {
