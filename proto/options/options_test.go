@@ -87,8 +87,15 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		}},
 		"more missed runs than the limit": {`{"cronJob": {"maxMissedRuns": 101}}`, []string{"cronJob.maxMissedRuns: expected a whole number from 0 to 100, found 101"}},
 		"fewer missed runs than none":     {`{"cronJob": {"maxMissedRuns": -1}}`, []string{"cronJob.maxMissedRuns: expected a whole number from 0 to 100, found -1"}},
+		"a group of nothing":              {`{"cronJob": {"group": {}}}`, []string{"cronJob.group.name: is required", "cronJob.group.maxActiveRuns: is required"}},
+		"a group beyond limits": {`{"cronJob": {"group": {"name": "` + strings.Repeat("x", 64) + `", "maxActiveRuns": 10001}}}`, []string{
+			"cronJob.group.name: expected a text of 1 to 63 bytes, found 64", "cronJob.group.maxActiveRuns: expected a whole number from 1 to 10000, found 10001",
+		}},
+		"a group that is a name": {`{"cronJob": {"group": "etl"}}`, []string{
+			`cronJob.group: expected an object, found "etl"`, "cronJob.group.name: is required", "cronJob.group.maxActiveRuns: is required",
+		}},
 		"more than one": {`{"cronJob": {"suspendAfterFailures": 0, "startJitterSeconds": 3601, "x": 1}}`, []string{
-			"cronJob.x: there is no such field, expected one of startJitterSeconds, repeatedHour, skippedHour, missedBeforeEdit, suspendAfterFailures, staggerSeconds, maxMissedRuns, publishNextScheduleTime",
+			"cronJob.x: there is no such field, expected one of startJitterSeconds, repeatedHour, skippedHour, missedBeforeEdit, suspendAfterFailures, staggerSeconds, maxMissedRuns, group, publishNextScheduleTime",
 			"cronJob.startJitterSeconds: expected a whole number from 0 to 3600, found 3601",
 			"cronJob.suspendAfterFailures: expected a whole number from 1 to 100, found 0",
 		}},

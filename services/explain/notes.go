@@ -13,7 +13,7 @@ import (
 // notes lists what is often misunderstood, if it applies to this Job now.
 func (w *work) notes() {
 	restarts, _ := w.restarts(false)
-	cron, byHand := cronOwner(w.Job), !isRun(w.Job)
+	cron, byHand := cronOwner(w.Job), !wire.IsRun(w.Job)
 	for _, n := range []struct {
 		applies bool
 		topic   string

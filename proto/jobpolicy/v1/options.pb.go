@@ -1166,6 +1166,16 @@ type CronJobOptions struct {
 	// 0: none: a run that does not start within a minute does not start any more, unless, with
 	// Forbid, it waited for a run whose Job still exists. Absent: 1, the latest one.
 	MaxMissedRuns *int32 `protobuf:"varint,11,opt,name=max_missed_runs,json=maxMissedRuns,proto3,oneof" json:"max_missed_runs,omitempty"`
+	// A cap on the active runs of several CronJobs together, for example because all of them use
+	// one database: all CronJobs of the namespace whose options name the same group. A run that
+	// finds no room waits. The run whose CronJob has waited longest starts first, which is the one
+	// with the earliest scheduled time; of the same time, the one whose CronJob comes first by name.
+	// startingDeadlineSeconds and concurrencyPolicy hold meanwhile, and what becomes due while
+	// a run waits counts as max_missed_runs says, with which 0 lets it wait for a minute; a run that starts in place of an earlier one
+	// keeps its place in the line. A run that another reason keeps from starting holds nobody up. A run that was
+	// asked for by hand waits, too, before all others. With concurrencyPolicy Replace, a run
+	// takes the place of the one that it ends. Absent: no such cap.
+	Group *RunGroup `protobuf:"bytes,12,opt,name=group,proto3" json:"group,omitempty"`
 	// Publishes when the next run is due, for programs: in the annotation
 	// jobpolicy.dev/next-schedule-time of the CronJob, in UTC (RFC 3339). A run that waits for its
 	// stagger or its start jitter still is the next one. There is no annotation while the CronJob
@@ -1255,11 +1265,77 @@ func (x *CronJobOptions) GetMaxMissedRuns() int32 {
 	return 0
 }
 
+func (x *CronJobOptions) GetGroup() *RunGroup {
+	if x != nil {
+		return x.Group
+	}
+	return nil
+}
+
 func (x *CronJobOptions) GetPublishNextScheduleTime() bool {
 	if x != nil {
 		return x.PublishNextScheduleTime
 	}
 	return false
+}
+
+// RunGroup caps the active runs of all CronJobs of a namespace that name the same group. A run
+// is active until its Job is Complete, Failed or gone. Jobs that somebody created from the template
+// of a CronJob are no runs.
+type RunGroup struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the group, any text. Groups of different namespaces have nothing to do with
+	// each other.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// How many runs of the group may be active at the same time. If its CronJobs disagree,
+	// the smallest number counts. A number that is lowered ends no run.
+	MaxActiveRuns int32 `protobuf:"varint,2,opt,name=max_active_runs,json=maxActiveRuns,proto3" json:"max_active_runs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunGroup) Reset() {
+	*x = RunGroup{}
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunGroup) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunGroup) ProtoMessage() {}
+
+func (x *RunGroup) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunGroup.ProtoReflect.Descriptor instead.
+func (*RunGroup) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *RunGroup) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RunGroup) GetMaxActiveRuns() int32 {
+	if x != nil {
+		return x.MaxActiveRuns
+	}
+	return 0
 }
 
 var file_jobpolicy_v1_options_proto_extTypes = []protoimpl.ExtensionInfo{
@@ -1385,7 +1461,7 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"&!has(self.factor) || self.factor > 1.0\x12\x14expected more than 1\x1a\x06factor\x92\xce\x18\x87\x01\n" +
 	"GisQuantity(self.max) && quantity(self.max).isGreaterThan(quantity('0'))\x127expected a Kubernetes quantity above 0, for example 8Gi\x1a\x03max\x92\xce\x18\xaf\x01\n" +
 	"Mself.resource != 'Cpu' || has(self.onExitCodes) && size(self.onExitCodes) > 0\x12Qexpected at least one exit code, because running out of memory does not raise Cpu\x1a\vonExitCodesB\t\n" +
-	"\a_factor\"\xee\x04\n" +
+	"\a_factor\"\x9c\x05\n" +
 	"\x0eCronJobOptions\x12@\n" +
 	"\x14start_jitter_seconds\x18\x01 \x01(\x05B\t\x8a\xce\x18\x05\b\x00\x10\x90\x1cH\x00R\x12startJitterSeconds\x88\x01\x01\x12?\n" +
 	"\rrepeated_hour\x18\x02 \x01(\x0e2\x1a.jobpolicy.v1.RepeatedHourR\frepeatedHour\x12<\n" +
@@ -1395,12 +1471,17 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\x0fstagger_seconds\x18\n" +
 	" \x01(\x05B\n" +
 	"\x8a\xce\x18\x06\b\x01\x10\x80\xa3\x05H\x02R\x0estaggerSeconds\x88\x01\x01\x125\n" +
-	"\x0fmax_missed_runs\x18\v \x01(\x05B\b\x8a\xce\x18\x04\b\x00\x10dH\x03R\rmaxMissedRuns\x88\x01\x01\x12;\n" +
+	"\x0fmax_missed_runs\x18\v \x01(\x05B\b\x8a\xce\x18\x04\b\x00\x10dH\x03R\rmaxMissedRuns\x88\x01\x01\x12,\n" +
+	"\x05group\x18\f \x01(\v2\x16.jobpolicy.v1.RunGroupR\x05group\x12;\n" +
 	"\x1apublish_next_schedule_time\x18\r \x01(\bR\x17publishNextScheduleTimeB\x17\n" +
 	"\x15_start_jitter_secondsB\x19\n" +
 	"\x17_suspend_after_failuresB\x12\n" +
 	"\x10_stagger_secondsB\x12\n" +
-	"\x10_max_missed_runs*\xec\x01\n" +
+	"\x10_max_missed_runs\"_\n" +
+	"\bRunGroup\x12\x1e\n" +
+	"\x04name\x18\x01 \x01(\tB\n" +
+	"\x8a\xce\x18\x06\b\x01\x10?\x18\x01R\x04name\x123\n" +
+	"\x0fmax_active_runs\x18\x02 \x01(\x05B\v\x8a\xce\x18\a\b\x01\x10\x90N\x18\x01R\rmaxActiveRuns*\xec\x01\n" +
 	"\x0fPodStartProblem\x12!\n" +
 	"\x1dPOD_START_PROBLEM_UNSPECIFIED\x10\x00\x12#\n" +
 	"\x1fPOD_START_PROBLEM_UNSCHEDULABLE\x10\x01\x12'\n" +
@@ -1450,7 +1531,7 @@ func file_jobpolicy_v1_options_proto_rawDescGZIP() []byte {
 }
 
 var file_jobpolicy_v1_options_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_jobpolicy_v1_options_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_jobpolicy_v1_options_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_jobpolicy_v1_options_proto_goTypes = []any{
 	(PodStartProblem)(0),                // 0: jobpolicy.v1.PodStartProblem
 	(NeverStartedAction)(0),             // 1: jobpolicy.v1.NeverStartedAction
@@ -1468,8 +1549,9 @@ var file_jobpolicy_v1_options_proto_goTypes = []any{
 	(*RetryDelay)(nil),                  // 13: jobpolicy.v1.RetryDelay
 	(*NextTryResources)(nil),            // 14: jobpolicy.v1.NextTryResources
 	(*CronJobOptions)(nil),              // 15: jobpolicy.v1.CronJobOptions
-	(*descriptorpb.FieldOptions)(nil),   // 16: google.protobuf.FieldOptions
-	(*descriptorpb.MessageOptions)(nil), // 17: google.protobuf.MessageOptions
+	(*RunGroup)(nil),                    // 16: jobpolicy.v1.RunGroup
+	(*descriptorpb.FieldOptions)(nil),   // 17: google.protobuf.FieldOptions
+	(*descriptorpb.MessageOptions)(nil), // 18: google.protobuf.MessageOptions
 }
 var file_jobpolicy_v1_options_proto_depIdxs = []int32{
 	7,  // 0: jobpolicy.v1.Limits.items:type_name -> jobpolicy.v1.Limits
@@ -1486,15 +1568,16 @@ var file_jobpolicy_v1_options_proto_depIdxs = []int32{
 	4,  // 11: jobpolicy.v1.CronJobOptions.repeated_hour:type_name -> jobpolicy.v1.RepeatedHour
 	5,  // 12: jobpolicy.v1.CronJobOptions.skipped_hour:type_name -> jobpolicy.v1.SkippedHour
 	6,  // 13: jobpolicy.v1.CronJobOptions.missed_before_edit:type_name -> jobpolicy.v1.MissedBeforeEdit
-	16, // 14: jobpolicy.v1.limits:extendee -> google.protobuf.FieldOptions
-	17, // 15: jobpolicy.v1.rules:extendee -> google.protobuf.MessageOptions
-	7,  // 16: jobpolicy.v1.limits:type_name -> jobpolicy.v1.Limits
-	8,  // 17: jobpolicy.v1.rules:type_name -> jobpolicy.v1.FieldRule
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	16, // [16:18] is the sub-list for extension type_name
-	14, // [14:16] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	16, // 14: jobpolicy.v1.CronJobOptions.group:type_name -> jobpolicy.v1.RunGroup
+	17, // 15: jobpolicy.v1.limits:extendee -> google.protobuf.FieldOptions
+	18, // 16: jobpolicy.v1.rules:extendee -> google.protobuf.MessageOptions
+	7,  // 17: jobpolicy.v1.limits:type_name -> jobpolicy.v1.Limits
+	8,  // 18: jobpolicy.v1.rules:type_name -> jobpolicy.v1.FieldRule
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	17, // [17:19] is the sub-list for extension type_name
+	15, // [15:17] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_options_proto_init() }
@@ -1515,7 +1598,7 @@ func file_jobpolicy_v1_options_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_options_proto_rawDesc), len(file_jobpolicy_v1_options_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 2,
 			NumServices:   0,
 		},

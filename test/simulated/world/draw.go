@@ -44,6 +44,7 @@ func draw(seed uint64, options drawOptions) *plan {
 	d.rare()
 	d.options()
 	d.cronOptions()
+	d.cronGroup()
 	d.classified()
 	if !d.upstream { // Only our executors know what to do with such pods.
 		d.neverStarts()
