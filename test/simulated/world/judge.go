@@ -57,6 +57,8 @@ type judgeOptions struct {
 	podjob bool
 	// rivals: two executors are active at once.
 	rivals bool
+	// keepsStart: executors keep the start time of a Job that is suspended.
+	keepsStart bool
 	// busy: executors have few writes in flight.
 	busy bool
 	// limited: a status may record, or a request may list, only a few pods.
@@ -93,6 +95,8 @@ type judge struct {
 	crons      map[types.UID]*cronRecord
 	quotas     map[types.UID]*corev1.ResourceQuota
 	namespaces map[string]*corev1.Namespace
+	// passings are the deletions of pods while others, which go first, were active.
+	passings []passingOver
 	// strays are the pods that a webhook has changed when they were created, and that executors have
 	// to delete. alterations are when such pods were created, by Job.
 	strays      map[types.UID]types.NamespacedName
@@ -206,6 +210,7 @@ func (j *judge) wrote(w apiserver.Write) {
 		keep(j.namespaces, w.Key.Name, w)
 	case "events":
 		j.eventWritten(w, ours)
+		j.judgeEvent(w, ours)
 		j.endTold(w, ours)
 		j.startTold(w, ours)
 	}

@@ -33,6 +33,7 @@ func (j *judge) judgeCreation(w apiserver.Write, pod *corev1.Pod) {
 	}
 	j.judgeDelay(w, r, pod, int(room)-1)
 	j.judgeTryDeadline(w, r, pod)
+	j.judgeNewPod(w, r, pod)
 	j.judgeRaised(w, r, pod)
 }
 

@@ -76,6 +76,10 @@ type podRecord struct {
 	revivals  int32
 	revivedAt time.Time
 
+	// standing is the pod's place in the order of deletion, and standsSince since when.
+	standing    standing
+	standsSince time.Time
+
 	restarts           int64
 	restartedAt        time.Time
 	ourWrites, foreign int
@@ -114,6 +118,9 @@ func (j *judge) judgePodWrite(w apiserver.Write, old, next *corev1.Pod) {
 	}
 	if w.Verb == "delete" || w.Verb == "deletecollection" {
 		j.judgeDeletion(w, j.pods[w.UID])
+		if r := j.pods[w.UID].job; r != nil {
+			j.judgeOrder(w, r, j.pods[w.UID])
+		}
 	}
 }
 
@@ -131,6 +138,7 @@ func (j *judge) observePod(w apiserver.Write, ours bool, old, next *corev1.Pod) 
 			p.running = next
 		}
 		p.observeStart(w)
+		p.observeStanding(w)
 	} else {
 		p.gone, p.goneAt = true, w.Time
 	}
