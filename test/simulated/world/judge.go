@@ -57,6 +57,8 @@ type judgeOptions struct {
 	podjob bool
 	// rivals: two executors are active at once.
 	rivals bool
+	// terse: statuses and pods are written by hand, without what judgeWords, judgeTimes and judgeNewPod read.
+	terse bool
 	// keepsStart: executors keep the start time of a Job that is suspended.
 	keepsStart bool
 	// busy: executors have few writes in flight.
@@ -92,6 +94,7 @@ type judge struct {
 	jobs       map[types.UID]*jobRecord
 	pods       map[types.UID]*podRecord
 	book       *ledger.Book // What package ledger says of the writes.
+	steps      stepCounts   // How often executors took each of its steps.
 	crons      map[types.UID]*cronRecord
 	quotas     map[types.UID]*corev1.ResourceQuota
 	namespaces map[string]*corev1.Namespace
@@ -164,6 +167,7 @@ func newJudge(options judgeOptions) *judge {
 		judgeOptions: options,
 		said:         map[said]bool{},
 		book:         ledger.NewBook(),
+		steps:        stepCounts{},
 		jobs:         map[types.UID]*jobRecord{},
 		pods:         map[types.UID]*podRecord{},
 		crons:        map[types.UID]*cronRecord{},

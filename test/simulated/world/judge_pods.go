@@ -92,11 +92,7 @@ func (j *judge) podWritten(w apiserver.Write, ours bool) {
 		j.altered(w, pod)
 		return
 	}
-	if next != nil {
-		j.book.Pod(next)
-	} else {
-		j.book.PodGone(w.UID)
-	}
+	j.enterPod(w, ours, next)
 	if ours {
 		j.judgeOwnership(w, old, next)
 		j.judgePodWrite(w, old, next)
@@ -105,6 +101,26 @@ func (j *judge) podWritten(w apiserver.Write, ours bool) {
 		}
 	}
 	j.observePod(w, ours, old, next)
+}
+
+// enterPod enters a version of a pod, or that it is gone, into the book, and reports what an executor did that is no step of a
+// pod. Of a release, judgeRelease knows more.
+func (j *judge) enterPod(w apiserver.Write, ours bool, next *corev1.Pod) {
+	if !ours {
+		if next != nil {
+			j.book.Pod(next)
+		} else {
+			j.book.PodGone(w.UID)
+		}
+		return
+	}
+	before := j.book.Taken()
+	for _, problem := range j.book.ControllerPod(w.UID, next) {
+		if problem.Kind != ledger.ReleasedTooSoon {
+			j.report(said{problem.Rule(), string(problem.Kind), w.UID}, w.Key, w.By+" wrote a pod: "+problem.String())
+		}
+	}
+	j.steps.add(before, j.book.Taken())
 }
 
 // judgePodWrite checks an executor's write of a pod.

@@ -39,8 +39,10 @@ func (j *judge) judgeJobWrite(w apiserver.Write, r *jobRecord, next *batchv1.Job
 	j.judgeFirstStatus(w, r, next)
 	j.judgeLedger(w, r, next, problems)
 	j.judgeVerdicts(w, r, next)
-	j.judgeWords(w, r, next)
-	j.judgeTimes(w, r, next)
+	if !j.terse {
+		j.judgeWords(w, r, next)
+		j.judgeTimes(w, r, next)
+	}
 	if decided(next) == "" {
 		j.judgeRestarts(w, r)
 	}

@@ -242,7 +242,7 @@ const combined = "(combined from similar events): "
 // judgeEvent: an event of an executor about a Job says what such events say.
 func (j *judge) judgeEvent(w apiserver.Write, ours bool) {
 	event, ok := w.New.(*corev1.Event)
-	if !ours || !ok {
+	if !ours || !ok || j.terse {
 		return
 	}
 	if r := j.jobs[event.InvolvedObject.UID]; r != nil {

@@ -63,6 +63,7 @@ type aftermath struct {
 	faults   map[faultKind]int
 	reached  map[string]bool
 	steps    map[string]int
+	taken    stepCounts
 	outcomes map[string]int
 	jobs     []crossedJob
 	writes   int
@@ -291,7 +292,7 @@ func (c *client) createNamespace(name string) {
 func (w *world) aftermath() *aftermath {
 	e := &aftermath{
 		plan: w.plan, journal: &w.journal, faults: w.network.happened, reached: w.network.reached, writes: len(w.journal.lines),
-		steps: w.done, outcomes: map[string]int{},
+		steps: w.done, taken: w.judge.steps, outcomes: map[string]int{},
 		breaches: w.own,
 	}
 	if !w.network.runaway() {
