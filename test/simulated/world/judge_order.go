@@ -8,7 +8,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"jobpolicy.dev/test/kit/ledger"
 	"jobpolicy.dev/test/simulated/world/apiserver"
 )
 
@@ -68,11 +67,35 @@ func (s standing) goesBefore(other standing) bool {
 	) < 0
 }
 
-// observeStanding notes when the pod last changed its place in the order of deletion.
+// A place is a standing, and since when the pod has it.
+type place struct {
+	standing
+	since time.Time
+}
+
+// observeStanding notes that the pod changes its place in the order of deletion.
 func (p *podRecord) observeStanding(w apiserver.Write) {
-	if now := standingOf(p.pod); now != p.standing {
-		p.standing, p.standsSince = now, w.Time
+	if now := standingOf(p.pod); len(p.places) == 0 || p.places[len(p.places)-1].standing != now {
+		p.places = append(p.places, place{now, w.Time})
 	}
+}
+
+// surelyBefore reports whether one pod goes before another in all views that executors may have of them.
+func (j *judge) surelyBefore(q, p *podRecord) bool {
+	for i := len(q.places) - 1; i >= 0; i-- {
+		for k := len(p.places) - 1; k >= 0; k-- {
+			if !q.places[i].goesBefore(p.places[k].standing) {
+				return false
+			}
+			if j.old(p.places[k].since) {
+				break
+			}
+		}
+		if j.old(q.places[i].since) {
+			break
+		}
+	}
+	return true
 }
 
 // A passingOver is the deletion of a pod while another one, which goes before it, was active.
@@ -89,24 +112,31 @@ func (j *judge) judgeOrder(w apiserver.Write, r *jobRecord, p *podRecord) {
 	if !p.active() || !r.decidedAt.IsZero() || r.gone || r.job.DeletionTimestamp != nil || j.namespaceGoes(r) || j.lately(r, suspended) || j.endsUnstarted(r, p, w.By) {
 		return
 	}
-	if j.lately(r, func(job *batchv1.Job) bool { return !inRange(job, p.pod) }) || !j.knowsStanding(r, p, w.By) {
+	if j.lately(r, func(job *batchv1.Job) bool { return !inRange(job, p.pod) }) {
 		return
 	}
 	shares := j.shared(r, p, w.By)
 	for _, uid := range sortedUIDs(r.live) {
 		q := r.live[uid]
-		if q == p || !q.active() || (shares && podIndex(q.pod) != podIndex(p.pod)) || !j.knowsStanding(r, q, w.By) {
+		if q == p || !q.active() || shares && podIndex(q.pod) != podIndex(p.pod) || !j.shownOf(r, q, w.By) && !(shares && j.impliedBy(r, q)) {
 			continue
 		}
-		if q.standing.goesBefore(p.standing) {
+		if j.surelyBefore(q, p) {
 			j.passings = append(j.passings, passingOver{w.By, w.Time, p, q})
 		}
 	}
 }
 
-// knowsStanding reports whether an executor must know where in the order a pod is.
-func (j *judge) knowsStanding(r *jobRecord, p *podRecord, by string) bool {
-	return j.shownOf(r, p, by) && j.knows(by, p.standsSince) && !ledger.Ended(p.pod)
+// impliedBy reports whether an executor that deletes another pod of the same index must have seen this one: without it, the Job
+// has no pod too many.
+func (j *judge) impliedBy(r *jobRecord, q *podRecord) bool {
+	var others int64
+	for _, p := range j.inSight(r) {
+		if p != q && (p.active() || !j.old(latest(p.endedAt, p.deletedAt))) {
+			others++
+		}
+	}
+	return len(j.recent(r)) == 1 && r.selects(q.pod) && q.strayAt.IsZero() && others <= j.wanted(r, r.succeeded(r.all()))
 }
 
 // judgePassedOver: a pod that was passed over is deleted in the same reconcile, unless something fails.
@@ -120,7 +150,7 @@ func (j *judge) judgePassedOver() {
 			open = append(open, o)
 		default:
 			j.breach("deletion", o.deleted.key, o.deleted.uid, "%s deleted a pod of Job %s (%s) and kept pod %s (%s), and that one goes before it",
-				o.by, r.key.Name, o.deleted.standing, o.spared.key.Name, o.spared.standing)
+				o.by, r.key.Name, o.deleted.places[len(o.deleted.places)-1], o.spared.key.Name, o.spared.places[len(o.spared.places)-1])
 		}
 	}
 	j.passings = open

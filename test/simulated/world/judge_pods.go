@@ -76,9 +76,8 @@ type podRecord struct {
 	revivals  int32
 	revivedAt time.Time
 
-	// standing is the pod's place in the order of deletion, and standsSince since when.
-	standing    standing
-	standsSince time.Time
+	// places are those that it had in the order of deletion, and last the one that it has.
+	places []place
 
 	restarts           int64
 	restartedAt        time.Time

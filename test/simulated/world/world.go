@@ -43,6 +43,9 @@ type world struct {
 	done   map[string]int // Steps done, by verb.
 	over   atomic.Bool
 
+	// seen is told each write, under the server's lock; nil: nobody.
+	seen func(apiserver.Write)
+
 	lastVersion atomic.Uint64
 
 	mu         sync.Mutex
@@ -192,6 +195,9 @@ func (w *world) observe(write apiserver.Write) {
 	w.lastVersion.Store(write.ResourceVersion)
 	w.journal.wrote(write)
 	w.judge.wrote(write)
+	if w.seen != nil {
+		w.seen(write)
+	}
 	if w.over.Load() {
 		return
 	}
