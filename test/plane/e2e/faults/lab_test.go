@@ -31,6 +31,8 @@ type lab struct {
 	started   []*process
 	seen      *ledger.History
 	flags     []string
+	// builtIn: the built-in controllers take the executor's place, and nothing is expected of them.
+	builtIn bool
 	// wantCreated is the number of pods that are ever created for a Job.
 	wantCreated map[types.UID]int
 }
@@ -40,7 +42,13 @@ type lab struct {
 // invalid, and the namespace must disappear.
 func newLab(t *testing.T, flags ...string) *lab {
 	t.Helper()
-	l := &lab{T: t, namespace: fmt.Sprintf("faults-%d", labs.Add(1)), flags: flags, wantCreated: map[types.UID]int{}}
+	return (&lab{T: t, flags: flags}).open()
+}
+
+func (l *lab) open() *lab {
+	t := l.T
+	t.Helper()
+	l.namespace, l.wantCreated = fmt.Sprintf("faults-%d", labs.Add(1)), map[types.UID]int{}
 	_, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: l.namespace}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatalf("create namespace: %v", err)
@@ -81,12 +89,21 @@ func (l *lab) restart() {
 // startExecutor starts an executor behind the proxy.
 func (l *lab) startExecutor(p *Proxy) *process {
 	l.Helper()
-	x := startProcess(l.T, p, l.flags)
+	var x *process
+	if l.builtIn {
+		x = startBuiltIn(l.T, p)
+	} else {
+		x = startProcess(l.T, p, l.flags)
+	}
 	l.started = append(l.started, x)
 	return x
 }
 
 func (l *lab) close() {
+	if l.builtIn {
+		l.seen.Stop()
+		return
+	}
 	l.deleteNamespace()
 	l.executor.stop(l.T)
 	l.eventually("all that was in the namespace is seen to go", func() (bool, string) { return l.seen.Empty(), "" })

@@ -10,10 +10,12 @@ import (
 	"syscall"
 	"testing"
 
+	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/deploy/local/freeport"
 )
 
-// A process is an executor behind a proxy.
+// A process is an executor behind a proxy, or, if it has no URL, a kube-controller-manager with the built-in
+// controllers of Jobs.
 type process struct {
 	url  string
 	cmd  *exec.Cmd
@@ -25,16 +27,30 @@ type process struct {
 // caller stops it.
 func startProcess(t *testing.T, p *Proxy, flags []string) *process {
 	t.Helper()
+	address := freeport.AddressFor(t)
+	x := startProgram(t, p, "jobpolicy-executor", append([]string{
+		"--http-address=" + address, "--engine=embedded", "--replace-builtin", "--leader-elect=false",
+		"--pod-failure-backoff=1s", "--kube-api-qps=1000", "--kube-api-burst=1000",
+	}, flags...)...)
+	x.url = "http://" + address
+	return x
+}
+
+// startBuiltIn starts the built-in controllers for what the proxy shows them.
+func startBuiltIn(t *testing.T, p *Proxy) *process {
+	t.Helper()
+	return startProgram(t, p, "jobpolicy-local", cluster.ControllerManager, "--controllers=job-controller,ttl-after-finished-controller",
+		"--leader-elect=false", "--secure-port=0", "--kube-api-qps=1000", "--kube-api-burst=1000")
+}
+
+// startProgram starts one of our programs with arguments and the proxy's kubeconfig.
+func startProgram(t *testing.T, p *Proxy, program string, args ...string) *process {
+	t.Helper()
 	kubeconfig, err := p.Kubeconfig(t.TempDir())
 	if err != nil {
 		t.Fatalf("kubeconfig: %v", err)
 	}
-	address := freeport.AddressFor(t)
-	args := append([]string{
-		"--kubeconfig=" + kubeconfig, "--http-address=" + address, "--engine=embedded", "--replace-builtin", "--leader-elect=false",
-		"--pod-failure-backoff=1s", "--kube-api-qps=1000", "--kube-api-burst=1000",
-	}, flags...)
-	x := &process{url: "http://" + address, log: &lockedBuffer{}, cmd: exec.Command(filepath.Join(binaries, "jobpolicy-executor"), args...)}
+	x := &process{log: &lockedBuffer{}, cmd: exec.Command(filepath.Join(binaries, program), append(args, "--kubeconfig="+kubeconfig)...)}
 	x.cmd.Stderr = x.log
 	if err := x.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -66,6 +82,9 @@ func (x *process) stop(t *testing.T) {
 
 // ready returns the answer of /readyz.
 func (x *process) ready() (bool, string) {
+	if x.url == "" {
+		return true, "" // It serves nothing; tests wait for what it does.
+	}
 	response, err := http.Get(x.url + "/readyz")
 	if err != nil {
 		return false, err.Error()
