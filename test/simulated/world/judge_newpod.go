@@ -59,6 +59,8 @@ func wrongNewPod(job *batchv1.Job, pod *corev1.Pod) string {
 	switch {
 	case len(prefix) <= 57 && !name.MatchString(pod.Name):
 		return sprint("its name is not %s", name)
+	case pod.GenerateName != prefix+"-" && len(prefix) <= 57:
+		return sprint("its name is generated from %q", pod.GenerateName)
 	case perIndexCount != perIndex(job):
 		return "it has a count of failures only if the Job limits failures by index"
 	case !equality.Semantic.DeepEqual(pod.OwnerReferences, owner):

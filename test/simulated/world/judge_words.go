@@ -245,6 +245,7 @@ func (j *judge) judgeEvent(w apiserver.Write, ours bool) {
 	if !ours || !ok || j.terse {
 		return
 	}
+	j.judgeReference(w, event)
 	if r := j.jobs[event.InvolvedObject.UID]; r != nil {
 		if text := j.wrongEvent(r, event); text != "" {
 			j.breach("words", r.key, r.uid, "an event of %s says %s, %s: %q, and %s", w.By, event.Type, event.Reason, event.Message, text)
