@@ -69,7 +69,7 @@ func TestJudgesOfFieldsExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range append(files, "../../kit/ledger/change.go") {
+	for _, file := range append(files, "../../kit/ledger/guards.go") {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
