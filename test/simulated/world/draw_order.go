@@ -13,8 +13,13 @@ func (d *drawer) scaledDown() {
 	d.p.faults = nil
 	n := d.among(3, 5)
 	j, on, created := d.simpleJob(n)
+	unready := d.chance(50) // Then restarts and ages decide.
 	for range 4 * n {
-		j.fates = append(j.fates, d.differs())
+		f := d.differs()
+		if unready {
+			f.start, f.ready = d.within(time.Millisecond, 5*time.Second), time.Hour
+		}
+		j.fates = append(j.fates, f)
 	}
 	at := created
 	for range d.among(1, 3) {
