@@ -205,6 +205,11 @@ prove: ## check the model of the ledger with Spin, and its invariant with z3 (mi
 prove-full: ## the same with more pods and executors (long; needs 3 GB of memory)
 	@proof/prove.sh large
 
+# The test of package exhaustive in make test explores a sample.
+.PHONY: exhaustive
+exhaustive: ## try every order of the steps of a few pods and executors with the real engine and tracker (STATES=10000000; minutes on an idle machine)
+	@GOGC=400 GOMEMLIMIT=6GiB go -C test test -count=1 -timeout 0 -v ./simulated/exhaustive -run TestEveryOrderOfSteps -args -exhaustive.states=$(or $(STATES),10000000)
+
 .PHONY: mutants
 mutants: ## plant defects in engine and executor, and search for each in simulated worlds (MUTANT=regexp N=20000; hours)
 	@$(RUN_WORLDS) 'TestMutants$$' -args -world.mutants='$(or $(MUTANT),.)' -world.mutant-seeds=$(or $(N),20000) $(WORLD_ARGS)

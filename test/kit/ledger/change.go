@@ -171,6 +171,9 @@ func (c *change) changedParts() []string {
 func changedStatus(was, is *batchv1.JobStatus, lists bool) (parts []string) {
 	before, after := reflect.ValueOf(was).Elem(), reflect.ValueOf(is).Elem()
 	for i := range before.NumField() {
+		if a, b := before.Field(i), after.Field(i); a.Comparable() && a.Equal(b) && before.Type().Field(i).Name != "UncountedTerminatedPods" {
+			continue
+		}
 		name, _, _ := strings.Cut(before.Type().Field(i).Tag.Get("json"), ",")
 		switch {
 		case name == "uncountedTerminatedPods":
