@@ -29,7 +29,7 @@ func (j *judge) judgeCreation(w apiserver.Write, pod *corev1.Pod) {
 	}
 	j.judgeDelay(w, r, pod, int(room)-1)
 	j.judgeTryDeadline(w, r, pod)
-	if !j.terse {
+	if !j.terse && !j.podjob { // Package podjob gives pods names and annotations of its own.
 		j.judgeNewPod(w, r, pod)
 	}
 	j.judgeRaised(w, r, pod)
