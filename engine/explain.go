@@ -46,6 +46,9 @@ func summarize(s *snapshot, v verdict, p plan, resp *jobpolicyv1.DecideJobRespon
 	if n := len(resp.GetRelease()); n > 0 {
 		parts = append(parts, fmt.Sprintf("release finished pods: %d", n))
 	}
+	if n := len(resp.GetDeleteFinished()); n > 0 {
+		parts = append(parts, fmt.Sprintf("delete finished pods that the Job need not keep: %d", n))
+	}
 	if text := overdueText(s, resp); text != "" {
 		parts = append(parts, text)
 	}

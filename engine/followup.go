@@ -10,11 +10,14 @@ import (
 // before. Most steps of a decision cause an event. Where none does, the caller asks
 // again at once: if a limit has cut the decision short, if creations were left for
 // later because pods are recorded first, and if the next step of a verdict is due.
-func followUp(s *snapshot, resp *jobpolicyv1.DecideJobResponse) jobpolicyv1.FollowUp {
+func followUp(s *snapshot, p plan, resp *jobpolicyv1.DecideJobResponse) jobpolicyv1.FollowUp {
 	creates, deletes, releases := int(resp.GetCreate().GetCount()), len(resp.GetDelete()), len(resp.GetRelease())
+	finished := len(resp.GetDeleteFinished())
 	switch {
 	case resp.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY:
 		return jobpolicyv1.FollowUp_FOLLOW_UP_UNSPECIFIED
+	case finished >= s.maxPodChanges, resp.GetStatus() != nil && p.countedNext:
+		return jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE
 	case creates == 0 && deletes == 0 && releases == 0 && resp.GetStatus() == nil:
 		return jobpolicyv1.FollowUp_FOLLOW_UP_NONE
 	// Pods of indexes that fail now are deleted once the status says that.

@@ -334,6 +334,22 @@ var invalidRows = []invalidRequest{
 			r.TerminatingPods = []*jobpolicyv1.TerminatingPod{{Uid: uid("d"), DueTime: at(0)}, {Uid: uid("d"), DueTime: at(0)}}
 		},
 	},
+	{"a nil finished pod", "finished_pods.first[0]", "is required", func(r *request) {
+		r.FinishedPods = &jobpolicyv1.FinishedPods{First: []*jobpolicyv1.FinishedPod{nil}}
+	}},
+	{"a finished pod that runs", "finished_pods.first[0].phase", "must be SUCCEEDED or FAILED", func(r *request) {
+		r.FinishedPods = &jobpolicyv1.FinishedPods{First: []*jobpolicyv1.FinishedPod{{Uid: uid("d"), FinishedTime: at(0), Phase: 2}}}
+	}},
+	{"a finished pod without a time", "finished_pods.first[0].finished_time", "is required", func(r *request) {
+		r.FinishedPods = &jobpolicyv1.FinishedPods{Succeeded: 1, First: []*jobpolicyv1.FinishedPod{{Uid: uid("d"), Phase: 3}}}
+	}},
+	{"a finished pod twice", "finished_pods.first[1].uid", "duplicate", func(r *request) {
+		pod := &jobpolicyv1.FinishedPod{Uid: uid("d"), FinishedTime: at(0), Phase: 3}
+		r.FinishedPods = &jobpolicyv1.FinishedPods{Succeeded: 2, First: []*jobpolicyv1.FinishedPod{pod, pod}}
+	}},
+	{"more finished pods than there are", "finished_pods.failed", "must not be less", func(r *request) {
+		r.FinishedPods = &jobpolicyv1.FinishedPods{Succeeded: 1, First: []*jobpolicyv1.FinishedPod{{Uid: uid("d"), FinishedTime: at(0), Phase: 4}}}
+	}},
 	{"a nil active row", "active_pods.pods[0]", "is required", func(r *request) { r.ActivePods.Pods[0] = nil }},
 	{"a pod in two lists", "active_pods.pods[0].uid", "duplicate", func(r *request) { r.ActivePods.Pods[0].Uid = uid("d") }},
 	{

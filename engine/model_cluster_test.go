@@ -77,6 +77,8 @@ type modelPod struct {
 	lateEnd bool
 	// forgotten is true for a pod whose index was out of range for a while.
 	forgotten bool
+	// pruned is true for a pod that the Job has not kept.
+	pruned bool
 	// flipped is true for a pod that succeeded and now says that it failed.
 	flipped bool
 }
@@ -188,6 +190,7 @@ func (c *cluster) observe() *jobpolicyv1.DecideJobRequest {
 	c.observeInFlight(req)
 	c.observeRetry(req)
 	c.observeReleases(req)
+	c.observeFinished(req)
 	return req
 }
 

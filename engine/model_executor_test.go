@@ -130,6 +130,7 @@ func (c *cluster) carryOut(resp *jobpolicyv1.DecideJobResponse) {
 		return
 	}
 	c.release(resp)
+	c.deleteFinished(resp.GetDeleteFinished())
 }
 
 // goesWrong draws whether the next call fails.

@@ -16,6 +16,10 @@ type plan struct {
 	// releaseFirst says whether removed pods lose their finalizer before they
 	// are deleted, so that they are not counted as failed.
 	releaseFirst bool
+	// finished are the UIDs of finished pods to delete (prune). countedNext: further ones are to be deleted once
+	// the next status counts them.
+	finished    [][]byte
+	countedNext bool
 	// active, ready and terminating are the counts after the plan.
 	active, ready, terminating int32
 	// wanted is how many pods should be active; nil if the plan does not depend on that.

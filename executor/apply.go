@@ -32,6 +32,8 @@ const (
 	// notCreated, notDeleted: at least one pod was not. The later steps of the decision were not begun.
 	notCreated undone = "pods not created"
 	notDeleted undone = "pods not deleted"
+	// notPruned: at least one finished pod was not deleted. Everything else was done.
+	notPruned undone = "finished pods not deleted"
 	// noGang: the group of the Job's pods was not changed. The creation of pods is backing off.
 	noGang undone = "pod group not changed"
 	// notReleased: the API server refused to remove the finalizers of some pods. Only their releases
@@ -75,6 +77,8 @@ func (a *applier) apply(ctx context.Context, s *tracker.Job, calls *api.Pods, sn
 		return controller.Result{}, err
 	case err == nil || failed.what == notReleased:
 		return a.cfg.followUp(s, d, requeue), err
+	case failed.what == notPruned:
+		return soonest(a.cfg.followUp(s, d, requeue), s.StepWaitsUntil(tracker.DeleteFinished)), err
 	case failed.what == noGang:
 		return soonest(a.cfg.followUp(s, d, requeue), s.StepWaitsUntil(tracker.Create)), err
 	}
@@ -82,7 +86,7 @@ func (a *applier) apply(ctx context.Context, s *tracker.Job, calls *api.Pods, sn
 }
 
 // carryOut carries out a decision in the contract's order: gang, create or delete, status,
-// release, events. It stops at the first step that does not succeed in full. The next
+// release, deletion of finished pods, events. It stops at the first step that does not succeed in full. The next
 // snapshot contains what succeeded.
 func (a *applier) carryOut(ctx context.Context, s *tracker.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) error {
 	podGroup, gangErr := a.group(ctx, s, snap, d)
@@ -120,8 +124,12 @@ func (a *applier) carryOut(ctx context.Context, s *tracker.Job, calls *api.Pods,
 	if err != nil {
 		return fmt.Errorf("releasing finalizers: %w", err)
 	}
+	pruneErr := a.deleteFinished(ctx, s, calls, snap.job, d.GetDeleteFinished())
 	if gangErr != nil {
 		return a.backOff(ctx, s, tracker.Create, snap.job, noGang, gangErr)
+	}
+	if pruneErr != nil {
+		return a.backOff(ctx, s, tracker.DeleteFinished, snap.job, notPruned, pruneErr)
 	}
 	return nil
 }

@@ -77,6 +77,8 @@ func Check(request Request, decision Decision) error {
 			return errors.New("create is set, but the request defers STEP_CREATE_PODS")
 		case len(d.GetDelete()) > 0 && deferred(request, jobpolicyv1.Step_STEP_DELETE_PODS):
 			return errors.New("delete is set, but the request defers STEP_DELETE_PODS")
+		case len(d.GetDeleteFinished()) > 0 && deferred(request, jobpolicyv1.Step_STEP_DELETE_FINISHED_PODS):
+			return errors.New("delete_finished is set, but the request defers STEP_DELETE_FINISHED_PODS")
 		}
 	case *jobpolicyv1.DecideCronJobResponse:
 		switch create := d.GetCreate(); {

@@ -17,6 +17,9 @@ const maxChangesDefault = 500
 func checkChanges(request *jobpolicyv1.DecideJobRequest, decision *jobpolicyv1.DecideJobResponse) error {
 	most := cmp.Or(int(request.GetSettings().GetMaxPodChanges()), maxChangesDefault)
 	create, deletes := decision.GetCreate(), len(decision.GetDelete())
+	if err := checkFinished(request.GetFinishedPods(), decision.GetDeleteFinished(), most); err != nil {
+		return err
+	}
 	switch {
 	case deletes > most:
 		return fmt.Errorf("delete has %d pods, want at most %d", deletes, most)
@@ -33,6 +36,27 @@ func checkChanges(request *jobpolicyv1.DecideJobRequest, decision *jobpolicyv1.D
 		return err
 	}
 	return checkRaised(create)
+}
+
+// checkFinished checks that the finished pods to delete are some of those that the request lists, each once.
+func checkFinished(pods *jobpolicyv1.FinishedPods, chosen [][]byte, most int) error {
+	if len(chosen) > most {
+		return fmt.Errorf("delete_finished has %d pods, want at most %d", len(chosen), most)
+	}
+	if len(chosen) == 0 {
+		return nil
+	}
+	listed := map[string]bool{}
+	for _, pod := range pods.GetFirst() {
+		listed[string(pod.GetUid())] = true
+	}
+	for i, uid := range chosen {
+		if !listed[string(uid)] {
+			return fmt.Errorf("delete_finished[%d] is %x, want each of finished_pods.first once at most", i, uid)
+		}
+		delete(listed, string(uid))
+	}
+	return nil
 }
 
 // checkIndexes checks which pods are to be created. It checks the ranges of the set

@@ -161,3 +161,29 @@ func TestCheckRefusesRaisedPodsThatMakeNoSense(t *testing.T) {
 		})
 	}
 }
+
+// Of the finished pods, each that the request lists may be deleted once, also while pods are created.
+func TestCheckOfFinishedPods(t *testing.T) {
+	cases := map[string]struct {
+		uids []string
+		want string
+	}{
+		"one":      {[]string{"a"}, ""},
+		"another":  {[]string{"b"}, "delete_finished[0] "},
+		"twice":    {[]string{"a", "a"}, "delete_finished[1] "},
+		"too many": {make([]string, 501), "delete_finished has 501"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := changesOf(func(r *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
+				r.FinishedPods = &jobpolicyv1.FinishedPods{First: []*jobpolicyv1.FinishedPod{{Uid: []byte("a")}}}
+				for _, uid := range tc.uids {
+					d.DeleteFinished = append(d.DeleteFinished, []byte(uid))
+				}
+			})
+			if (err == nil) != (tc.want == "") || err != nil && !strings.HasPrefix(err.Error(), tc.want) {
+				t.Errorf("got error %v, want %q", err, tc.want)
+			}
+		})
+	}
+}

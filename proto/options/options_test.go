@@ -118,3 +118,19 @@ func texts(problems []options.Problem) []string {
 	}
 	return texts
 }
+
+func TestHowManyFinishedPodsStay(t *testing.T) {
+	_, problems := options.Parse([]byte(`{"job": {"keepFinishedPods": {"succeeded": -1, "failed": 100001, "all": 3}}}`))
+	want := []string{
+		"job.keepFinishedPods.all: there is no such field, expected one of succeeded, failed",
+		"job.keepFinishedPods.succeeded: expected a whole number from 0 to 100000, found -1",
+		"job.keepFinishedPods.failed: expected a whole number from 0 to 100000, found 100001",
+	}
+	var got []string
+	for _, p := range problems {
+		got = append(got, p.String())
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("problems %q, want %q", got, want)
+	}
+}

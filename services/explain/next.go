@@ -82,6 +82,9 @@ func steps(job *batchv1.Job, resp *jobpolicyv1.DecideJobResponse) []Step {
 	if n := len(resp.GetDelete()); n > 0 {
 		add("delete", "%s deleted", pods(n))
 	}
+	if n := len(resp.GetDeleteFinished()); n > 0 {
+		add("delete", "%s deleted that had finished, because the Job keeps no more", pods(n))
+	}
 	for _, c := range resp.GetStatus().GetConditions() {
 		if text, changed := conditionText(job, c); changed {
 			add("condition", "%s", text)

@@ -84,7 +84,7 @@ func (w *work) pending(r writes.Refusal) int {
 		due = w.resp.GetCreate() != nil && !w.createdAfter(r.Last)
 	case writes.DeletePod:
 		if w.Now.Sub(r.Last) < stillTold {
-			return len(w.resp.GetDelete())
+			return len(w.resp.GetDelete()) + len(w.resp.GetDeleteFinished())
 		}
 	case writes.ReleasePod:
 		return w.countPods(func(p *corev1.Pod) bool { return holdsFinalizer(p) && w.heldSince(p, r.Last) })

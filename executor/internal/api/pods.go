@@ -168,6 +168,20 @@ func (p *Pods) DeleteRunning(ctx context.Context, job *batchv1.Job, uid types.UI
 	})
 }
 
+// DeleteFinished deletes a pod of the Job that has finished and is accounted for. If somebody has put the tracking
+// finalizer back, the pod stays.
+func (p *Pods) DeleteFinished(ctx context.Context, job *batchv1.Job, uid types.UID) (err error) {
+	pod, known := p.job.Pod(uid)
+	if !known {
+		return nil
+	}
+	ctx, end := p.client.Tracer.Span(ctx, telemetry.SpanPodDeleted, podAttrs(pod)...)
+	defer func() { end(err) }()
+	return p.deleteAsSeen(ctx, job, pod, func(pod *podcache.Pod) bool {
+		return pod.Ended() && !pod.HasTrackingFinalizer && !pod.Deleting && p.owns(pod)
+	})
+}
+
 // DeleteAltered releases and deletes a pod that admission has changed when it was created. Without
 // its finalizer or its controller the pod may become another's. So it is deleted only if it still
 // has the controller, or none, that it was created with.

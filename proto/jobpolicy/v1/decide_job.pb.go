@@ -481,6 +481,9 @@ type DecideJobRequest struct {
 	// those whose deletion is due first. One that is left out counts as if the deadline had
 	// not passed for it. Needs CAPABILITY_OPTIONS.
 	TerminatingPods []*TerminatingPod `protobuf:"bytes,18,rep,name=terminating_pods,json=terminatingPods,proto3" json:"terminating_pods,omitempty"`
+	// Set by the caller if options.keep_finished_pods is set: the pods that have finished, do not hold the
+	// tracking finalizer, and are not being deleted. Absent: none is deleted. Needs CAPABILITY_OPTIONS.
+	FinishedPods *FinishedPods `protobuf:"bytes,19,opt,name=finished_pods,json=finishedPods,proto3" json:"finished_pods,omitempty"`
 	// Set by the caller; true if it has seen an earlier version of the Job with
 	// spec.suspend true. Read only if the Job has no start time, no condition Suspended,
 	// and is not suspended: then it was created suspended, and resumed before a status
@@ -641,6 +644,13 @@ func (x *DecideJobRequest) GetTerminatingPods() []*TerminatingPod {
 	return nil
 }
 
+func (x *DecideJobRequest) GetFinishedPods() *FinishedPods {
+	if x != nil {
+		return x.FinishedPods
+	}
+	return nil
+}
+
 func (x *DecideJobRequest) GetSeenSuspended() bool {
 	if x != nil {
 		return x.SeenSuspended
@@ -661,7 +671,8 @@ type Settings struct {
 	// at once; keeps the status small. Those that finished first come first.
 	// Absent or 0: 500. At most 100000.
 	MaxUncountedPods int32 `protobuf:"varint,3,opt,name=max_uncounted_pods,json=maxUncountedPods,proto3" json:"max_uncounted_pods,omitempty"`
-	// How many pods one decision may create or delete. Half as many may be created
+	// How many pods one decision may create or delete, and how many finished ones it may delete
+	// besides. Half as many may be created
 	// of a NON_INDEXED Job for a caller that spaces its statuses (see
 	// STEP_WRITE_ROUTINE_STATUS). Absent or 0: 500. At most 100000.
 	MaxPodChanges int32 `protobuf:"varint,4,opt,name=max_pod_changes,json=maxPodChanges,proto3" json:"max_pod_changes,omitempty"`
@@ -764,7 +775,7 @@ func (x *Settings) GetPodGroups() PodGroups {
 //  2. create, and delete (a decision has one or the other, never both);
 //  3. status, if every step before it succeeded in full;
 //  4. release, once the status is durably written, or at once if there is none;
-//  5. delete_job;
+//  5. delete_finished, or delete_job;
 //  6. events.
 //
 // When a step fails in part, the caller stops there, and asks again with a
@@ -815,6 +826,10 @@ type DecideJobResponse struct {
 	// asks again. Otherwise the caller deletes the Job with UID and resourceVersion as
 	// preconditions.
 	DeleteJob *DeleteJob `protobuf:"bytes,13,opt,name=delete_job,json=deleteJob,proto3" json:"delete_job,omitempty"`
+	// UIDs of finished pods to delete, because the Job keeps no more (options.keep_finished_pods), in
+	// ascending order. To be used as preconditions of the deletions. AFTER release; these pods were counted before. Also
+	// together with create or delete.
+	DeleteFinished [][]byte `protobuf:"bytes,17,rep,name=delete_finished,json=deleteFinished,proto3" json:"delete_finished,omitempty"`
 	// When to ask again. Set with DISPOSITION_APPLY. AFTER events.
 	FollowUp FollowUp `protobuf:"varint,14,opt,name=follow_up,json=followUp,proto3,enum=jobpolicy.v1.FollowUp" json:"follow_up,omitempty"`
 	// How the Job ends. Absent: it does not end yet, or it has ended already.
@@ -940,6 +955,13 @@ func (x *DecideJobResponse) GetGang() *Gang {
 func (x *DecideJobResponse) GetDeleteJob() *DeleteJob {
 	if x != nil {
 		return x.DeleteJob
+	}
+	return nil
+}
+
+func (x *DecideJobResponse) GetDeleteFinished() [][]byte {
+	if x != nil {
+		return x.DeleteFinished
 	}
 	return nil
 }
@@ -1663,7 +1685,7 @@ var File_jobpolicy_v1_decide_job_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\n" +
-	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x1ajobpolicy/v1/job_end.proto\x1a\x1ajobpolicy/v1/options.proto\x1a\x16jobpolicy/v1/pod.proto\x1a\x17jobpolicy/v1/rule.proto\"\xc5\a\n" +
+	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x1ajobpolicy/v1/job_end.proto\x1a\x1ajobpolicy/v1/options.proto\x1a\x16jobpolicy/v1/pod.proto\x1a\x17jobpolicy/v1/rule.proto\"\x86\b\n" +
 	"\x10DecideJobRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12,\n" +
@@ -1684,7 +1706,8 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\tdeferrals\x18\x0f \x03(\v2\x16.jobpolicy.v1.DeferralR\tdeferrals\x12-\n" +
 	"\x12namespace_deleting\x18\x10 \x01(\bR\x11namespaceDeleting\x12>\n" +
 	"\x0eunstarted_pods\x18\x11 \x03(\v2\x17.jobpolicy.v1.ActivePodR\runstartedPods\x12G\n" +
-	"\x10terminating_pods\x18\x12 \x03(\v2\x1c.jobpolicy.v1.TerminatingPodR\x0fterminatingPods\x12&\n" +
+	"\x10terminating_pods\x18\x12 \x03(\v2\x1c.jobpolicy.v1.TerminatingPodR\x0fterminatingPods\x12?\n" +
+	"\rfinished_pods\x18\x13 \x01(\v2\x1a.jobpolicy.v1.FinishedPodsR\ffinishedPods\x12&\n" +
 	"\x0eseen_suspended\x18\xe8\a \x01(\bR\rseenSuspendedJ\x04\b\f\x10\rR\tfreshness\"\xd3\x03\n" +
 	"\bSettings\x12I\n" +
 	"\x13pod_failure_backoff\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x11podFailureBackoff\x12P\n" +
@@ -1695,7 +1718,7 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\aexplain\x18\t \x01(\x0e2\x15.jobpolicy.v1.ExplainR\aexplain\x126\n" +
 	"\n" +
 	"pod_groups\x18\n" +
-	" \x01(\x0e2\x17.jobpolicy.v1.PodGroupsR\tpodGroupsJ\x04\b\x06\x10\tR\x0fgang_schedulingR\x0eatomic_releaseR\bpod_noun\"\xa3\x06\n" +
+	" \x01(\x0e2\x17.jobpolicy.v1.PodGroupsR\tpodGroupsJ\x04\b\x06\x10\tR\x0fgang_schedulingR\x0eatomic_releaseR\bpod_noun\"\xcc\x06\n" +
 	"\x11DecideJobResponse\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12;\n" +
@@ -1712,7 +1735,8 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\x13pod_failure_actions\x18\v \x03(\v2#.jobpolicy.v1.PodFailureActionCountR\x11podFailureActions\x12&\n" +
 	"\x04gang\x18\f \x01(\v2\x12.jobpolicy.v1.GangR\x04gang\x126\n" +
 	"\n" +
-	"delete_job\x18\r \x01(\v2\x17.jobpolicy.v1.DeleteJobR\tdeleteJob\x123\n" +
+	"delete_job\x18\r \x01(\v2\x17.jobpolicy.v1.DeleteJobR\tdeleteJob\x12'\n" +
+	"\x0fdelete_finished\x18\x11 \x03(\fR\x0edeleteFinished\x123\n" +
 	"\tfollow_up\x18\x0e \x01(\x0e2\x16.jobpolicy.v1.FollowUpR\bfollowUp\x12/\n" +
 	"\averdict\x18\x0f \x01(\v2\x15.jobpolicy.v1.VerdictR\averdict\"\xbd\x01\n" +
 	"\aVerdict\x12&\n" +
@@ -1850,14 +1874,15 @@ var file_jobpolicy_v1_decide_job_proto_goTypes = []any{
 	(*Deferral)(nil),              // 29: jobpolicy.v1.Deferral
 	(*ActivePod)(nil),             // 30: jobpolicy.v1.ActivePod
 	(*TerminatingPod)(nil),        // 31: jobpolicy.v1.TerminatingPod
-	(*durationpb.Duration)(nil),   // 32: google.protobuf.Duration
-	(Explain)(0),                  // 33: jobpolicy.v1.Explain
-	(*Explanation)(nil),           // 34: jobpolicy.v1.Explanation
-	(Rule)(0),                     // 35: jobpolicy.v1.Rule
-	(*JobEnd)(nil),                // 36: jobpolicy.v1.JobEnd
-	(*IndexSet)(nil),              // 37: jobpolicy.v1.IndexSet
-	(RaisedResource)(0),           // 38: jobpolicy.v1.RaisedResource
-	(PodFailurePolicyAction)(0),   // 39: jobpolicy.v1.PodFailurePolicyAction
+	(*FinishedPods)(nil),          // 32: jobpolicy.v1.FinishedPods
+	(*durationpb.Duration)(nil),   // 33: google.protobuf.Duration
+	(Explain)(0),                  // 34: jobpolicy.v1.Explain
+	(*Explanation)(nil),           // 35: jobpolicy.v1.Explanation
+	(Rule)(0),                     // 36: jobpolicy.v1.Rule
+	(*JobEnd)(nil),                // 37: jobpolicy.v1.JobEnd
+	(*IndexSet)(nil),              // 38: jobpolicy.v1.IndexSet
+	(RaisedResource)(0),           // 39: jobpolicy.v1.RaisedResource
+	(PodFailurePolicyAction)(0),   // 40: jobpolicy.v1.PodFailurePolicyAction
 }
 var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
 	19, // 0: jobpolicy.v1.DecideJobRequest.now:type_name -> google.protobuf.Timestamp
@@ -1874,40 +1899,41 @@ var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
 	29, // 11: jobpolicy.v1.DecideJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
 	30, // 12: jobpolicy.v1.DecideJobRequest.unstarted_pods:type_name -> jobpolicy.v1.ActivePod
 	31, // 13: jobpolicy.v1.DecideJobRequest.terminating_pods:type_name -> jobpolicy.v1.TerminatingPod
-	32, // 14: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
-	32, // 15: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
-	33, // 16: jobpolicy.v1.Settings.explain:type_name -> jobpolicy.v1.Explain
-	0,  // 17: jobpolicy.v1.Settings.pod_groups:type_name -> jobpolicy.v1.PodGroups
-	1,  // 18: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
-	12, // 19: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
-	15, // 20: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
-	22, // 21: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
-	19, // 22: jobpolicy.v1.DecideJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
-	17, // 23: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
-	2,  // 24: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
-	34, // 25: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
-	18, // 26: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
-	11, // 27: jobpolicy.v1.DecideJobResponse.gang:type_name -> jobpolicy.v1.Gang
-	16, // 28: jobpolicy.v1.DecideJobResponse.delete_job:type_name -> jobpolicy.v1.DeleteJob
-	3,  // 29: jobpolicy.v1.DecideJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
-	10, // 30: jobpolicy.v1.DecideJobResponse.verdict:type_name -> jobpolicy.v1.Verdict
-	35, // 31: jobpolicy.v1.Verdict.rule:type_name -> jobpolicy.v1.Rule
-	36, // 32: jobpolicy.v1.Verdict.end:type_name -> jobpolicy.v1.JobEnd
-	37, // 33: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
-	14, // 34: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
-	13, // 35: jobpolicy.v1.CreatePods.raised:type_name -> jobpolicy.v1.RaisedPods
-	37, // 36: jobpolicy.v1.RaisedPods.indexes:type_name -> jobpolicy.v1.IndexSet
-	38, // 37: jobpolicy.v1.RaisedPods.resource:type_name -> jobpolicy.v1.RaisedResource
-	4,  // 38: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
-	5,  // 39: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
-	19, // 40: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
-	6,  // 41: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
-	39, // 42: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
-	43, // [43:43] is the sub-list for method output_type
-	43, // [43:43] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	32, // 14: jobpolicy.v1.DecideJobRequest.finished_pods:type_name -> jobpolicy.v1.FinishedPods
+	33, // 15: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
+	33, // 16: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
+	34, // 17: jobpolicy.v1.Settings.explain:type_name -> jobpolicy.v1.Explain
+	0,  // 18: jobpolicy.v1.Settings.pod_groups:type_name -> jobpolicy.v1.PodGroups
+	1,  // 19: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
+	12, // 20: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
+	15, // 21: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
+	22, // 22: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
+	19, // 23: jobpolicy.v1.DecideJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
+	17, // 24: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
+	2,  // 25: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
+	35, // 26: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
+	18, // 27: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
+	11, // 28: jobpolicy.v1.DecideJobResponse.gang:type_name -> jobpolicy.v1.Gang
+	16, // 29: jobpolicy.v1.DecideJobResponse.delete_job:type_name -> jobpolicy.v1.DeleteJob
+	3,  // 30: jobpolicy.v1.DecideJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
+	10, // 31: jobpolicy.v1.DecideJobResponse.verdict:type_name -> jobpolicy.v1.Verdict
+	36, // 32: jobpolicy.v1.Verdict.rule:type_name -> jobpolicy.v1.Rule
+	37, // 33: jobpolicy.v1.Verdict.end:type_name -> jobpolicy.v1.JobEnd
+	38, // 34: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
+	14, // 35: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
+	13, // 36: jobpolicy.v1.CreatePods.raised:type_name -> jobpolicy.v1.RaisedPods
+	38, // 37: jobpolicy.v1.RaisedPods.indexes:type_name -> jobpolicy.v1.IndexSet
+	39, // 38: jobpolicy.v1.RaisedPods.resource:type_name -> jobpolicy.v1.RaisedResource
+	4,  // 39: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
+	5,  // 40: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
+	19, // 41: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
+	6,  // 42: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
+	40, // 43: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
+	44, // [44:44] is the sub-list for method output_type
+	44, // [44:44] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_decide_job_proto_init() }

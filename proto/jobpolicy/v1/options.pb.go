@@ -617,6 +617,8 @@ type JobOptions struct {
 	// pods that are being deleted. Absent: the Job waits until the pod has ended, if need be for
 	// ever.
 	TerminationDeadlineSeconds *int64 `protobuf:"varint,14,opt,name=termination_deadline_seconds,json=terminationDeadlineSeconds,proto3,oneof" json:"termination_deadline_seconds,omitempty"`
+	// How many finished pods stay while the Job runs. Absent: all.
+	KeepFinishedPods *KeepFinishedPods `protobuf:"bytes,15,opt,name=keep_finished_pods,json=keepFinishedPods,proto3" json:"keep_finished_pods,omitempty"`
 	// More memory or CPU for the pods that come after failed ones. A failure raises if a container was
 	// OOMKilled, or ended with one of on_exit_codes. The next pod of its index then asks for factor
 	// times as much as the failed one did, up to max; of a Job that is not Indexed, all
@@ -731,6 +733,13 @@ func (x *JobOptions) GetTerminationDeadlineSeconds() int64 {
 	return 0
 }
 
+func (x *JobOptions) GetKeepFinishedPods() *KeepFinishedPods {
+	if x != nil {
+		return x.KeepFinishedPods
+	}
+	return nil
+}
+
 func (x *JobOptions) GetNextTryResources() *NextTryResources {
 	if x != nil {
 		return x.NextTryResources
@@ -752,6 +761,65 @@ func (x *JobOptions) GetFailureRuleNames() []string {
 	return nil
 }
 
+// KeepFinishedPods says how many finished pods stay while the Job runs, those that finished last. The others
+// are deleted once the Job has counted them and released them, about as soon as that is done; their logs go with them.
+// What decides about further pods stays in any case: the last pod that succeeded, up to 64 failed ones since then, which
+// the retry delay counts, the failed one that explains how the Job failed, and with next_try_resources the failed ones that
+// raise the next. It acts on pods that exist, too. When the Job has succeeded or failed, its pods stay until it is deleted.
+type KeepFinishedPods struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many pods that succeeded. Absent: all.
+	Succeeded *int32 `protobuf:"varint,1,opt,name=succeeded,proto3,oneof" json:"succeeded,omitempty"`
+	// How many pods that failed. Absent: all.
+	Failed        *int32 `protobuf:"varint,2,opt,name=failed,proto3,oneof" json:"failed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeepFinishedPods) Reset() {
+	*x = KeepFinishedPods{}
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeepFinishedPods) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeepFinishedPods) ProtoMessage() {}
+
+func (x *KeepFinishedPods) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeepFinishedPods.ProtoReflect.Descriptor instead.
+func (*KeepFinishedPods) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *KeepFinishedPods) GetSucceeded() int32 {
+	if x != nil && x.Succeeded != nil {
+		return *x.Succeeded
+	}
+	return 0
+}
+
+func (x *KeepFinishedPods) GetFailed() int32 {
+	if x != nil && x.Failed != nil {
+		return *x.Failed
+	}
+	return 0
+}
+
 // NeverStarted says what becomes of a pod that does not start because of a problem. A pod of which any
 // container has run, init containers included, is never meant.
 type NeverStarted struct {
@@ -770,7 +838,7 @@ type NeverStarted struct {
 
 func (x *NeverStarted) Reset() {
 	*x = NeverStarted{}
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[4]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -782,7 +850,7 @@ func (x *NeverStarted) String() string {
 func (*NeverStarted) ProtoMessage() {}
 
 func (x *NeverStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[4]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -795,7 +863,7 @@ func (x *NeverStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeverStarted.ProtoReflect.Descriptor instead.
 func (*NeverStarted) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{4}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *NeverStarted) GetProblem() PodStartProblem {
@@ -848,7 +916,7 @@ type RetryDelay struct {
 
 func (x *RetryDelay) Reset() {
 	*x = RetryDelay{}
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[5]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -860,7 +928,7 @@ func (x *RetryDelay) String() string {
 func (*RetryDelay) ProtoMessage() {}
 
 func (x *RetryDelay) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[5]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -873,7 +941,7 @@ func (x *RetryDelay) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryDelay.ProtoReflect.Descriptor instead.
 func (*RetryDelay) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{5}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *RetryDelay) GetInitialSeconds() int32 {
@@ -936,7 +1004,7 @@ type NextTryResources struct {
 
 func (x *NextTryResources) Reset() {
 	*x = NextTryResources{}
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[6]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -948,7 +1016,7 @@ func (x *NextTryResources) String() string {
 func (*NextTryResources) ProtoMessage() {}
 
 func (x *NextTryResources) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[6]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -961,7 +1029,7 @@ func (x *NextTryResources) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NextTryResources.ProtoReflect.Descriptor instead.
 func (*NextTryResources) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{6}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *NextTryResources) GetContainer() string {
@@ -1044,7 +1112,7 @@ type CronJobOptions struct {
 
 func (x *CronJobOptions) Reset() {
 	*x = CronJobOptions{}
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[7]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1056,7 +1124,7 @@ func (x *CronJobOptions) String() string {
 func (*CronJobOptions) ProtoMessage() {}
 
 func (x *CronJobOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[7]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1069,7 +1137,7 @@ func (x *CronJobOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CronJobOptions.ProtoReflect.Descriptor instead.
 func (*CronJobOptions) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{7}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CronJobOptions) GetStartJitterSeconds() int32 {
@@ -1182,7 +1250,7 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\n" +
 	"PolicySpec\x12*\n" +
 	"\x03job\x18\x01 \x01(\v2\x18.jobpolicy.v1.JobOptionsR\x03job\x127\n" +
-	"\bcron_job\x18\x02 \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\acronJob\"\xe2\b\n" +
+	"\bcron_job\x18\x02 \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\acronJob\"\xb0\t\n" +
 	"\n" +
 	"JobOptions\x12H\n" +
 	"\x1attl_seconds_after_complete\x18\x01 \x01(\x05B\x06\x8a\xce\x18\x02\b\x00H\x00R\x17ttlSecondsAfterComplete\x88\x01\x01\x12D\n" +
@@ -1195,6 +1263,7 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\x14try_deadline_seconds\x18\f \x01(\x03B\f\x8a\xce\x18\b\b\x01\x10\xff\xff\xff\xff\aH\x04R\x12tryDeadlineSeconds\x88\x01\x01\x12G\n" +
 	"\rnever_started\x18\r \x03(\v2\x1a.jobpolicy.v1.NeverStartedB\x06\x8a\xce\x18\x02\x10\x05R\fneverStarted\x12S\n" +
 	"\x1ctermination_deadline_seconds\x18\x0e \x01(\x03B\f\x8a\xce\x18\b\b\x01\x10\xff\xff\xff\xff\aH\x05R\x1aterminationDeadlineSeconds\x88\x01\x01\x12L\n" +
+	"\x12keep_finished_pods\x18\x0f \x01(\v2\x1e.jobpolicy.v1.KeepFinishedPodsR\x10keepFinishedPods\x12L\n" +
 	"\x12next_try_resources\x18\x11 \x01(\v2\x1e.jobpolicy.v1.NextTryResourcesR\x10nextTryResources\x12#\n" +
 	"\rend_condition\x18\x1e \x01(\bR\fendCondition\x128\n" +
 	"\x12failure_rule_names\x18\x1f \x03(\tB\n" +
@@ -1205,7 +1274,15 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"#_default_ttl_seconds_after_finishedB\x19\n" +
 	"\x17_start_deadline_secondsB\x17\n" +
 	"\x15_try_deadline_secondsB\x1f\n" +
-	"\x1d_termination_deadline_seconds\"\xcf\x01\n" +
+	"\x1d_termination_deadline_seconds\"\x83\x01\n" +
+	"\x10KeepFinishedPods\x12-\n" +
+	"\tsucceeded\x18\x01 \x01(\x05B\n" +
+	"\x8a\xce\x18\x06\b\x00\x10\xa0\x8d\x06H\x00R\tsucceeded\x88\x01\x01\x12'\n" +
+	"\x06failed\x18\x02 \x01(\x05B\n" +
+	"\x8a\xce\x18\x06\b\x00\x10\xa0\x8d\x06H\x01R\x06failed\x88\x01\x01B\f\n" +
+	"\n" +
+	"_succeededB\t\n" +
+	"\a_failed\"\xcf\x01\n" +
 	"\fNeverStarted\x12?\n" +
 	"\aproblem\x18\x01 \x01(\x0e2\x1d.jobpolicy.v1.PodStartProblemB\x06\x8a\xce\x18\x02\x18\x01R\aproblem\x122\n" +
 	"\rafter_seconds\x18\x02 \x01(\x05B\b\x8a\xce\x18\x04\b\x01\x18\x01H\x00R\fafterSeconds\x88\x01\x01\x128\n" +
@@ -1302,7 +1379,7 @@ func file_jobpolicy_v1_options_proto_rawDescGZIP() []byte {
 }
 
 var file_jobpolicy_v1_options_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_jobpolicy_v1_options_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_jobpolicy_v1_options_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_jobpolicy_v1_options_proto_goTypes = []any{
 	(PodStartProblem)(0),                // 0: jobpolicy.v1.PodStartProblem
 	(NeverStartedAction)(0),             // 1: jobpolicy.v1.NeverStartedAction
@@ -1314,35 +1391,37 @@ var file_jobpolicy_v1_options_proto_goTypes = []any{
 	(*FieldRule)(nil),                   // 7: jobpolicy.v1.FieldRule
 	(*PolicySpec)(nil),                  // 8: jobpolicy.v1.PolicySpec
 	(*JobOptions)(nil),                  // 9: jobpolicy.v1.JobOptions
-	(*NeverStarted)(nil),                // 10: jobpolicy.v1.NeverStarted
-	(*RetryDelay)(nil),                  // 11: jobpolicy.v1.RetryDelay
-	(*NextTryResources)(nil),            // 12: jobpolicy.v1.NextTryResources
-	(*CronJobOptions)(nil),              // 13: jobpolicy.v1.CronJobOptions
-	(*descriptorpb.FieldOptions)(nil),   // 14: google.protobuf.FieldOptions
-	(*descriptorpb.MessageOptions)(nil), // 15: google.protobuf.MessageOptions
+	(*KeepFinishedPods)(nil),            // 10: jobpolicy.v1.KeepFinishedPods
+	(*NeverStarted)(nil),                // 11: jobpolicy.v1.NeverStarted
+	(*RetryDelay)(nil),                  // 12: jobpolicy.v1.RetryDelay
+	(*NextTryResources)(nil),            // 13: jobpolicy.v1.NextTryResources
+	(*CronJobOptions)(nil),              // 14: jobpolicy.v1.CronJobOptions
+	(*descriptorpb.FieldOptions)(nil),   // 15: google.protobuf.FieldOptions
+	(*descriptorpb.MessageOptions)(nil), // 16: google.protobuf.MessageOptions
 }
 var file_jobpolicy_v1_options_proto_depIdxs = []int32{
 	6,  // 0: jobpolicy.v1.Limits.items:type_name -> jobpolicy.v1.Limits
 	9,  // 1: jobpolicy.v1.PolicySpec.job:type_name -> jobpolicy.v1.JobOptions
-	13, // 2: jobpolicy.v1.PolicySpec.cron_job:type_name -> jobpolicy.v1.CronJobOptions
-	11, // 3: jobpolicy.v1.JobOptions.retry_delay:type_name -> jobpolicy.v1.RetryDelay
-	10, // 4: jobpolicy.v1.JobOptions.never_started:type_name -> jobpolicy.v1.NeverStarted
-	12, // 5: jobpolicy.v1.JobOptions.next_try_resources:type_name -> jobpolicy.v1.NextTryResources
-	0,  // 6: jobpolicy.v1.NeverStarted.problem:type_name -> jobpolicy.v1.PodStartProblem
-	1,  // 7: jobpolicy.v1.NeverStarted.action:type_name -> jobpolicy.v1.NeverStartedAction
-	2,  // 8: jobpolicy.v1.NextTryResources.resource:type_name -> jobpolicy.v1.RaisedResource
-	3,  // 9: jobpolicy.v1.CronJobOptions.repeated_hour:type_name -> jobpolicy.v1.RepeatedHour
-	4,  // 10: jobpolicy.v1.CronJobOptions.skipped_hour:type_name -> jobpolicy.v1.SkippedHour
-	5,  // 11: jobpolicy.v1.CronJobOptions.missed_before_edit:type_name -> jobpolicy.v1.MissedBeforeEdit
-	14, // 12: jobpolicy.v1.limits:extendee -> google.protobuf.FieldOptions
-	15, // 13: jobpolicy.v1.rules:extendee -> google.protobuf.MessageOptions
-	6,  // 14: jobpolicy.v1.limits:type_name -> jobpolicy.v1.Limits
-	7,  // 15: jobpolicy.v1.rules:type_name -> jobpolicy.v1.FieldRule
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	14, // [14:16] is the sub-list for extension type_name
-	12, // [12:14] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	14, // 2: jobpolicy.v1.PolicySpec.cron_job:type_name -> jobpolicy.v1.CronJobOptions
+	12, // 3: jobpolicy.v1.JobOptions.retry_delay:type_name -> jobpolicy.v1.RetryDelay
+	11, // 4: jobpolicy.v1.JobOptions.never_started:type_name -> jobpolicy.v1.NeverStarted
+	10, // 5: jobpolicy.v1.JobOptions.keep_finished_pods:type_name -> jobpolicy.v1.KeepFinishedPods
+	13, // 6: jobpolicy.v1.JobOptions.next_try_resources:type_name -> jobpolicy.v1.NextTryResources
+	0,  // 7: jobpolicy.v1.NeverStarted.problem:type_name -> jobpolicy.v1.PodStartProblem
+	1,  // 8: jobpolicy.v1.NeverStarted.action:type_name -> jobpolicy.v1.NeverStartedAction
+	2,  // 9: jobpolicy.v1.NextTryResources.resource:type_name -> jobpolicy.v1.RaisedResource
+	3,  // 10: jobpolicy.v1.CronJobOptions.repeated_hour:type_name -> jobpolicy.v1.RepeatedHour
+	4,  // 11: jobpolicy.v1.CronJobOptions.skipped_hour:type_name -> jobpolicy.v1.SkippedHour
+	5,  // 12: jobpolicy.v1.CronJobOptions.missed_before_edit:type_name -> jobpolicy.v1.MissedBeforeEdit
+	15, // 13: jobpolicy.v1.limits:extendee -> google.protobuf.FieldOptions
+	16, // 14: jobpolicy.v1.rules:extendee -> google.protobuf.MessageOptions
+	6,  // 15: jobpolicy.v1.limits:type_name -> jobpolicy.v1.Limits
+	7,  // 16: jobpolicy.v1.rules:type_name -> jobpolicy.v1.FieldRule
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	15, // [15:17] is the sub-list for extension type_name
+	13, // [13:15] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_options_proto_init() }
@@ -1356,13 +1435,14 @@ func file_jobpolicy_v1_options_proto_init() {
 	file_jobpolicy_v1_options_proto_msgTypes[5].OneofWrappers = []any{}
 	file_jobpolicy_v1_options_proto_msgTypes[6].OneofWrappers = []any{}
 	file_jobpolicy_v1_options_proto_msgTypes[7].OneofWrappers = []any{}
+	file_jobpolicy_v1_options_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_options_proto_rawDesc), len(file_jobpolicy_v1_options_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 2,
 			NumServices:   0,
 		},

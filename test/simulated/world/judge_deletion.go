@@ -19,6 +19,7 @@ func (j *judge) judgeDeletion(w apiserver.Write, p *podRecord) {
 	case p.excuse != "": // It was released for one of these reasons before.
 	case ledger.Ended(p.pod):
 		j.judgeDeletionOfEnded(w, r, p)
+		j.judgeDeletionOfCounted(w, r, p)
 	case !r.decidedAt.IsZero():
 	case j.giveUp(r, p, w.By) != "", j.endsUnstarted(r, p, w.By):
 	default:

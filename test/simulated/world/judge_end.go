@@ -60,6 +60,7 @@ func (j *judge) judgeEnd(r *jobRecord) {
 		j.judgeUndecided(r)
 		j.judgeMissing(r)
 		j.judgeStarts(r)
+		j.judgeKept(r)
 	}
 }
 

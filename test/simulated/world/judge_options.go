@@ -21,6 +21,7 @@ type jobOptions struct {
 		DelaysSeconds                             []int
 	}
 	StartDeadlineSeconds, TryDeadlineSeconds, TerminationDeadlineSeconds int64
+	KeepFinishedPods                                                     *keptFinished
 	NeverStarted                                                         []struct {
 		Problem, Action string
 		AfterSeconds    int

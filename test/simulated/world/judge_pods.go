@@ -69,6 +69,8 @@ type podRecord struct {
 	released  mark
 	excuse    string
 	accounted bool
+	// pruned: an executor has deleted it because its Job keeps few finished pods (judge_finished.go).
+	pruned bool
 
 	// revivals is how often somebody else has changed the pod's owner or put its
 	// finalizer back; revivedAt is when that last happened. After that, nothing in the
