@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/test/kit/ledger"
 	"jobpolicy.dev/test/simulated/jobspec"
 )
 
@@ -103,10 +104,11 @@ type tally struct {
 	byOutcome map[string]map[string]int
 	crossing  crossing
 	contract  map[string]bool // The parts of the contract that were used.
+	taken     stepCounts      // The steps of package ledger.
 }
 
 func newTally() *tally {
-	return &tally{byOutcome: map[string]map[string]int{}, contract: map[string]bool{}}
+	return &tally{byOutcome: map[string]map[string]int{}, contract: map[string]bool{}, taken: stepCounts{}}
 }
 
 // A report is the result of one world, for the tally and for a parent process.
@@ -117,6 +119,7 @@ type report struct {
 	Outcomes map[string]int `json:"outcomes,omitempty"`
 	Jobs     []crossedJob   `json:"jobs,omitempty"`
 	Contract []string       `json:"contract,omitempty"`
+	Taken    stepCounts     `json:"taken,omitempty"`
 	Writes   int            `json:"writes"`
 	Micros   int64          `json:"micros"`
 	Digest   string         `json:"digest,omitempty"`
@@ -127,7 +130,7 @@ type report struct {
 }
 
 func (e *aftermath) report() report {
-	r := report{Seed: e.plan.seed, Outcomes: e.outcomes, Jobs: e.jobs, Writes: e.writes, Micros: e.took.Microseconds()}
+	r := report{Seed: e.plan.seed, Outcomes: e.outcomes, Jobs: e.jobs, Taken: e.taken, Writes: e.writes, Micros: e.took.Microseconds()}
 	for _, f := range e.plan.features() {
 		r.Features = append(r.Features, "feature: "+f)
 	}
@@ -162,6 +165,7 @@ func (t *tally) add(r report) {
 	for _, part := range r.Contract {
 		t.contract[part] = true
 	}
+	t.taken.add(nil, r.Taken)
 	happened := map[string]bool{}
 	for _, f := range r.Features {
 		if kind, what, _ := strings.Cut(f, ": "); kind == "fault" || kind == "step" {
@@ -176,6 +180,16 @@ func (t *tally) add(r report) {
 		}
 	}
 	t.crossing.add(r.Jobs, happened)
+}
+
+// untaken are the steps of the model that no executor took.
+func (t *tally) untaken() (steps []ledger.Step) {
+	for _, step := range ledger.Steps {
+		if t.taken[step] == 0 {
+			steps = append(steps, step)
+		}
+	}
+	return steps
 }
 
 // String is the table of what was covered.
@@ -207,6 +221,10 @@ func (t *tally) String() string {
 			fmt.Fprintf(&out, "%7s", cell)
 		}
 		out.WriteString("\n")
+	}
+	out.WriteString("\nsteps of the model, and how often executors took them\n")
+	for _, step := range ledger.Steps {
+		fmt.Fprintf(&out, "%-46s %7d\n", step, t.taken[step])
 	}
 	return out.String()
 }

@@ -154,6 +154,9 @@ func (j *judge) cronJobStarted(w apiserver.Write, ours bool, r *jobRecord) {
 	if ours {
 		j.judgeRunsDue(c)
 		j.judgeRun(w, c, r, at)
+		if !j.terse {
+			j.judgeNewRun(w, c, r)
+		}
 	}
 	c.jobs[r.uid] = r
 	if ours && !at.IsZero() {

@@ -80,6 +80,9 @@ type podRecord struct {
 	revivals  int32
 	revivedAt time.Time
 
+	// places are those that it had in the order of deletion, and last the one that it has.
+	places []place
+
 	restarts           int64
 	restartedAt        time.Time
 	ourWrites, foreign int
@@ -92,11 +95,7 @@ func (j *judge) podWritten(w apiserver.Write, ours bool) {
 		j.altered(w, pod)
 		return
 	}
-	if next != nil {
-		j.book.Pod(next)
-	} else {
-		j.book.PodGone(w.UID)
-	}
+	j.enterPod(w, ours, next)
 	if ours {
 		j.judgeOwnership(w, old, next)
 		j.judgePodWrite(w, old, next)
@@ -105,6 +104,26 @@ func (j *judge) podWritten(w apiserver.Write, ours bool) {
 		}
 	}
 	j.observePod(w, ours, old, next)
+}
+
+// enterPod enters a version of a pod, or that it is gone, into the book, and reports what an executor did that is no step of a
+// pod. Of a release, judgeRelease knows more.
+func (j *judge) enterPod(w apiserver.Write, ours bool, next *corev1.Pod) {
+	if !ours {
+		if next != nil {
+			j.book.Pod(next)
+		} else {
+			j.book.PodGone(w.UID)
+		}
+		return
+	}
+	before := j.book.Taken()
+	for _, problem := range j.book.ControllerPod(w.UID, next) {
+		if problem.Kind != ledger.ReleasedTooSoon {
+			j.report(said{problem.Rule(), string(problem.Kind), w.UID}, w.Key, w.By+" wrote a pod: "+problem.String())
+		}
+	}
+	j.steps.add(before, j.book.Taken())
 }
 
 // judgePodWrite checks an executor's write of a pod.
@@ -119,6 +138,9 @@ func (j *judge) judgePodWrite(w apiserver.Write, old, next *corev1.Pod) {
 	j.judgeTold(w, j.pods[w.UID], old, next)
 	if w.Verb == "delete" || w.Verb == "deletecollection" {
 		j.judgeDeletion(w, j.pods[w.UID])
+		if r := j.pods[w.UID].job; r != nil {
+			j.judgeOrder(w, r, j.pods[w.UID])
+		}
 	}
 }
 
@@ -139,6 +161,7 @@ func (j *judge) observePod(w apiserver.Write, ours bool, old, next *corev1.Pod) 
 			p.running = next
 		}
 		p.observeStart(w)
+		p.observeStanding(w)
 	} else {
 		p.gone, p.goneAt = true, w.Time
 	}
