@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/engine/indexset"
 )
@@ -112,6 +113,16 @@ func (c *change) disowns() bool {
 	return c.wasPod != nil && c.pod != nil && controllerOf(c.wasPod) != "" && controllerOf(c.pod) == ""
 }
 
+// tellsToEnd reports whether a node is told to end a pod of a Job that fails (options.when_job_fails). The model
+// has no option: such a pod ends as any other.
+func (c *change) tellsToEnd() bool {
+	if c.wasPod == nil || c.pod == nil || c.owner() == nil || !IsTrue(c.owner(), batchv1.JobFailureTarget) {
+		return false
+	}
+	had, has := c.wasPod.Spec.ActiveDeadlineSeconds, c.pod.Spec.ActiveDeadlineSeconds
+	return has != nil && (had == nil || *has < *had)
+}
+
 func (c *change) creates() bool { return c.wasPod == nil && c.pod != nil }
 
 func (c *change) deletes() bool {
@@ -125,6 +136,9 @@ func (c *change) unexplained() []finding {
 		rows, may = ofPod, nil
 		if c.disowns() {
 			may = []string{"owner", "finalizer"}
+		}
+		if c.tellsToEnd() {
+			may = append(may, "deadline")
 		}
 	} else if IsIndexed(c.job) && (c.wasJob.Generation != c.job.Generation || !c.lostIndexes().Empty()) {
 		may = append(may, "completedIndexes", "succeeded")
@@ -209,10 +223,13 @@ func changedPod(was, is *corev1.Pod) (parts []string) {
 	if (was.DeletionTimestamp == nil) != (is.DeletionTimestamp == nil) {
 		parts = append(parts, "deletion")
 	}
+	if !ptr.Equal(was.Spec.ActiveDeadlineSeconds, is.Spec.ActiveDeadlineSeconds) {
+		parts = append(parts, "deadline")
+	}
 	before, after := was.DeepCopy(), is.DeepCopy()
 	for _, pod := range []*corev1.Pod{before, after} {
 		pod.ResourceVersion, pod.Generation, pod.ManagedFields, pod.OwnerReferences = "", 0, nil, nil
-		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = nil, nil
+		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds, pod.Spec.ActiveDeadlineSeconds = nil, nil, nil
 		pod.Finalizers = slices.DeleteFunc(pod.Finalizers, func(f string) bool { return f == batchv1.JobTrackingFinalizer })
 	}
 	if !equality.Semantic.DeepEqual(before, after) {

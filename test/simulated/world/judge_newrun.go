@@ -101,7 +101,7 @@ func (j *judge) judgeLastSuccess(c *cronRecord) {
 	}
 }
 
-// judgeReference: an event is about an object that is or was there, under its own name.
+// judgeReference: an event is about an object that is or was there, under its own name. Its times may go back, as an executor's clock may.
 func (j *judge) judgeReference(w apiserver.Write, event *corev1.Event) {
 	about := event.InvolvedObject
 	kind, name := "", ""
@@ -112,8 +112,7 @@ func (j *judge) judgeReference(w apiserver.Write, event *corev1.Event) {
 	} else {
 		return
 	}
-	if about.Kind != kind || about.Name != name || about.APIVersion != "batch/v1" || about.Namespace != event.Namespace || event.Source.Component == "" ||
-		event.Count < 1 || event.LastTimestamp.Before(&event.FirstTimestamp) {
+	if about.Kind != kind || about.Name != name || about.APIVersion != "batch/v1" || about.Namespace != event.Namespace || event.Source.Component == "" || event.Count < 1 {
 		j.breach("event", w.Key, about.UID, "an event of %s (%s) is about %s %s of %s, and its object is %s %s", w.By, event.Reason, about.Kind, about.Name, about.APIVersion, kind, name)
 	}
 	if said, ok := cronEvents[event.Reason]; ok && kind == "CronJob" && (event.Type != said.kind || !regexp.MustCompile(`^(?:`+regexp.QuoteMeta(combined)+`)?(?:`+said.message+`)$`).MatchString(event.Message)) {
