@@ -110,9 +110,9 @@ test-cluster: build build-node build-specs build-telemetry test-images helm ## r
 	JOBPOLICY_TEST_CLUSTER=$(if $(ALL),all,1) go -C test test -count=1 -p 1 -v -timeout $(if $(ALL),90m,30m) ./node/cluster/...
 
 # Programs of others that create Jobs (docs/clients.md), unmodified, under the built-in controllers and under ours;
-# jobset-with-engine and kueue-with-engine ask the engine (docs/adopt.md). CLIENTS chooses some; ONLY is a regular expression for scenarios, client/scenario. WRITE=folder keeps what was compared. CLUSTER=kubeconfig
+# jobset-with-engine, kueue-with-engine and trainer-with-engine ask the engine (docs/adopt.md). CLIENTS chooses some; ONLY is a regular expression for scenarios, client/scenario. WRITE=folder keeps what was compared. CLUSTER=kubeconfig
 # runs the scenarios once, on a cluster of one's own; AGAINST=folder compares them with an earlier such run.
-CLIENTS ?= kubectl jobset helm kueue jobset-with-engine kueue-with-engine
+CLIENTS ?= kubectl jobset helm kueue trainer jobset-with-engine kueue-with-engine trainer-with-engine
 .PHONY: test-clients
 test-clients: build ## run clients of others under the built-in controllers and ours, and compare (CLIENTS="kubectl jobset" ONLY=regexp WRITE=folder; the first time compiles each: minutes)
 	@test/plane/clients/build.sh $(CLIENTS)
@@ -204,6 +204,11 @@ prove: ## check the model of the ledger with Spin, and its invariant with z3 (mi
 
 prove-full: ## the same with more pods and executors (long; needs 3 GB of memory)
 	@proof/prove.sh large
+
+# The test of package exhaustive in make test explores a sample.
+.PHONY: exhaustive
+exhaustive: ## try every order of the steps of a few pods and executors with the real engine and tracker (STATES=10000000; minutes on an idle machine)
+	@GOGC=400 GOMEMLIMIT=6GiB go -C test test -count=1 -timeout 0 -v ./simulated/exhaustive -run TestEveryOrderOfSteps -args -exhaustive.states=$(or $(STATES),10000000)
 
 .PHONY: mutants
 mutants: ## plant defects in engine and executor, and search for each in simulated worlds (MUTANT=regexp N=20000; hours)

@@ -40,6 +40,10 @@ func (s *scene) apply(resp *jobpolicyv1.DecideJobResponse) string {
 		s.req.ConfirmedReleases = append(s.req.ConfirmedReleases, released)
 		did = append(did, uidName(released)+" released")
 	}
+	for _, uid := range resp.GetDeleteFinished() {
+		did = append(did, uidName(uid)+" deleted")
+	}
+	s.deleteFinished(resp)
 	s.req.ActivePods = nil
 	return "applied: " + strings.Join(did, ", ") + "\n"
 }

@@ -41,6 +41,7 @@ func decide(s *snapshot) *jobpolicyv1.DecideJobResponse {
 	l := keepLedger(s, t, v, deletions)
 	p := planCreations(s, t, deletions, l)
 	p.gang = planGang(s, t, v, p)
+	p = p.prune(s, t, v)
 	end := jobEnd(s, t, v)
 	pub := publish(s, t, v, p, l, end)
 	d := deliver(s, v, p, l, pub)
@@ -58,7 +59,9 @@ func assemble(s *snapshot, v verdict, p plan, l ledger, d delivery, e *jobpolicy
 		Gang:              p.gang,
 		Create:            p.create,
 		Delete:            deletePods(p),
+		End:               endPods(p),
 		Release:           d.release,
+		DeleteFinished:    p.finished,
 		Events:            append(d.events, policyEvents(s)...),
 		Explanation:       e,
 		PodFailureActions: failureActions(d.actions),
@@ -67,10 +70,10 @@ func assemble(s *snapshot, v verdict, p plan, l ledger, d delivery, e *jobpolicy
 	if !sameStatus(d.status, s.status) {
 		resp.Status = d.status
 	}
-	if (resp.Gang != nil && isNewJob(s)) || resp.Create != nil || len(resp.Delete) > 0 || resp.Status != nil || len(resp.Release) > 0 {
+	if (resp.Gang != nil && isNewJob(s)) || resp.Create != nil || len(resp.Delete)+len(resp.End) > 0 || resp.Status != nil || len(resp.Release)+len(resp.DeleteFinished) > 0 {
 		resp.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
 	}
-	resp.FollowUp = followUp(s, resp)
+	resp.FollowUp = followUp(s, p, resp)
 	e.Summary = summarize(s, v, p, resp)
 	return resp
 }
@@ -112,6 +115,14 @@ func deletePods(p plan) []*jobpolicyv1.DeletePod {
 		deletes = append(deletes, d.message(p.releaseFirst))
 	}
 	return deletes
+}
+
+func endPods(p plan) []*jobpolicyv1.EndPod {
+	var ends []*jobpolicyv1.EndPod
+	for _, e := range p.ends {
+		ends = append(ends, e.message())
+	}
+	return ends
 }
 
 // failureActions lists counts in order of action.
@@ -156,6 +167,6 @@ func settleFinished(s *snapshot, condition string) *jobpolicyv1.DecideJobRespons
 	}
 	resp.Events = policyEvents(s)
 	expire(s, condition, resp)
-	resp.FollowUp = followUp(s, resp)
+	resp.FollowUp = followUp(s, plan{}, resp)
 	return resp
 }

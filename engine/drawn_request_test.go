@@ -29,6 +29,9 @@ func drawRequest(t *rapid.T) *request {
 	if rapid.IntRange(0, 3).Draw(t, "termination deadline") == 0 {
 		drawTerminating(t, req)
 	}
+	if rapid.IntRange(0, 3).Draw(t, "finished pods") == 0 {
+		drawFinished(t, req)
+	}
 	if rapid.Bool().Draw(t, "unlisted") {
 		set := drawIndexSet(t, "unlisted indexes")
 		failed := drawCount(t, "unlisted failed")
@@ -191,7 +194,12 @@ func drawActiveRows(t *rapid.T, req *request, p *jobpolicyv1.PodSummary, names *
 			Uid: uid, Phase: rapid.SampledFrom([]jobpolicyv1.PodPhase{1, 2, 5}).Draw(t, "active phase"), Index: drawPodIndex(t),
 			Scheduled: rapid.Bool().Draw(t, "scheduled"), Ready: rapid.Bool().Draw(t, "ready"), Tracked: rapid.Bool().Draw(t, "tracked"),
 			MaxRestarts: rapid.Int32Range(0, 2).Draw(t, "restarts"), CreatedTime: drawTime(t, "created"),
+			ActiveDeadlineSeconds: rapid.SampledFrom([]*int64{nil, nil, proto.Int64(0), proto.Int64(1), proto.Int64(60), proto.Int64(1<<63 - 1)}).Draw(t, "pod's deadline"),
+			GracePeriodSeconds:    rapid.SampledFrom([]int64{0, 30, 1<<63 - 1}).Draw(t, "grace period"),
 		})
+		if rapid.Bool().Draw(t, "taken by a node") {
+			req.ActivePods.Pods[len(req.ActivePods.Pods)-1].StartTime = drawTime(t, "started")
+		}
 	}
 	if n := int32(len(req.ActivePods.Pods)); n < p.Active {
 		req.ActivePods.Truncated = true
@@ -270,6 +278,32 @@ func numbers(n int) []int {
 		list[i] = i
 	}
 	return list
+}
+
+// drawFinished draws finished pods that are accounted for, or that the status lists, and how many the Job keeps.
+func drawFinished(t *rapid.T, req *request) {
+	if req.Spec.Options == nil {
+		req.Spec.Options = &jobpolicyv1.JobOptions{}
+	}
+	keep := &jobpolicyv1.KeepFinishedPods{}
+	few := func(name string) *int32 { return rapid.Ptr(rapid.Int32Range(0, 3), true).Draw(t, name) }
+	keep.Succeeded, keep.Failed = few("keep succeeded"), few("keep failed")
+	req.Spec.Options.KeepFinishedPods = keep
+	f := &jobpolicyv1.FinishedPods{Succeeded: rapid.Int32Range(0, 2).Draw(t, "more"), Failed: rapid.Int32Range(0, 2).Draw(t, "more")}
+	uids := req.GetConfirmedReleases()
+	for n := range rapid.IntRange(0, 5).Draw(t, "finished") {
+		uids = append(uids, numberedUID(100+n))
+	}
+	for _, uid := range uids {
+		pod := &jobpolicyv1.FinishedPod{Uid: uid, Phase: rapid.SampledFrom([]jobpolicyv1.PodPhase{3, 4}).Draw(t, "phase"), FinishedTime: drawTime(t, "finished")}
+		f.Succeeded += count(pod.Phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED)
+		f.Failed += count(pod.Phase == jobpolicyv1.PodPhase_POD_PHASE_FAILED)
+		f.First = append(f.First, pod)
+	}
+	req.FinishedPods = f
+	if rapid.IntRange(0, 3).Draw(t, "hold") == 0 {
+		deferUntil(req, jobpolicyv1.Step_STEP_DELETE_FINISHED_PODS, drawTime(t, "no deletion before"))
+	}
 }
 
 // drawTerminating gives the Job a termination deadline, and rows to some of the pods that have not ended.

@@ -43,8 +43,14 @@ func summarize(s *snapshot, v verdict, p plan, resp *jobpolicyv1.DecideJobRespon
 	if n := len(resp.GetDelete()); n > 0 {
 		parts = append(parts, fmt.Sprintf("delete pods: %d", n))
 	}
+	if n := len(resp.GetEnd()); n > 0 {
+		parts = append(parts, fmt.Sprintf("end pods: %d", n))
+	}
 	if n := len(resp.GetRelease()); n > 0 {
 		parts = append(parts, fmt.Sprintf("release finished pods: %d", n))
+	}
+	if n := len(resp.GetDeleteFinished()); n > 0 {
+		parts = append(parts, fmt.Sprintf("delete finished pods that the Job need not keep: %d", n))
 	}
 	if text := overdueText(s, resp); text != "" {
 		parts = append(parts, text)

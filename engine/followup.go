@@ -10,20 +10,23 @@ import (
 // before. Most steps of a decision cause an event. Where none does, the caller asks
 // again at once: if a limit has cut the decision short, if creations were left for
 // later because pods are recorded first, and if the next step of a verdict is due.
-func followUp(s *snapshot, resp *jobpolicyv1.DecideJobResponse) jobpolicyv1.FollowUp {
+func followUp(s *snapshot, p plan, resp *jobpolicyv1.DecideJobResponse) jobpolicyv1.FollowUp {
 	creates, deletes, releases := int(resp.GetCreate().GetCount()), len(resp.GetDelete()), len(resp.GetRelease())
+	removes, finished := deletes+len(resp.GetEnd()), len(resp.GetDeleteFinished())
 	switch {
 	case resp.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY:
 		return jobpolicyv1.FollowUp_FOLLOW_UP_UNSPECIFIED
-	case creates == 0 && deletes == 0 && releases == 0 && resp.GetStatus() == nil:
+	case finished >= s.maxPodChanges, resp.GetStatus() != nil && p.countedNext:
+		return jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE
+	case creates == 0 && removes == 0 && releases == 0 && resp.GetStatus() == nil:
 		return jobpolicyv1.FollowUp_FOLLOW_UP_NONE
 	// Pods of indexes that fail now are deleted once the status says that.
 	case resp.GetStatus() != nil && len(s.endingIndexes()) > 0:
 		return jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE
 	// Creating so many pods takes so long that other pods have ended meanwhile.
-	case creates >= max(1, s.maxPodChanges/2), deletes >= s.maxPodChanges, s.req.GetUnlistedPods() != nil:
+	case creates >= max(1, s.maxPodChanges/2), removes >= s.maxPodChanges, s.req.GetUnlistedPods() != nil:
 		return jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE
-	case creates == 0 && deletes == 0 && (releases >= s.manyPods() || announces(s, resp) || s.idle()):
+	case creates == 0 && removes == 0 && (releases >= s.manyPods() || announces(s, resp) || s.idle()):
 		return jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE
 	case deletes > 0 || releases > 0:
 		return jobpolicyv1.FollowUp_FOLLOW_UP_WHEN_CONFIRMED

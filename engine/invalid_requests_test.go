@@ -334,6 +334,22 @@ var invalidRows = []invalidRequest{
 			r.TerminatingPods = []*jobpolicyv1.TerminatingPod{{Uid: uid("d"), DueTime: at(0)}, {Uid: uid("d"), DueTime: at(0)}}
 		},
 	},
+	{"a nil finished pod", "finished_pods.first[0]", "is required", func(r *request) {
+		r.FinishedPods = &jobpolicyv1.FinishedPods{First: []*jobpolicyv1.FinishedPod{nil}}
+	}},
+	{"a finished pod that runs", "finished_pods.first[0].phase", "must be SUCCEEDED or FAILED", func(r *request) {
+		r.FinishedPods = &jobpolicyv1.FinishedPods{First: []*jobpolicyv1.FinishedPod{{Uid: uid("d"), FinishedTime: at(0), Phase: 2}}}
+	}},
+	{"a finished pod without a time", "finished_pods.first[0].finished_time", "is required", func(r *request) {
+		r.FinishedPods = &jobpolicyv1.FinishedPods{Succeeded: 1, First: []*jobpolicyv1.FinishedPod{{Uid: uid("d"), Phase: 3}}}
+	}},
+	{"a finished pod twice", "finished_pods.first[1].uid", "duplicate", func(r *request) {
+		pod := &jobpolicyv1.FinishedPod{Uid: uid("d"), FinishedTime: at(0), Phase: 3}
+		r.FinishedPods = &jobpolicyv1.FinishedPods{Succeeded: 2, First: []*jobpolicyv1.FinishedPod{pod, pod}}
+	}},
+	{"more finished pods than there are", "finished_pods.failed", "must not be less", func(r *request) {
+		r.FinishedPods = &jobpolicyv1.FinishedPods{Succeeded: 1, First: []*jobpolicyv1.FinishedPod{{Uid: uid("d"), FinishedTime: at(0), Phase: 4}}}
+	}},
 	{"a nil active row", "active_pods.pods[0]", "is required", func(r *request) { r.ActivePods.Pods[0] = nil }},
 	{"a pod in two lists", "active_pods.pods[0].uid", "duplicate", func(r *request) { r.ActivePods.Pods[0].Uid = uid("d") }},
 	{
@@ -388,6 +404,9 @@ var invalidRows = []invalidRequest{
 		"negative restarts of sidecars", "active_pods.pods[0].max_sidecar_restarts", "must not be negative",
 		func(r *request) { r.ActivePods.Pods[0].MaxSidecarRestarts = -1 },
 	},
+	{"a start of a pod that is no time", "active_pods.pods[0].start_time", "must be a time", func(r *request) { r.ActivePods.Pods[0].StartTime = badTime() }},
+	{"less than no time for a pod", "active_pods.pods[0].active_deadline_seconds", "must not be negative", func(r *request) { r.ActivePods.Pods[0].ActiveDeadlineSeconds = proto.Int64(-1) }},
+	{"a negative grace period", "active_pods.pods[0].grace_period_seconds", "must not be negative", func(r *request) { r.ActivePods.Pods[0].GracePeriodSeconds = -1 }},
 	{"a ready time that is none", "active_pods.pods[0].ready_since", "must be a time", func(r *request) { r.ActivePods.Pods[0].ReadySince = badTime() }},
 	{"a creation time that is none", "active_pods.pods[0].created_time", "must be a time", func(r *request) { r.ActivePods.Pods[0].CreatedTime = badTime() }},
 	{"fewer active rows than pods", "active_pods.pods", "must have pods.active (2) rows", func(r *request) { r.ActivePods.Pods = r.ActivePods.Pods[:1] }},

@@ -17,6 +17,7 @@ func (c *cluster) checkDecision(req *jobpolicyv1.DecideJobRequest, resp *jobpoli
 	for _, d := range resp.GetDelete() {
 		c.checkDelete(d)
 	}
+	c.checkDeleteFinished(resp.GetDeleteFinished())
 	if resp.GetVerdict().GetRule() == jobpolicyv1.Rule_RULE_START_DEADLINE_PASSED {
 		c.checkStartDeadline()
 	}

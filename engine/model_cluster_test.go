@@ -62,8 +62,10 @@ type modelPod struct {
 	// due is when the pod was to be gone, if it is being deleted.
 	due               time.Time
 	failures, ignored int32
-	exitCode          int32
-	disrupted         bool
+	// deadline is for how many seconds it may be active; nil: for ever.
+	deadline  *int64
+	exitCode  int32
+	disrupted bool
 	// ran is when the pod began to run, or ended without that; zero before.
 	ran time.Time
 	// seen is false while the creation is in flight for the executor.
@@ -77,6 +79,8 @@ type modelPod struct {
 	lateEnd bool
 	// forgotten is true for a pod whose index was out of range for a while.
 	forgotten bool
+	// pruned is true for a pod that the Job has not kept.
+	pruned bool
 	// flipped is true for a pod that succeeded and now says that it failed.
 	flipped bool
 }
@@ -188,6 +192,7 @@ func (c *cluster) observe() *jobpolicyv1.DecideJobRequest {
 	c.observeInFlight(req)
 	c.observeRetry(req)
 	c.observeReleases(req)
+	c.observeFinished(req)
 	return req
 }
 
@@ -291,10 +296,12 @@ func (c *cluster) withRows(req *jobpolicyv1.DecideJobRequest) *jobpolicyv1.Decid
 		if !p.active() || !p.seen {
 			continue
 		}
-		req.ActivePods.Pods = append(req.ActivePods.Pods, &jobpolicyv1.ActivePod{
+		row := &jobpolicyv1.ActivePod{
 			Uid: p.uid, Phase: p.phase, Index: p.index, Scheduled: p.scheduled, Ready: p.ready,
 			MaxRestarts: p.restarts, CreatedTime: timestamppb.New(p.created), Tracked: p.tracked,
-		})
+		}
+		c.observeDeadline(row, p)
+		req.ActivePods.Pods = append(req.ActivePods.Pods, row)
 	}
 	return req
 }

@@ -123,13 +123,14 @@ func (c *cluster) carryOut(resp *jobpolicyv1.DecideJobResponse) {
 	if resp.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY {
 		return
 	}
-	if !c.create(resp.GetCreate()) || !c.delete(resp.GetDelete()) {
+	if !c.create(resp.GetCreate()) || !c.delete(resp.GetDelete()) || !c.end(resp.GetEnd()) {
 		return
 	}
 	if resp.GetStatus() != nil && !c.write(resp.GetStatus()) {
 		return
 	}
 	c.release(resp)
+	c.deleteFinished(resp.GetDeleteFinished())
 }
 
 // goesWrong draws whether the next call fails.

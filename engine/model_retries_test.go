@@ -29,7 +29,7 @@ func (c *cluster) checkRetryDelay() {
 		return
 	}
 	var lastSuccess, lastFailure time.Time
-	visible := c.podsThat(func(p *modelPod) bool { return p.seen && !p.gone && (p.terminal() || c.takenAsFailed(p)) })
+	visible := c.podsThat(func(p *modelPod) bool { return p.seen && (!p.gone || p.pruned) && (p.terminal() || c.takenAsFailed(p)) })
 	for _, p := range visible {
 		if p.phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED && p.finished.After(lastSuccess) {
 			lastSuccess = p.finished

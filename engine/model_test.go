@@ -101,11 +101,15 @@ func drawOptions(t *rapid.T, spec *jobpolicyv1.JobSpec) {
 		{Resource: jobpolicyv1.RaisedResource_RAISED_RESOURCE_MEMORY, Max: "8Gi", OnExitCodes: []int32{42}},
 		{Resource: jobpolicyv1.RaisedResource_RAISED_RESOURCE_CPU, Max: "2", Factor: proto.Float64(1.5), OnExitCodes: []int32{1, 43}},
 	}).Draw(t, "nextTryResources")
+	keep := rapid.SampledFrom([]*jobpolicyv1.KeepFinishedPods{
+		nil, nil, {Succeeded: proto.Int32(0), Failed: proto.Int32(0)}, {Succeeded: proto.Int32(1)}, {Failed: proto.Int32(2)},
+	}).Draw(t, "keepFinishedPods")
+	fails := rapid.SampledFrom([]jobpolicyv1.WhenJobFails{0, 0, 1, 2}).Draw(t, "whenJobFails")
 	lost := rapid.SampledFrom([]*int64{nil, nil, proto.Int64(1), proto.Int64(60)}).Draw(t, "terminationDeadline")
-	if retry != nil || start != nil || try != nil || next != nil || lost != nil {
+	if retry != nil || start != nil || try != nil || next != nil || lost != nil || keep != nil || fails != 0 {
 		spec.Options = &jobpolicyv1.JobOptions{
 			RetryDelay: proto.CloneOf(retry), StartDeadlineSeconds: start, TryDeadlineSeconds: try, NextTryResources: proto.CloneOf(next),
-			TerminationDeadlineSeconds: lost,
+			TerminationDeadlineSeconds: lost, KeepFinishedPods: proto.CloneOf(keep), WhenJobFails: fails,
 		}
 	}
 }
@@ -201,16 +205,23 @@ func (c *cluster) restart(p *modelPod) {
 
 func (c *cluster) endSomehow(p *modelPod) {
 	p.lateEnd = p.lateEnd || !p.tracked || isFinished(c.status)
-	if rapid.IntRange(0, 2).Draw(c.t, "luck") > 0 {
+	if !c.toldToEnd(p) && rapid.IntRange(0, 2).Draw(c.t, "luck") > 0 {
 		p.end(c.now, jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED)
 		return
 	}
+	c.failSomehow(p)
+}
+
+func (c *cluster) failSomehow(p *modelPod) {
 	p.exitCode = rapid.SampledFrom([]int32{1, 42, 43}).Draw(c.t, "exit")
 	p.end(c.now, jobpolicyv1.PodPhase_POD_PHASE_FAILED)
 }
 
-// leftover reports whether a pod may disappear: it ended and nothing holds it.
-func (c *cluster) leftover(p *modelPod) bool { return !p.gone && p.terminal() && !p.tracked }
+// leftover reports whether a pod may disappear: it ended and nothing holds it. If the Job keeps few, those that are
+// left tell how long the next one waits.
+func (c *cluster) leftover(p *modelPod) bool {
+	return !p.gone && p.terminal() && !p.tracked && c.spec.GetOptions().GetKeepFinishedPods() == nil
+}
 
 // flippable reports whether the pod is one whose recorded success the kubelet
 // may turn into a failure (kubernetes#125410).
@@ -287,6 +298,7 @@ func (c *cluster) settle() {
 		if !isFinished(c.status) && !c.paused() {
 			c.t.Fatalf("the Job is stuck:\n%s\nrequest:\n%s", render(resp), render(c.observe()))
 		}
+		c.checkKept()
 		return
 	}
 	c.t.Fatalf("no end after 600 reconciles; status:\n%s", render(c.status))
@@ -303,7 +315,11 @@ func (c *cluster) wind() bool {
 	for _, p := range c.podsThat(func(p *modelPod) bool { return !p.gone && !p.terminal() }) {
 		p.lateEnd = p.lateEnd || !p.tracked || isFinished(c.status)
 		c.advance(time.Second)
-		p.end(c.now, jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED)
+		phase := jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED
+		if c.toldToEnd(p) {
+			phase = jobpolicyv1.PodPhase_POD_PHASE_FAILED
+		}
+		p.end(c.now, phase)
 		moved = true
 	}
 	return moved

@@ -13,9 +13,14 @@ import (
 type plan struct {
 	create    *jobpolicyv1.CreatePods
 	deletions []deletion
+	ends      []podEnd
 	// releaseFirst says whether removed pods lose their finalizer before they
 	// are deleted, so that they are not counted as failed.
 	releaseFirst bool
+	// finished are the UIDs of finished pods to delete (prune). countedNext: further ones are to be deleted once
+	// the next status counts them.
+	finished    [][]byte
+	countedNext bool
 	// active, ready and terminating are the counts after the plan.
 	active, ready, terminating int32
 	// wanted is how many pods should be active; nil if the plan does not depend on that.
@@ -106,19 +111,24 @@ func (p plan) remove(s *snapshot, excess int, reason jobpolicyv1.DeleteReason) p
 	return p.limited(s)
 }
 
-// limited reduces the deletions to what one decision may delete, or to none while the
-// caller defers deletions, and adjusts the counts.
+// limited reduces the deletions and the pods to end to what one decision may delete, or to none while the
+// caller defers deletions, and adjusts the counts. A pod that is to end stays active until it has.
 func (p plan) limited(s *snapshot) plan {
-	if later := s.deferred(jobpolicyv1.Step_STEP_DELETE_PODS, "to be deleted: %d; pods could not be deleted, the caller tries again later",
-		len(p.deletions)); len(p.deletions) > 0 && later != nil {
+	changes, what := len(p.deletions)+len(p.ends), "deleted"
+	if len(p.ends) > 0 {
+		what = "deleted or ended"
+	}
+	if later := s.deferred(jobpolicyv1.Step_STEP_DELETE_PODS, "to be %s: %d; pods could not be deleted, the caller tries again later",
+		what, changes); changes > 0 && later != nil {
 		p.waits = append(p.waits, later)
-		p.deletions = nil
+		p.deletions, p.ends = nil, nil
 		return p
 	}
-	if left := len(p.deletions) - s.maxPodChanges; left > 0 {
-		p.deletions = p.deletions[:s.maxPodChanges]
+	if left := changes - s.maxPodChanges; left > 0 {
+		p.deletions = p.deletions[:min(len(p.deletions), s.maxPodChanges)]
+		p.ends = p.ends[:min(len(p.ends), s.maxPodChanges-len(p.deletions))]
 		p.waits = append(p.waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_CHANGE_LIMIT,
-			"still to be deleted: %d; one decision deletes at most %d", left, s.maxPodChanges))
+			"still to be %s: %d; one decision deletes at most %d", what, left, s.maxPodChanges))
 	}
 	n := int32(len(p.deletions))
 	p.active -= n
@@ -224,7 +234,7 @@ func creationWait(s *snapshot, t tally) *jobpolicyv1.Wait {
 }
 
 // planEnding is the plan for a Job with a verdict: once the interim condition is
-// written, every active pod is deleted. Their finalizers stay until the ledger has
+// written, every active pod is deleted, or ended (endPods). Their finalizers stay until the ledger has
 // recorded them.
 //
 // The pods of a Job that is being deleted are released but not deleted: deleting them
@@ -241,6 +251,9 @@ func planEnding(s *snapshot, v verdict) plan {
 	p.deletions = s.choosePodsToDelete(int(s.pods.GetActive()))
 	for i := range p.deletions {
 		p.deletions[i].reason = jobpolicyv1.DeleteReason_DELETE_REASON_JOB_FINISHED
+	}
+	if s.endsPods(v) {
+		p = p.endPods(s)
 	}
 	return p.limited(s)
 }

@@ -34,6 +34,8 @@ func brokenPromises(req *jobpolicyv1.DecideJobRequest, resp *jobpolicyv1.DecideJ
 	p.creation()
 	p.raises()
 	p.deletion()
+	p.finishedPods()
+	p.ends()
 	p.changeLimit()
 	p.nextCreation()
 	p.releases()
@@ -53,7 +55,7 @@ func (p *promises) expect(ok bool, format string, args ...any) {
 
 func (p *promises) disposition() {
 	r := p.resp
-	acts := (r.GetGang() != nil && p.fresh()) || r.GetCreate() != nil || len(r.GetDelete()) > 0 || r.GetStatus() != nil || len(r.GetRelease()) > 0
+	acts := (r.GetGang() != nil && p.fresh()) || r.GetCreate() != nil || len(r.GetDelete())+len(r.GetEnd()) > 0 || r.GetStatus() != nil || len(r.GetRelease()) > 0 || len(r.GetDeleteFinished()) > 0
 	p.expect(acts == (r.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_APPLY), "disposition %s, acts: %t", r.GetDisposition(), acts)
 	incomplete := r.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_INCOMPLETE
 	p.expect(incomplete == (len(r.GetRequirements()) > 0), "disposition %s with requirements %v", r.GetDisposition(), r.GetRequirements())
@@ -97,7 +99,7 @@ func (p *promises) creation() {
 		most = max(1, most/2)
 	}
 	p.expect(int(c.GetCount()) <= most, "creates %d pods", c.GetCount())
-	p.expect(len(p.resp.GetDelete()) == 0, "creates and deletes")
+	p.expect(len(p.resp.GetDelete())+len(p.resp.GetEnd()) == 0, "creates and deletes or ends")
 	p.expect(!deferred(p.req, createPods), "creates before it may")
 	spec := p.req.GetSpec()
 	p.expect(!spec.GetSuspend() && !p.deleting(), "creates pods for a Job that is suspended or being deleted")
@@ -233,7 +235,8 @@ func (p *promises) deletion() {
 	for _, pod := range slices.Concat(p.req.GetUnstartedPods(), p.req.GetActivePods().GetPods()) {
 		rows[string(pod.GetUid())] = pod
 	}
-	p.expect(len(p.resp.GetDelete()) <= atMost(p.req.GetSettings().GetMaxPodChanges()), "deletes %d pods", len(p.resp.GetDelete()))
+	n := len(p.resp.GetDelete()) + len(p.resp.GetEnd())
+	p.expect(n <= atMost(p.req.GetSettings().GetMaxPodChanges()), "deletes and ends %d pods", n)
 	p.expect(len(p.resp.GetDelete()) == 0 || !p.deleting(), "deletes pods of a Job that is being deleted")
 	p.expect(len(p.resp.GetDelete()) == 0 || !deferred(p.req, deletePods), "deletes before it may")
 	for _, d := range p.resp.GetDelete() {
@@ -247,6 +250,29 @@ func (p *promises) deletion() {
 		counts := d.GetReason() == jobpolicyv1.DeleteReason_DELETE_REASON_JOB_FINISHED || d.GetReason() == jobpolicyv1.DeleteReason_DELETE_REASON_NEVER_STARTED
 		p.expect(d.GetReleaseFirst() == (pod.GetTracked() && !counts), "deletes with release_first %t for %s", d.GetReleaseFirst(), d.GetReason())
 	}
+}
+
+// finishedPods expects that a Job keeps as many finished pods of each phase as it is to, and those that finished last.
+func (p *promises) finishedPods() {
+	chosen := p.resp.GetDeleteFinished()
+	p.expect(len(chosen) <= atMost(p.req.GetSettings().GetMaxPodChanges()), "deletes %d finished pods", len(chosen))
+	p.expect(len(chosen) == 0 || !p.deleting() && !deferred(p.req, jobpolicyv1.Step_STEP_DELETE_FINISHED_PODS), "deletes finished pods and must not")
+	p.expect(len(chosen) == 0 || p.resp.GetVerdict() == nil, "deletes finished pods of a Job that ends")
+	keep, pods := p.req.GetSpec().GetOptions().GetKeepFinishedPods(), p.req.GetFinishedPods()
+	left := map[jobpolicyv1.PodPhase]int32{jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED: pods.GetSucceeded(), jobpolicyv1.PodPhase_POD_PHASE_FAILED: pods.GetFailed()}
+	uncounted := p.req.GetStatus().GetUncounted()
+	for i, uid := range chosen {
+		j := slices.IndexFunc(pods.GetFirst(), func(pod *jobpolicyv1.FinishedPod) bool { return bytes.Equal(pod.GetUid(), uid) })
+		p.expect(i == 0 || bytes.Compare(chosen[i-1], uid) < 0, "deletes finished pods out of order, or twice")
+		p.expect(j >= 0 && !contains(uncounted.GetSucceeded(), uid) && !contains(uncounted.GetFailed(), uid), "deletes %x, which is not counted", uid)
+		left[pods.GetFirst()[j].GetPhase()]--
+	}
+	if keep == nil {
+		p.expect(len(chosen) == 0, "deletes finished pods, and the Job keeps all")
+		return
+	}
+	p.expect(keep.Succeeded == nil && left[3] == pods.GetSucceeded() || left[3] >= min(keep.GetSucceeded(), pods.GetSucceeded()), "keeps %d", left[3])
+	p.expect(keep.Failed == nil && left[4] == pods.GetFailed() || left[4] >= min(keep.GetFailed(), pods.GetFailed()), "keeps %d", left[4])
 }
 
 // changeLimit expects that the limit of one decision is named only where a larger one
@@ -266,8 +292,11 @@ func (p *promises) changeLimit() {
 	}
 	req.Settings.MaxPodChanges = int32(larger)
 	more := p.ask(req)
-	before := int(p.resp.GetCreate().GetCount()) + len(p.resp.GetDelete())
-	p.expect(int(more.GetCreate().GetCount())+len(more.GetDelete()) > before, "changes %d pods because of a limit, and as many without it", before)
+	changes := func(r *jobpolicyv1.DecideJobResponse) int {
+		return int(r.GetCreate().GetCount()) + len(r.GetDelete()) + len(r.GetEnd())
+	}
+	before := changes(p.resp)
+	p.expect(changes(more) > before, "changes %d pods because of a limit, and as many without it", before)
 }
 
 // nextCreation expects that a decision which creates pods says when it leaves others to
@@ -451,6 +480,7 @@ func shuffled(t *rapid.T, req *jobpolicyv1.DecideJobRequest) *jobpolicyv1.Decide
 	shuffle(rnd, other.Deferrals)
 	shuffle(rnd, other.GetRetry().GetRecentFailures())
 	shuffle(rnd, other.GetRetry().GetFailedTries())
+	shuffle(rnd, other.GetFinishedPods().GetFirst())
 	return other
 }
 

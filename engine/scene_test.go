@@ -57,10 +57,12 @@ func newScene() *scene {
 //	finished a k=v…  a row of an unaccounted pod; gone a… takes rows away
 //	confirm a…       rows go, and their releases are confirmed; unconfirm forgets
 //	terminating a k=v…  a pod that is being deleted and has not ended; without a pod: none
+//	over a k=v…      a finished pod without finalizer; without a pod: none
 //	row a k=v…       a row of an active pod; rows: none at all; norows: not asked
 //	unstarted a k=v… a row of an active pod that does not start; started: there are none any more
 //	defercreations 30s  no pods are to be created before that time
 //	deferdeletions 30s  none are to be deleted before that time
+//	deferfinished 30s   no finished pods are to be deleted before that time
 //	quiet 30s        no routine status is to be written before that time
 //	records 10s      none that records pods before that time
 //	unlisted, inflight, retry, settings k=v…
@@ -84,9 +86,9 @@ func (s *scene) tell(line string) error {
 	lines := map[string]func([]datadriven.CmdArg) error{
 		"spec": s.spec, "failureRule": s.failureRule, "successRule": s.successRule, "now": s.now,
 		"status": s.status, "condition": s.condition, "pods": s.pods, "finished": s.finished, "gone": s.gone,
-		"terminating": s.terminating, "confirm": s.confirm, "unconfirm": s.unconfirm, "row": s.row, "unstarted": s.unstarted, "started": s.started,
+		"terminating": s.terminating, "over": s.over, "confirm": s.confirm, "unconfirm": s.unconfirm, "row": s.row, "unstarted": s.unstarted, "started": s.started,
 		"rows": s.rows, "norows": s.norows,
-		"defercreations": s.leave(createPods), "deferdeletions": s.leave(deletePods),
+		"defercreations": s.leave(createPods), "deferdeletions": s.leave(deletePods), "deferfinished": s.leave(jobpolicyv1.Step_STEP_DELETE_FINISHED_PODS),
 		"quiet": s.leave(writeRoutineStatus), "records": s.leave(recordPods),
 		"unlisted": s.unlisted, "inflight": s.inflight, "retry": s.retry, "past": s.past, "tried": s.tried, "settings": s.settings,
 	}

@@ -51,6 +51,7 @@ func (c checker) decideJob(req *jobpolicyv1.DecideJobRequest) {
 	c.pods(req.GetPods())
 	c.rows(req)
 	c.terminatingPods(req)
+	c.finishedPods(req.GetFinishedPods())
 	c.unlisted(req.GetUnlistedPods())
 	c.inFlight(req.GetInFlight())
 	c.retry(req.GetRetry())

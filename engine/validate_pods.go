@@ -55,6 +55,27 @@ func (c checker) terminatingPods(req *jobpolicyv1.DecideJobRequest) {
 	})
 }
 
+func (c checker) finishedPods(f *jobpolicyv1.FinishedPods) {
+	if !c.Length("finished_pods.first", len(f.GetFirst()), maxRows) {
+		return
+	}
+	seen, listed := newUIDs(len(f.GetFirst())), map[jobpolicyv1.PodPhase]int{}
+	check.Each(c.Checker, "finished_pods.first", maxRows, f.GetFirst(), func(pod *jobpolicyv1.FinishedPod) {
+		if !c.Require(pod != nil, "", "is required") {
+			return
+		}
+		c.rowUID(pod.GetUid(), seen)
+		c.Require(terminal(pod.GetPhase()), "phase", "must be SUCCEEDED or FAILED, is %s", pod.GetPhase())
+		c.index(pod.Index)
+		c.RequiredTime("finished_time", pod.GetFinishedTime())
+		listed[pod.GetPhase()]++
+	})
+	c.Require(listed[jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED] <= int(f.GetSucceeded()), "finished_pods.succeeded",
+		"must not be less than the pods of this phase in first, is %d", f.GetSucceeded())
+	c.Require(listed[jobpolicyv1.PodPhase_POD_PHASE_FAILED] <= int(f.GetFailed()), "finished_pods.failed",
+		"must not be less than the pods of this phase in first, is %d", f.GetFailed())
+}
+
 // unstartedPods checks the rows of pods that do not start. Such a pod may also have a row of an active pod, but
 // none of the unaccounted ones.
 func (c checker) unstartedPods(req *jobpolicyv1.DecideJobRequest, unaccounted uids) uids {
@@ -153,6 +174,9 @@ func (c checker) activePod(pod *jobpolicyv1.ActivePod, seen uids) {
 	c.NotNegative("max_sidecar_restarts", int64(pod.GetMaxSidecarRestarts()))
 	c.lastExit(pod)
 	c.start(pod.GetStart())
+	c.OptionalTime("start_time", pod.GetStartTime())
+	c.NotNegative("active_deadline_seconds", pod.GetActiveDeadlineSeconds())
+	c.NotNegative("grace_period_seconds", pod.GetGracePeriodSeconds())
 }
 
 func (c checker) start(start *jobpolicyv1.PodStart) {

@@ -32,6 +32,8 @@ const (
 	// notCreated, notDeleted: at least one pod was not. The later steps of the decision were not begun.
 	notCreated undone = "pods not created"
 	notDeleted undone = "pods not deleted"
+	// notPruned: at least one finished pod was not deleted. Everything else was done.
+	notPruned undone = "finished pods not deleted"
 	// noGang: the group of the Job's pods was not changed. The creation of pods is backing off.
 	noGang undone = "pod group not changed"
 	// notReleased: the API server refused to remove the finalizers of some pods. Only their releases
@@ -57,7 +59,7 @@ func (a *applier) apply(ctx context.Context, s *tracker.Job, calls *api.Pods, sn
 	requeue := a.cfg.requeueAfter(snap, d)
 	if d.GetDisposition() == jobpolicyv1.Disposition_DISPOSITION_SETTLED {
 		if !snap.deferred() {
-			s.Refusals.Over(writes.CreatePod, writes.DeletePod, writes.UpdateStatus)
+			s.Refusals.Over(writes.CreatePod, writes.DeletePod, writes.EndPod, writes.UpdateStatus)
 		}
 		a.tellProblems(s, snap, d)
 		if _, err := a.group(ctx, s, snap, d); err != nil {
@@ -75,14 +77,16 @@ func (a *applier) apply(ctx context.Context, s *tracker.Job, calls *api.Pods, sn
 		return controller.Result{}, err
 	case err == nil || failed.what == notReleased:
 		return a.cfg.followUp(s, d, requeue), err
+	case failed.what == notPruned:
+		return soonest(a.cfg.followUp(s, d, requeue), s.StepWaitsUntil(tracker.DeleteFinished)), err
 	case failed.what == noGang:
 		return soonest(a.cfg.followUp(s, d, requeue), s.StepWaitsUntil(tracker.Create)), err
 	}
 	return controller.Result{Requeue: true}, err
 }
 
-// carryOut carries out a decision in the contract's order: gang, create or delete, status,
-// release, events. It stops at the first step that does not succeed in full. The next
+// carryOut carries out a decision in the contract's order: gang, create, or delete and end, status,
+// release, deletion of finished pods, events. It stops at the first step that does not succeed in full. The next
 // snapshot contains what succeeded.
 func (a *applier) carryOut(ctx context.Context, s *tracker.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) error {
 	podGroup, gangErr := a.group(ctx, s, snap, d)
@@ -103,6 +107,9 @@ func (a *applier) carryOut(ctx context.Context, s *tracker.Job, calls *api.Pods,
 	if err := a.deletePods(ctx, s, calls, snap.job, d.GetDelete()); err != nil {
 		return a.backOff(ctx, s, tracker.Delete, snap.job, notDeleted, err)
 	}
+	if err := a.endPods(ctx, s, calls, d.GetEnd()); err != nil {
+		return a.backOff(ctx, s, tracker.Delete, snap.job, notDeleted, err)
+	}
 	write, err := a.writeStatus(ctx, s, calls, snap, d)
 	if err != nil {
 		return fmt.Errorf("writing status: %w", err)
@@ -120,8 +127,12 @@ func (a *applier) carryOut(ctx context.Context, s *tracker.Job, calls *api.Pods,
 	if err != nil {
 		return fmt.Errorf("releasing finalizers: %w", err)
 	}
+	pruneErr := a.deleteFinished(ctx, s, calls, snap.job, d.GetDeleteFinished())
 	if gangErr != nil {
 		return a.backOff(ctx, s, tracker.Create, snap.job, noGang, gangErr)
+	}
+	if pruneErr != nil {
+		return a.backOff(ctx, s, tracker.DeleteFinished, snap.job, notPruned, pruneErr)
 	}
 	return nil
 }

@@ -29,10 +29,39 @@ func (a *applier) deletePods(ctx context.Context, s *tracker.Job, calls *api.Pod
 	})
 }
 
+// deleteFinished deletes finished pods. If one cannot be deleted, the others still are.
+func (a *applier) deleteFinished(ctx context.Context, s *tracker.Job, calls *api.Pods, job *batchv1.Job, uids [][]byte) error {
+	return s.Writes.Delete.Do(ctx, len(uids), func(ctx context.Context, i int) error {
+		uid, err := wire.UIDString(uids[i])
+		if err != nil {
+			return fmt.Errorf("delete_finished: %w", err)
+		}
+		if err := calls.DeleteFinished(ctx, job, uid); err != nil {
+			return err
+		}
+		s.StepMayGoOn(tracker.DeleteFinished)
+		return nil
+	})
+}
+
 func deletePod(ctx context.Context, calls *api.Pods, job *batchv1.Job, d *jobpolicyv1.DeletePod) error {
 	uid, err := wire.UIDString(d.GetUid())
 	if err != nil {
 		return fmt.Errorf("delete: %w", err)
 	}
 	return calls.Delete(ctx, job, uid, d)
+}
+
+// endPods has pods ended by their nodes. If one cannot be, the others still are.
+func (a *applier) endPods(ctx context.Context, s *tracker.Job, calls *api.Pods, ends []*jobpolicyv1.EndPod) error {
+	return s.Writes.Patch.Do(ctx, len(ends), func(ctx context.Context, i int) error {
+		uid, err := wire.UIDString(ends[i].GetUid())
+		if err != nil {
+			return fmt.Errorf("end: %w", err)
+		}
+		if err = calls.End(ctx, uid, ends[i]); err == nil {
+			s.StepMayGoOn(tracker.Delete)
+		}
+		return err
+	})
 }

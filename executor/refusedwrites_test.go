@@ -60,6 +60,15 @@ func deletingOne(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobRespo
 	return d, nil
 }
 
+// endingOne ends pod 2 as long as it may be active for more than three seconds.
+func endingOne(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	d, err := deletingOne(req)
+	if len(d.GetDelete()) > 0 {
+		d.Delete, d.End = nil, []*jobpolicyv1.EndPod{{Uid: uidBytes(2), ActiveDeadlineSeconds: 3}}
+	}
+	return d, err
+}
+
 func statusOnce(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
 	d := &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}
 	if req.GetStatus().GetActive() == 0 {
@@ -76,6 +85,26 @@ func expiring(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse
 }
 
 // expires is a finished Job with a time to live.
+// deletingFinished deletes the finished pods that the request lists.
+func deletingFinished(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+	d := &jobpolicyv1.DecideJobResponse{RequestId: req.GetRequestId(), Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}
+	switch until := deferredUntil(req, jobpolicyv1.Step_STEP_DELETE_FINISHED_PODS); {
+	case len(req.GetFinishedPods().GetFirst()) == 0:
+	case later(until, req.GetNow()):
+		d.RequeueTime = until
+	default:
+		d.Disposition = jobpolicyv1.Disposition_DISPOSITION_APPLY
+		for _, pod := range req.GetFinishedPods().GetFirst() {
+			d.DeleteFinished = append(d.DeleteFinished, pod.GetUid())
+		}
+	}
+	return d, nil
+}
+
+func keepsNone(job *batchv1.Job) {
+	metav1.SetMetaDataAnnotation(&job.ObjectMeta, wire.Policy, "{job: {keepFinishedPods: {failed: 0}}}")
+}
+
 func expires(job *batchv1.Job) { finished(job); job.Spec.TTLSecondsAfterFinished = new(int32(0)) }
 
 func testCron() *batchv1.CronJob {
@@ -125,9 +154,14 @@ func refusedWrites() map[string]refusedWrite {
 	}{
 		{"a pod is created", refusedWrite{kind: writes.CreatePod, write: "create pods", objects: []runtime.Object{testJob()}, job: creatingOnce}},
 		{"a pod is deleted", refusedWrite{kind: writes.DeletePod, write: "delete pods", objects: []runtime.Object{testJob(), testPod(2)}, job: deletingOne}},
+		{"a pod is ended", refusedWrite{kind: writes.EndPod, write: "patch pods", objects: []runtime.Object{testJob(), testPod(2)}, job: endingOne}},
 		{"a pod is deleted that was released before", refusedWrite{
 			kind: writes.DeletePod, write: "delete pods", job: deletingOne,
 			objects: []runtime.Object{testJob(), testPod(2, func(p *corev1.Pod) { p.Finalizers = nil })},
+		}},
+		{"a finished pod is deleted that the Job does not keep", refusedWrite{
+			kind: writes.DeletePod, write: "delete pods", job: deletingFinished,
+			objects: []runtime.Object{testJob(keepsNone), testPod(2, failedPhase, func(p *corev1.Pod) { p.Finalizers = nil })},
 		}},
 		{"a pod is released", refusedWrite{kind: writes.ReleasePod, write: "patch pods", objects: []runtime.Object{testJob(), testPod(2, failedPhase)}, job: releasing(false)}},
 		{"a pod is released before it is deleted", refusedWrite{kind: writes.ReleasePod, write: "patch pods", objects: []runtime.Object{testJob(), testPod(2)}, job: releasing(true)}},

@@ -38,7 +38,7 @@ func syncAction(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobRespo
 	switch spec := req.GetSpec(); {
 	case spec.GetDeleting() || endsBeforePods(d.GetVerdict()):
 		return actionReconciling
-	case len(d.GetDelete()) > 0:
+	case len(d.GetDelete())+len(d.GetEnd()) > 0:
 		return actionDeleted
 	case d.GetCreate() != nil:
 		return actionCreated

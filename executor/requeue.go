@@ -56,7 +56,7 @@ func (c *Config) followUp(s *tracker.Job, d *jobpolicyv1.DecideJobResponse, requ
 		uid, _ := wire.UIDString(b) // The answer was checked, so the UID is valid.
 		return s.MayRelease(uid)
 	})
-	changed := d.GetCreate() != nil || len(d.GetDelete()) > 0 || d.GetStatus() != nil || releases
+	changed := d.GetCreate() != nil || len(d.GetDelete())+len(d.GetEnd())+len(d.GetDeleteFinished()) > 0 || d.GetStatus() != nil || releases
 	result := controller.Result{RequeueAfter: requeueIfNoEvent}
 	switch answer.FollowUp(d, changed) {
 	case jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE:

@@ -93,6 +93,9 @@ func (d *decider) deferrals(s *tracker.Job, job *batchv1.Job, now time.Time) []*
 	if at := s.StepWaitsUntil(tracker.Delete); !at.IsZero() {
 		postpone(jobpolicyv1.Step_STEP_DELETE_PODS, clock.WallOf(at, now))
 	}
+	if at := s.StepWaitsUntil(tracker.DeleteFinished); !at.IsZero() {
+		postpone(jobpolicyv1.Step_STEP_DELETE_FINISHED_PODS, clock.WallOf(at, now))
+	}
 	switch due := s.StatusDue(); {
 	case due.IsZero() && isSuspended(job):
 		postpone(jobpolicyv1.Step_STEP_WRITE_ROUTINE_STATUS, clock.WallOf(s.FirstSeen().Add(firstStatusDelay), now))

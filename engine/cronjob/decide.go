@@ -47,6 +47,7 @@ func assemble(f facts, answers []asked, h history) *jobpolicyv1.DecideCronJobRes
 	resp := &jobpolicyv1.DecideCronJobResponse{
 		Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY, FollowUp: jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE,
 	}
+	resp.GroupClaim = f.groupClaim(answers[len(answers)-1].Rule, last)
 	status := nextStatus(f, last)
 	edits := combinedEdits(f, answers)
 	switch {

@@ -45,6 +45,7 @@ func keepsPromises(t *rapid.T) {
 	}
 	other := proto.CloneOf(req)
 	slices.Reverse(other.Jobs)
+	slices.Reverse(other.GetGroup().GetClaims())
 	again, err := cronjob.Decide(other)
 	if err != nil || string(wireBytes(t, again)) != string(wireBytes(t, resp)) {
 		t.Fatalf("I7: other order of rows, other answer: %v", err)
@@ -91,7 +92,24 @@ func drawOptions(t *rapid.T) *jobpolicyv1.CronJobOptions {
 	if rapid.Bool().Draw(t, "suspends") {
 		o.SuspendAfterFailures = proto.Int32(rapid.Int32Range(1, 7).Draw(t, "failures"))
 	}
+	if rapid.Bool().Draw(t, "grouped") {
+		o.Group = &jobpolicyv1.RunGroup{Name: "etl", MaxActiveRuns: rapid.Int32Range(1, 4).Draw(t, "cap")}
+	}
 	return o
+}
+
+// drawGroup draws what is known of the others in a group.
+func drawGroup(t *rapid.T, moment *rapid.Generator[*timestamppb.Timestamp]) *jobpolicyv1.RunGroupFacts {
+	facts := &jobpolicyv1.RunGroupFacts{
+		ActiveRuns: rapid.Int32Range(0, 4).Draw(t, "active"), MaxActiveRuns: rapid.Int32Range(0, 4).Draw(t, "smallest"),
+		Undecided: rapid.SampledFrom([]int32{0, 0, 3}).Draw(t, "undecided"),
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "claims") {
+		facts.Claims = append(facts.Claims, &jobpolicyv1.GroupClaim{
+			CronJob: rapid.SampledFrom([]string{"a", "report", "z"}).Draw(t, "cron job"), Since: moment.Draw(t, "waits since"), From: moment.Draw(t, "from"),
+		})
+	}
+	return facts
 }
 
 func drawRequest(t *rapid.T) *jobpolicyv1.DecideCronJobRequest {
@@ -133,6 +151,9 @@ func drawRequest(t *rapid.T) *jobpolicyv1.DecideCronJobRequest {
 	req.Spec.FailuresCountedUntil = maybe.Draw(t, "counted")
 	if since := maybe.Draw(t, "since"); since != nil {
 		req.Spec.ObservedSchedule = &jobpolicyv1.ObservedSchedule{Since: since, Schedule: rapid.SampledFrom([]string{"", "- * * * * *"}).Draw(t, "seen")}
+	}
+	if rapid.Bool().Draw(t, "others") {
+		req.Group = drawGroup(t, moment)
 	}
 	for i := range rapid.IntRange(0, 6).Draw(t, "jobs") {
 		job := &jobpolicyv1.OwnedJob{

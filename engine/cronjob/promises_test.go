@@ -64,6 +64,7 @@ func brokenPromises(req *jobpolicyv1.DecideCronJobRequest, resp *jobpolicyv1.Dec
 		at := create.GetScheduledTime()
 		promise(at == nil || !at.AsTime().After(now), "a run of the future, %s", at.AsTime())
 		promise(at == nil || !req.GetSpec().GetSuspend(), "a run of the schedule of a suspended CronJob")
+		promise(hasRoom(req) || len(resp.GetDelete()) > 0, "a creation in a group without room")
 	}
 	for _, e := range resp.GetEvents() {
 		promise(e.GetReason() != "" && e.GetType() != 0 && e.GetMessage() != "", "the event %v", e)
@@ -82,6 +83,20 @@ func brokenPromises(req *jobpolicyv1.DecideCronJobRequest, resp *jobpolicyv1.Dec
 		}
 	}
 	return broken
+}
+
+// hasRoom reports whether one more run of the CronJob's group may be active.
+func hasRoom(req *jobpolicyv1.DecideCronJobRequest) bool {
+	group, others := req.GetSpec().GetOptions().GetGroup(), req.GetGroup()
+	active := int(others.GetActiveRuns())
+	for _, job := range req.GetJobs() {
+		listed := slices.ContainsFunc(req.GetStatus().GetActive(), func(a *jobpolicyv1.ActiveJob) bool { return bytes.Equal(a.GetUid(), job.GetUid()) })
+		if job.GetOutcome() == outcomeActive && (listed || job.GetScheduledTime() != nil || job.GetRunNow() != "") {
+			active++
+		}
+	}
+	smallest := others.GetMaxActiveRuns() == 0 || active < int(others.GetMaxActiveRuns())
+	return group == nil || active < int(group.GetMaxActiveRuns()) && smallest && others.GetUndecided() == 0
 }
 
 func later(a, b time.Time) time.Time {

@@ -95,6 +95,7 @@ func startRules() []rules.Rule[facts, answer] {
 		{Name: jobpolicyv1.Rule_RULE_START_JITTER, Ask: startJitter},
 		{Name: jobpolicyv1.Rule_RULE_CONCURRENCY_FORBIDDEN, Ask: concurrencyForbidden},
 		{Name: jobpolicyv1.Rule_RULE_CREATION_DEFERRED, Ask: creationDeferred},
+		{Name: jobpolicyv1.Rule_RULE_GROUP_FULL, Ask: groupFull},
 		{Name: jobpolicyv1.Rule_RULE_RUN_DUE, Ask: runDue},
 	}
 }
@@ -141,6 +142,9 @@ func manualRunRequested(f facts) answer {
 	}
 	if step, until, is := f.manualDeferredUntil(); is {
 		return no("a manual run is requested; creating its Job failed before").deferred(step, until)
+	}
+	if waits, is := f.manualWaits(); is {
+		return waits
 	}
 	a := decided("a manual run is requested")
 	a.start, a.replaces, a.edits = &requested, f.replaced(), clearIt

@@ -167,6 +167,8 @@ func (c *cluster) ask() (*jobpolicyv1.DecideCronJobResponse, error) {
 //	taken NAME…       names that Jobs of others have
 //	defercreations TIME  no Job is to be created before
 //	deferasked TIME      no Job that was asked for is to be created before
+//	group k=v…        what is known of the others in its group
+//	claim NAME k=v…   the place of one of them in the line; without since it was asked for by hand
 //	runs k=v…         takes=10m, fails=true: how runs go in play
 func (c *cluster) tell(line string) error {
 	name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -174,7 +176,7 @@ func (c *cluster) tell(line string) error {
 		"": ignore, "#": ignore, "cronjob": c.another, "spec": c.spec, "schedule": c.schedule, "zone": c.zone, "option": c.option,
 		"now": c.setNow, "status": c.status, "job": c.job, "gone": c.gone, "absent": c.absent, "taken": c.taken, "defercreations": c.deferStep(jobpolicyv1.Step_STEP_CREATE_JOB),
 		"deferasked": c.deferStep(jobpolicyv1.Step_STEP_CREATE_MANUAL_JOB),
-		"runs":       c.runs,
+		"runs":       c.runs, "group": c.group, "claim": c.claim,
 	}
 	tell, ok := lines[name]
 	if !ok {
@@ -286,6 +288,10 @@ func (c *cluster) option(rest string) error {
 	case "found":
 		spec.Options, spec.OptionProblems = &jobpolicyv1.CronJobOptions{}, nil
 		return nil
+	case "group":
+		spec.Options.Group = &jobpolicyv1.RunGroup{}
+		_, err := fmt.Sscan(text, &spec.Options.Group.Name, &spec.Options.Group.MaxActiveRuns)
+		return err
 	case "observed_schedule":
 		since, seen, _ := strings.Cut(text, " ")
 		spec.ObservedSchedule = &jobpolicyv1.ObservedSchedule{Since: timestamp(since), Schedule: seen}
@@ -409,4 +415,26 @@ func (c *cluster) runs(rest string) error {
 		"takes": func(v string) (err error) { c.takes, err = time.ParseDuration(v); return err },
 		"fails": setBool(&c.fails),
 	})
+}
+
+// group reads what is known of the others in the group, and forgets their places in the line.
+func (c *cluster) group(rest string) error {
+	c.req.Group = &jobpolicyv1.RunGroupFacts{}
+	number := func(to *int32) func(string) error {
+		return func(v string) error {
+			n, err := strconv.ParseInt(v, 10, 32)
+			*to = int32(n)
+			return err
+		}
+	}
+	return pairs(rest, map[string]func(string) error{
+		"active": number(&c.req.Group.ActiveRuns), "max": number(&c.req.Group.MaxActiveRuns), "undecided": number(&c.req.Group.Undecided),
+	})
+}
+
+func (c *cluster) claim(rest string) error {
+	name, rest, _ := strings.Cut(rest, " ")
+	claim := &jobpolicyv1.GroupClaim{CronJob: name, From: c.req.GetSpec().GetCreationTime()}
+	c.req.Group.Claims = append(c.req.Group.Claims, claim)
+	return pairs(rest, map[string]func(string) error{"since": setTime(&claim.Since), "from": setTime(&claim.From)})
 }

@@ -13,6 +13,7 @@ const (
 	maxZoneBytes        = 256
 	maxTextBytes        = 4096
 	maxRows             = 10_000
+	maxGroupRuns        = 1_000_000
 	uidBytes            = 16
 )
 
@@ -32,6 +33,20 @@ func (c checker) decideCronJob(req *jobpolicyv1.DecideCronJobRequest) {
 	c.jobs(req)
 	check.Each(c.Checker, "names_taken", maxNamesTaken, req.GetNamesTaken(), func(name string) { c.BytesBetween("", name, 1, check.MaxNameBytes) })
 	c.Deferrals(req.GetDeferrals())
+	c.group(req.GetGroup())
+}
+
+func (c checker) group(group *jobpolicyv1.RunGroupFacts) {
+	c.Within("group")
+	defer c.Leave()
+	c.Between("active_runs", int64(group.GetActiveRuns()), 0, maxGroupRuns)
+	c.NotNegative("max_active_runs", int64(group.GetMaxActiveRuns()))
+	c.NotNegative("undecided", int64(group.GetUndecided()))
+	check.Each(c.Checker, "claims", maxRows, group.GetClaims(), func(claim *jobpolicyv1.GroupClaim) {
+		c.BytesBetween("cron_job", claim.GetCronJob(), 1, maxCronJobNameBytes)
+		c.OptionalTime("since", claim.GetSince())
+		c.RequiredTime("from", claim.GetFrom())
+	})
 }
 
 func (c checker) ref(ref *jobpolicyv1.CronJobRef) {

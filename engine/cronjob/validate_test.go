@@ -65,6 +65,25 @@ var invalidRequests = map[string]struct {
 		change: func(r *request) { r.Spec.Options = &jobpolicyv1.CronJobOptions{StaggerSeconds: proto.Int32(0)} },
 		fields: []string{"spec.options.stagger_seconds"},
 	},
+	"a group without a name and without room": {
+		change: func(r *request) { r.Spec.Options = &jobpolicyv1.CronJobOptions{Group: &jobpolicyv1.RunGroup{}} },
+		fields: []string{"spec.options.group.name", "spec.options.group.max_active_runs"},
+	},
+	"facts of a group that cannot be": {
+		change: func(r *request) {
+			r.Group = &jobpolicyv1.RunGroupFacts{ActiveRuns: -1, MaxActiveRuns: -1, Undecided: -1, Claims: []*jobpolicyv1.GroupClaim{nil, {CronJob: "a", Since: never, From: never}}}
+		},
+		fields: []string{
+			"group.active_runs", "group.max_active_runs", "group.undecided", "group.claims[0].cron_job", "group.claims[0].from",
+			"group.claims[1].since", "group.claims[1].from",
+		},
+	},
+	"more places in the line than there may be": {
+		change: func(r *request) {
+			r.Group = &jobpolicyv1.RunGroupFacts{Claims: make([]*jobpolicyv1.GroupClaim, 10_001)}
+		},
+		fields: []string{"group.claims"},
+	},
 	"problems of options without end": {
 		change: func(r *request) { r.Spec.OptionProblems = []string{"", strings.Repeat("x", 1025)} },
 		fields: []string{"spec.option_problems[0]", "spec.option_problems[1]"},

@@ -161,6 +161,32 @@ Failed BackoffLimitExceeded after 5s; pods 1
 	})
 }
 
+func TestStoriesOfPodsWhoseJobFails(t *testing.T) {
+	playEach(t, map[string]storyCase{
+		"a pod that runs when its Job fails is ended, and stays": {
+			scenario: simulate.Scenario{
+				Spec: spec(2, func(s *jobpolicyv1.JobSpec) {
+					s.BackoffLimit = 0
+					s.Options = &jobpolicyv1.JobOptions{WhenJobFails: jobpolicyv1.WhenJobFails_WHEN_JOB_FAILS_END_PODS}
+				}),
+				Scripts: script(t, "0:fail@5s", "1:hang"), PodDeadline: time.Hour, StopDelay: 3 * time.Second, GracePeriod: 30 * time.Second,
+			},
+			want: `
+0s 2 pods created (pod 0,1)
+1s 2 pods running (pod 0,1)
+6s pod 0 failed: exit code 1
+6s condition FailureTarget (BackoffLimitExceeded): Job has reached the specified backoff limit
+6s pod 1 told to end: the Job is over, and the logs stay
+6s waits until 1m36s: pods that their nodes end, so that their logs stay: 1; pod job-1 is deleted if it has not ended by then
+6s waits for pods to end: 1 active, 0 terminating, 0 being created
+9s pod 1 failed: DeadlineExceeded, exit code 143
+9s condition Failed (BackoffLimitExceeded): Job has reached the specified backoff limit
+Failed BackoffLimitExceeded after 9s; pods 2
+`,
+		},
+	})
+}
+
 // A pod whose deadline is over before its sidecar has ended fails, although its work is done.
 func TestADeadlineWhileASidecarEnds(t *testing.T) {
 	r, err := simulate.Play(simulate.Scenario{

@@ -231,10 +231,15 @@ func (p *player) decide() (*jobpolicyv1.DecideJobResponse, error) {
 // carryOut does what a decision asks for, in the contract's order.
 func (p *player) carryOut(resp *jobpolicyv1.DecideJobResponse) {
 	p.create(resp.GetCreate())
-	byUID := p.podsByUID(len(resp.GetDelete()) + len(resp.GetRelease()))
+	byUID := p.podsByUID(len(resp.GetDelete()) + len(resp.GetEnd()) + len(resp.GetRelease()))
 	for _, d := range resp.GetDelete() {
 		if pod := byUID[string(d.GetUid())]; pod != nil {
 			p.remove(pod, d.GetReleaseFirst(), deleteReasons[d.GetReason()])
+		}
+	}
+	for _, e := range resp.GetEnd() {
+		if pod := byUID[string(e.GetUid())]; pod != nil {
+			p.tellToEnd(pod, e)
 		}
 	}
 	if next := resp.GetStatus(); next != nil {

@@ -221,11 +221,18 @@ const podOverdue = "DeadlineExceeded"
 
 // overdue stops a pod whose own deadline is over.
 func (p *player) overdue(pod *simPod) {
-	if !pod.active() {
+	if !pod.active() || pod.overdue {
 		return
 	}
 	pod.overdue = true
 	p.say(PodsOverdue, pod, fmt.Sprintf("activeDeadlineSeconds of the pod is %.0f", pod.deadline.Seconds()))
+	p.stop(pod)
+}
+
+// tellToEnd sets the deadline of a pod to a time that is over.
+func (p *player) tellToEnd(pod *simPod, e *jobpolicyv1.EndPod) {
+	pod.deadline, pod.overdue = time.Duration(e.GetActiveDeadlineSeconds())*time.Second, true
+	p.say(PodsToldToEnd, pod, "the Job is over, and the logs stay")
 	p.stop(pod)
 }
 

@@ -38,7 +38,7 @@ func (p *player) request(activeRows bool) *jobpolicyv1.DecideJobRequest {
 		req.UnstartedPods = p.counter.Unstarted(never, recorded)
 	}
 	if activeRows {
-		req.ActivePods = p.counter.Active(slices.Values(counted), recorded, maxRows)
+		req.ActivePods = p.counter.Active(slices.Values(counted), recorded, maxRows, p.spec.GetOptions())
 	}
 	return req
 }
@@ -52,6 +52,10 @@ func (p *player) facts(pod *simPod) podfacts.Pod {
 		HasRun:  pod.life.Started != nil,
 		Start:   p.unstarted(pod),
 		Created: at(pod.life.Created), ResourceStep: pod.step, IndexFailures: pod.failures, IndexIgnoredFailures: pod.ignored,
+	}
+	facts.Started, facts.GracePeriodSeconds = facts.Created, int64(p.sc.GracePeriod/time.Second)
+	if pod.deadline > 0 {
+		facts.ActiveDeadlineSeconds = new(int64(pod.deadline / time.Second))
 	}
 	switch {
 	case pod.ended():

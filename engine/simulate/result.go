@@ -96,6 +96,7 @@ const (
 	PodsEvicted         Kind = "PodsEvicted"
 	PodsDeleted         Kind = "PodsDeleted"
 	PodsOverdue         Kind = "PodsOverdue"
+	PodsToldToEnd       Kind = "PodsToldToEnd"
 	ContainersEnded     Kind = "ContainersEnded"
 	ContainersFailed    Kind = "ContainersFailed"
 	ContainersRestarted Kind = "ContainersRestarted"
@@ -199,6 +200,7 @@ var verbs = map[Kind]string{
 	PodsEvicted:         "evicted (condition DisruptionTarget)",
 	PodsDeleted:         "deleted",
 	PodsOverdue:         "past its deadline",
+	PodsToldToEnd:       "told to end",
 	ContainersEnded:     "container ended",
 	ContainersFailed:    "container failed",
 	ContainersRestarted: "container restarted",

@@ -54,6 +54,9 @@ func Request(spec *jobpolicyv1.JobSpec, status *jobpolicyv1.JobStatus, pods []Po
 	if spec.GetOptions().GetNextTryResources() != nil {
 		counter.KeepTries(slices.Values(counted))
 	}
+	if spec.GetOptions().GetKeepFinishedPods() != nil {
+		counter.KeepFinished(slices.Values(counted))
+	}
 	recorded := podfacts.Recorded(status)
 	req := &jobpolicyv1.DecideJobRequest{
 		Spec: spec, Status: status,
@@ -61,6 +64,7 @@ func Request(spec *jobpolicyv1.JobSpec, status *jobpolicyv1.JobStatus, pods []Po
 		Pods:              counter.Totals.Summary(),
 		ConfirmedReleases: recorded.Confirmed(func(uid string) bool { return tracked[uid] }),
 		Retry:             counter.Retry(nil), // With what KeepTries keeps.
+		FinishedPods:      counter.FinishedPods(spec.GetOptions()),
 	}
 	if counter.Totals.HasRun() {
 		podfacts.TellHasRun(req)
@@ -74,7 +78,7 @@ func Request(spec *jobpolicyv1.JobSpec, status *jobpolicyv1.JobStatus, pods []Po
 		req.UnstartedPods = counter.Unstarted(never, recorded)
 	}
 	if o.ActivePods {
-		req.ActivePods = counter.Active(slices.Values(counted), recorded, maxActiveRows)
+		req.ActivePods = counter.Active(slices.Values(counted), recorded, maxActiveRows, spec.GetOptions())
 	}
 	return req
 }

@@ -46,6 +46,8 @@ var (
 		8: whole,                                   // subresource
 	}
 	spec = message{
+		4:  whole,         // terminationGracePeriodSeconds
+		5:  whole,         // activeDeadlineSeconds
 		10: whole,         // nodeName
 		16: whole,         // hostname
 		20: initContainer, // initContainers

@@ -143,3 +143,37 @@ func TestStartsWithoutAProblemAreShared(t *testing.T) {
 		t.Error("two pods that start at other times share nothing")
 	}
 }
+
+// When a node took a pod, for how long it may be active, and how long it gets to end.
+func TestTimesOfAPodOnItsNode(t *testing.T) {
+	type times struct {
+		started         time.Time
+		deadline, grace int64
+		limited         bool
+	}
+	pod := func(status corev1.PodStatus, deadline, grace *int64) *Pod {
+		return From(&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{CreationTimestamp: since(1)}, Status: status,
+			Spec: corev1.PodSpec{ActiveDeadlineSeconds: deadline, TerminationGracePeriodSeconds: grace},
+		})
+	}
+	early := since(-5)
+	cases := map[string]struct {
+		pod  *Pod
+		want times
+	}{
+		"no node has taken it":               {pod(corev1.PodStatus{}, nil, nil), times{deadline: noDeadline}},
+		"a node has":                         {pod(accepted(), new(int64(60)), new(int64(30))), times{since(10).Time, 60, 30, true}},
+		"the clock of its node is late":      {pod(corev1.PodStatus{StartTime: &early}, nil, new(int64(0))), times{started: early.Time, deadline: noDeadline}},
+		"no time, and less than no patience": {pod(accepted(), new(int64(0)), new(int64(-1))), times{started: since(10).Time, limited: true}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := times{started: tc.pod.Started(), grace: tc.pod.GracePeriod()}
+			got.deadline, got.limited = tc.pod.ActiveDeadline()
+			if !got.started.Equal(tc.want.started) || got.deadline != tc.want.deadline || got.grace != tc.want.grace || got.limited != tc.want.limited {
+				t.Errorf("times %+v, want %+v", got, tc.want)
+			}
+		})
+	}
+}

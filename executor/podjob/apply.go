@@ -40,6 +40,15 @@ func (c *Controller) apply(ctx context.Context, s *step, decision *jobpolicyv1.D
 			return false, err
 		}
 	}
+	for _, e := range decision.GetEnd() {
+		pod, err := s.pod(e.GetUid())
+		if err == nil {
+			err = s.calls.End(ctx, pod.UID, e)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
 	status, written, err := wire.NextStatus(decision.GetStatus(), &s.Job.Status)
 	if err == nil && written {
 		err = s.WriteStatus(ctx, status)
@@ -53,8 +62,20 @@ func (c *Controller) apply(ctx context.Context, s *step, decision *jobpolicyv1.D
 			c.Event(s.Job, event)
 		}
 	}
-	changed = written || decision.GetCreate() != nil || len(decision.GetDelete())+len(decision.GetRelease()) > 0
-	return changed, s.release(ctx, decision.GetRelease())
+	changed = written || decision.GetCreate() != nil || len(decision.GetDelete())+len(decision.GetEnd())+len(decision.GetRelease())+len(decision.GetDeleteFinished()) > 0
+	if err := s.release(ctx, decision.GetRelease()); err != nil {
+		return changed, err
+	}
+	for _, b := range decision.GetDeleteFinished() {
+		pod, err := s.pod(b)
+		if err == nil {
+			err = s.calls.DeleteFinished(ctx, s.Job, pod.UID)
+		}
+		if err != nil {
+			return changed, err
+		}
+	}
+	return changed, nil
 }
 
 // create creates pods. Each name ends in the first number that is free in the group. So if

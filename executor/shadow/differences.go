@@ -58,6 +58,12 @@ func OfJob(req *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) 
 	if n := len(d.GetDelete()); n > 0 {
 		of.add(DeletePods, "%d pods: %s", n, reasons(d.GetDelete()))
 	}
+	if n := len(d.GetEnd()); n > 0 {
+		of.add(DeletePods, "%d pods that their nodes end, and that stay", n)
+	}
+	if n := len(d.GetDeleteFinished()); n > 0 {
+		of.add(DeletePods, "%d finished pods", n)
+	}
 	if changes := changed(req.GetStatus(), d.GetStatus()); d.GetStatus() != nil && changes != "" {
 		of.add(WriteStatus, "%s", changes)
 	}

@@ -18,6 +18,8 @@ const (
 	Create Step = iota
 	// Delete is the deletion of pods.
 	Delete
+	// DeleteFinished is the deletion of finished pods.
+	DeleteFinished
 	steps
 )
 

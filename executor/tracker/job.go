@@ -71,6 +71,6 @@ func (j *Job) PruneRefusals() {
 		return j.pods.hasFinalizer(uid) || j.calls.altered[uid] != nil
 	})
 	if job := j.version.job; job != nil && wire.FinishedCondition(job) != nil {
-		j.Refusals.Over(writes.CreatePod, writes.CreateWorkload, writes.CreatePodGroup, writes.ChangeGang, writes.UseWorkload, writes.AdoptPod, writes.DisownPod, writes.UpdateStatus)
+		j.Refusals.Over(writes.CreatePod, writes.CreateWorkload, writes.CreatePodGroup, writes.ChangeGang, writes.UseWorkload, writes.AdoptPod, writes.DisownPod, writes.EndPod, writes.UpdateStatus)
 	}
 }

@@ -88,7 +88,7 @@ func (j *Job) Observe(job *batchv1.Job, source Source) Change {
 	v.seenSuspended = v.seenSuspended || ptr.Deref(job.Spec.Suspend, false)
 	if c == SpecChanged {
 		j.backoffs.steps = [steps]clock.Backoff{} // What the API server refused may not be asked for any more.
-		j.Refusals.Over(writes.CreatePod, writes.DeletePod)
+		j.Refusals.Over(writes.CreatePod, writes.DeletePod, writes.EndPod)
 	}
 	if c == First || c == SpecChanged {
 		j.pods.setPolicy(PodPolicy(job))

@@ -27,7 +27,7 @@ type ViewOptions struct {
 	// status has recorded more, or if failures are limited per index: then as many as a
 	// request may have.
 	MaxRows int
-	// Options are the Job's; nil if it has none. The first View with next_try_resources costs O(pods).
+	// Options are the Job's; nil if it has none. The first View with next_try_resources or keep_finished_pods costs O(pods).
 	Options *jobpolicyv1.JobOptions
 	// ActiveRows is how many active pods to list at most. 0: none, and View.Active is nil.
 	ActiveRows int
@@ -51,6 +51,8 @@ type View struct {
 	HasRun bool
 	// Terminating are the pods that are being deleted and have not ended, if Options ask for them.
 	Terminating []*jobpolicyv1.TerminatingPod
+	// Finished are those that are accounted for; nil unless Options ask for them.
+	Finished *jobpolicyv1.FinishedPods
 	// InFlight: nil if no creation is in flight.
 	InFlight *jobpolicyv1.InFlight
 	// Retry: nil if no pod has succeeded or failed.
@@ -67,6 +69,7 @@ func (v *View) Request(job *batchv1.Job, settings *jobpolicyv1.Settings, now tim
 	req.Pods, req.ActivePods, req.UnstartedPods = v.Pods, v.Active, v.Unstarted
 	req.UnaccountedPods, req.UnlistedPods, req.ConfirmedReleases = v.Unaccounted, v.Unlisted, v.Confirmed
 	req.InFlight, req.Retry, req.TerminatingPods = v.InFlight, v.Retry, v.Terminating
+	req.FinishedPods = v.Finished
 	return req, nil
 }
 
@@ -79,10 +82,14 @@ func (j *Job) View(o ViewOptions) View {
 	if o.Options.GetNextTryResources() != nil {
 		counter.KeepTries(j.pods.all())
 	}
+	if o.Options.GetKeepFinishedPods() != nil {
+		counter.KeepFinished(j.pods.all())
+	}
 	v := View{
 		Terminating: counter.TerminatingPods(o.Options, o.Now), // Before Retry, as it says.
 		Pods:        counter.Totals.Summary(),
 		HasRun:      counter.Totals.HasRun(),
+		Finished:    counter.FinishedPods(o.Options),
 		InFlight:    j.calls.inFlight(),
 		Retry:       counter.Retry(o.wall()),
 		Confirmed:   recorded.Confirmed(j.pods.tracked),
@@ -92,7 +99,7 @@ func (j *Job) View(o ViewOptions) View {
 		v.Unstarted = counter.Unstarted(o.Options.GetNeverStarted(), recorded)
 	}
 	if o.ActiveRows > 0 {
-		v.Active = counter.Active(j.pods.all(), recorded, o.ActiveRows)
+		v.Active = counter.Active(j.pods.all(), recorded, o.ActiveRows, o.Options)
 	}
 	return v
 }

@@ -125,6 +125,13 @@ func OwnedJob(job *batchv1.Job) (*jobpolicyv1.OwnedJob, error) {
 	return m, nil
 }
 
+// IsRun reports whether a Job of a CronJob is one of its runs, and not one that somebody created
+// from its template (kubectl create job --from). The engine goes by the same annotations.
+func IsRun(job *batchv1.Job) bool {
+	_, err := time.Parse(time.RFC3339, job.Annotations[batchv1.CronJobScheduledTimestampAnnotation])
+	return err == nil || job.Annotations[RunNow] != ""
+}
+
 // JobOutcome says whether a Job has ended, and how.
 func JobOutcome(job *batchv1.Job) jobpolicyv1.JobOutcome {
 	condition := FinishedCondition(job)

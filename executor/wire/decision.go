@@ -46,7 +46,11 @@ func checkDelete(decision *jobpolicyv1.DecideJobResponse) error {
 	for _, pod := range decision.GetDelete() {
 		uids = append(uids, pod.GetUid())
 	}
-	return checkUIDs("delete[%d].uid", uids)
+	var ends [][]byte
+	for _, pod := range decision.GetEnd() {
+		ends = append(ends, pod.GetUid())
+	}
+	return cmp.Or(checkUIDs("delete[%d].uid", uids), checkUIDs("end[%d].uid", ends), checkUIDs("delete and end[%d].uid", slices.Concat(uids, ends)))
 }
 
 func checkGang(asked jobpolicyv1.PodGroups, gang *jobpolicyv1.Gang) error {

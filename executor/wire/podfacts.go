@@ -36,6 +36,10 @@ func PodFacts(p *podcache.Pod) podfacts.Pod {
 		ResourceStep: int32(p.ResourceStep), IndexFailures: p.IndexFailures, IndexIgnoredFailures: p.IndexIgnoredFailures,
 		Restarts: p.Restarts, MaxRestarts: p.MaxRestarts, MaxSidecarRestarts: p.MaxSidecarRestarts,
 	}
+	facts.Started, facts.GracePeriodSeconds = Time(p.Started()), p.GracePeriod()
+	if seconds, limited := p.ActiveDeadline(); limited {
+		facts.ActiveDeadlineSeconds = &seconds
+	}
 	if p.Index != podcache.NoIndex {
 		facts.Index = &p.Index
 	}

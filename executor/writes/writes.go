@@ -13,6 +13,7 @@ type Kind string
 const (
 	CreatePod      Kind = "create_pod"
 	DeletePod      Kind = "delete_pod"
+	EndPod         Kind = "end_pod"     // Its spec.activeDeadlineSeconds is set.
 	ReleasePod     Kind = "release_pod" // The tracking finalizer is removed.
 	AdoptPod       Kind = "adopt_pod"
 	DisownPod      Kind = "disown_pod"
@@ -57,6 +58,7 @@ var announcements = []announcement{
 	{kind: UseWorkload, words: "create pods before there is a Workload that they can use", reason: "WaitingForWorkload", message: "No pods are created yet: ", atOnce: true},
 	{kind: DeleteJob, words: "delete the Job", reason: "FailedDelete", message: "Error deleting job: "},
 	{kind: DeletePod, words: "delete pods", reason: "FailedDelete", message: "Error deleting: ", everyTry: true},
+	{kind: EndPod, words: "end pods", reason: "FailedUpdate", message: "Error ending pod: "},
 	{kind: ReleasePod, words: "remove the finalizer of pods", reason: "FailedRemoveFinalizer", message: "Error removing finalizer: "},
 	{kind: AdoptPod, words: "let the Job adopt pods", reason: "FailedAdopt", message: "Error adopting: "},
 	{kind: DisownPod, words: "let pods go that the Job no longer selects", reason: "FailedDisown", message: "Error disowning: "},

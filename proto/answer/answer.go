@@ -52,8 +52,8 @@ var decisions = unknown.NewFinder(
 
 // Check returns an error for a decision of which nothing may be carried out: it belongs
 // to another request, has something that this version of the contract does not know,
-// creates or deletes other or more pods than the request allows, or takes a step that the
-// request leaves for later: it creates or deletes pods, or creates the Job of a run.
+// creates, deletes or ends other or more pods than the request allows, or takes a step that the
+// request leaves for later: it creates, deletes or ends pods, or creates the Job of a run.
 func Check(request Request, decision Decision) error {
 	disposition := decision.GetDisposition()
 	switch {
@@ -77,6 +77,10 @@ func Check(request Request, decision Decision) error {
 			return errors.New("create is set, but the request defers STEP_CREATE_PODS")
 		case len(d.GetDelete()) > 0 && deferred(request, jobpolicyv1.Step_STEP_DELETE_PODS):
 			return errors.New("delete is set, but the request defers STEP_DELETE_PODS")
+		case len(d.GetEnd()) > 0 && deferred(request, jobpolicyv1.Step_STEP_DELETE_PODS):
+			return errors.New("end is set, but the request defers STEP_DELETE_PODS")
+		case len(d.GetDeleteFinished()) > 0 && deferred(request, jobpolicyv1.Step_STEP_DELETE_FINISHED_PODS):
+			return errors.New("delete_finished is set, but the request defers STEP_DELETE_FINISHED_PODS")
 		}
 	case *jobpolicyv1.DecideCronJobResponse:
 		switch create := d.GetCreate(); {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -11,19 +12,33 @@ import (
 // maxChangesDefault is the contract's default of max_pod_changes.
 const maxChangesDefault = 500
 
-// checkChanges bounds what a decision may create and delete, by the request: no more pods than
+// checkChanges bounds what a decision may create, delete and end, by the request: no more pods than
 // its settings allow, and only indexes that its Job has. So NewPods lists a few pods at most,
 // whatever engine has answered.
 func checkChanges(request *jobpolicyv1.DecideJobRequest, decision *jobpolicyv1.DecideJobResponse) error {
 	most := cmp.Or(int(request.GetSettings().GetMaxPodChanges()), maxChangesDefault)
 	create, deletes := decision.GetCreate(), len(decision.GetDelete())
+	if err := checkFinished(request.GetFinishedPods(), decision.GetDeleteFinished(), most); err != nil {
+		return err
+	}
 	switch {
 	case deletes > most:
 		return fmt.Errorf("delete has %d pods, want at most %d", deletes, most)
+	case deletes+len(decision.GetEnd()) > most:
+		return fmt.Errorf("delete and end have %d pods, want at most %d", deletes+len(decision.GetEnd()), most)
+	}
+	for i, pod := range decision.GetEnd() {
+		if n := pod.GetActiveDeadlineSeconds(); n < 1 || n > math.MaxInt32 {
+			return fmt.Errorf("end[%d].active_deadline_seconds is %d, want 1 to %d", i, n, math.MaxInt32)
+		}
+	}
+	switch {
 	case create == nil:
 		return nil
 	case deletes > 0:
 		return errors.New("create is set together with delete, want one or the other")
+	case len(decision.GetEnd()) > 0:
+		return errors.New("create is set together with end, want one or the other")
 	case create.GetCount() < 1 || int(create.GetCount()) > most:
 		return fmt.Errorf("create.count is %d, want 1 to %d", create.GetCount(), most)
 	case create.ActiveDeadlineSeconds != nil && create.GetActiveDeadlineSeconds() < 1:
@@ -33,6 +48,27 @@ func checkChanges(request *jobpolicyv1.DecideJobRequest, decision *jobpolicyv1.D
 		return err
 	}
 	return checkRaised(create)
+}
+
+// checkFinished checks that the finished pods to delete are some of those that the request lists, each once.
+func checkFinished(pods *jobpolicyv1.FinishedPods, chosen [][]byte, most int) error {
+	if len(chosen) > most {
+		return fmt.Errorf("delete_finished has %d pods, want at most %d", len(chosen), most)
+	}
+	if len(chosen) == 0 {
+		return nil
+	}
+	listed := map[string]bool{}
+	for _, pod := range pods.GetFirst() {
+		listed[string(pod.GetUid())] = true
+	}
+	for i, uid := range chosen {
+		if !listed[string(uid)] {
+			return fmt.Errorf("delete_finished[%d] is %x, want each of finished_pods.first once at most", i, uid)
+		}
+		delete(listed, string(uid))
+	}
+	return nil
 }
 
 // checkIndexes checks which pods are to be created. It checks the ranges of the set

@@ -31,6 +31,14 @@ func changesOf(spoil func(*jobpolicyv1.DecideJobRequest, *jobpolicyv1.DecideJobR
 	return Check(request, decision)
 }
 
+// ends are n pods to end that may be active for so many seconds.
+func ends(n int, seconds int64) (pods []*jobpolicyv1.EndPod) {
+	for range n {
+		pods = append(pods, &jobpolicyv1.EndPod{ActiveDeadlineSeconds: seconds})
+	}
+	return pods
+}
+
 func TestCheckAllowsWhatTheRequestAllows(t *testing.T) {
 	cases := map[string]func(*jobpolicyv1.DecideJobRequest, *jobpolicyv1.DecideJobResponse){
 		"two indexes": func(*jobpolicyv1.DecideJobRequest, *jobpolicyv1.DecideJobResponse) {},
@@ -39,6 +47,9 @@ func TestCheckAllowsWhatTheRequestAllows(t *testing.T) {
 		},
 		"500 deletions": func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
 			d.Create, d.Delete = nil, make([]*jobpolicyv1.DeletePod, 500)
+		},
+		"500 ends": func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
+			d.Create, d.End = nil, ends(500, math.MaxInt32)
 		},
 		"501 pods that the settings allow": func(r *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
 			r.Spec, r.Settings = &jobpolicyv1.JobSpec{}, &jobpolicyv1.Settings{MaxPodChanges: 501}
@@ -120,6 +131,34 @@ func TestCheckRefusesChangesThatTheRequestDoesNotAllow(t *testing.T) {
 	}
 }
 
+// Pods to end are bounded together with deletions, and each has at least a second.
+func TestCheckRefusesEndsThatTheRequestDoesNotAllow(t *testing.T) {
+	cases := map[string]struct {
+		deletes, ends int
+		seconds       int64
+		creates       bool
+		field         string
+	}{
+		"creations and ends":                      {ends: 1, seconds: 1, creates: true, field: "create"},
+		"too many deletions and ends":             {deletes: 250, ends: 251, seconds: 1, field: "delete"},
+		"an end in no time":                       {ends: 1, field: "end[0].active_deadline_seconds"},
+		"an end in more time than a pod may have": {ends: 1, seconds: math.MaxInt32 + 1, field: "end[0].active_deadline_seconds"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := changesOf(func(_ *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
+				if !tc.creates {
+					d.Create = nil
+				}
+				d.Delete, d.End = make([]*jobpolicyv1.DeletePod, tc.deletes), ends(tc.ends, tc.seconds)
+			})
+			if err == nil || !strings.HasPrefix(err.Error(), tc.field+" ") {
+				t.Errorf("got error %v, want one about %s", err, tc.field)
+			}
+		})
+	}
+}
+
 // Of raised resources each part is checked, and each pod is named once at most.
 func TestCheckRefusesRaisedPodsThatMakeNoSense(t *testing.T) {
 	type spoiler = func(*jobpolicyv1.DecideJobRequest, *jobpolicyv1.DecideJobResponse)
@@ -157,6 +196,32 @@ func TestCheckRefusesRaisedPodsThatMakeNoSense(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if err := changesOf(tc.spoil); err == nil || !strings.HasPrefix(err.Error(), tc.field+" ") {
 				t.Errorf("got error %v, want one about %s", err, tc.field)
+			}
+		})
+	}
+}
+
+// Of the finished pods, each that the request lists may be deleted once, also while pods are created.
+func TestCheckOfFinishedPods(t *testing.T) {
+	cases := map[string]struct {
+		uids []string
+		want string
+	}{
+		"one":      {[]string{"a"}, ""},
+		"another":  {[]string{"b"}, "delete_finished[0] "},
+		"twice":    {[]string{"a", "a"}, "delete_finished[1] "},
+		"too many": {make([]string, 501), "delete_finished has 501"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := changesOf(func(r *jobpolicyv1.DecideJobRequest, d *jobpolicyv1.DecideJobResponse) {
+				r.FinishedPods = &jobpolicyv1.FinishedPods{First: []*jobpolicyv1.FinishedPod{{Uid: []byte("a")}}}
+				for _, uid := range tc.uids {
+					d.DeleteFinished = append(d.DeleteFinished, []byte(uid))
+				}
+			})
+			if (err == nil) != (tc.want == "") || err != nil && !strings.HasPrefix(err.Error(), tc.want) {
+				t.Errorf("got error %v, want %q", err, tc.want)
 			}
 		})
 	}

@@ -55,18 +55,21 @@ func fill(t *testing.T, m protoreflect.Message, path string, ignored bool, numbe
 	}
 }
 
-// either keeps the creations of a filled decision or its deletions, because Check refuses both
+// either keeps the creations of a filled decision or its deletions and ends, because Check refuses both
 // together: those in which path is.
 func either(decision Decision, path string) {
 	switch d, ok := decision.(*jobpolicyv1.DecideJobResponse); {
 	case !ok:
 	case strings.HasPrefix(path, "create."):
-		d.Create.Count, d.Delete = 1, nil
+		d.Create.Count, d.Delete, d.End = 1, nil, nil
 		for _, r := range d.Create.GetRaised() {
 			r.Step, r.Multiplier, r.Max, r.Resource = 1, 2, "1", cmp.Or(r.GetResource(), 1)
 		}
 	default:
 		d.Create = nil
+		for _, e := range d.GetEnd() {
+			e.ActiveDeadlineSeconds = 1
+		}
 	}
 }
 

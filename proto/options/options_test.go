@@ -57,9 +57,9 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		"a longest delay below the first": {`{"job": {"retryDelay": {"initialSeconds": 9, "maxSeconds": 8}}}`, []string{
 			"job.retryDelay.maxSeconds: expected at least initialSeconds (9), found 8",
 		}},
-		"pods that never start": {`{"job": {"neverStarted": [{"problem": "Image", "afterSeconds": 0}, {"problem": "Disk", "action": "Ignore"}]}}`, []string{
+		"pods that never start": {`{"job": {"neverStarted": [{"problem": "Image", "afterSeconds": 0}, {"problem": "Disk", "action": "Ignore"}], "whenJobFails": "KeepPods"}}`, []string{
 			`job.neverStarted[1].action: expected one of Count, FailIndex, FailJob, found "Ignore"`,
-			`job.neverStarted[1].problem: expected one of Unschedulable, VolumeOrSandbox, Image, SecurityContext, Configuration, found "Disk"`,
+			`job.neverStarted[1].problem: expected one of Unschedulable, VolumeOrSandbox, Image, SecurityContext, Configuration, found "Disk"`, `job.whenJobFails: expected one of DeletePods, EndPods, found "KeepPods"`,
 			"job.neverStarted[0].afterSeconds: expected a whole number from 1 to 2147483647, found 0",
 			"job.neverStarted[1].problem: is required",
 			"job.neverStarted[1].afterSeconds: is required",
@@ -87,8 +87,15 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		}},
 		"more missed runs than the limit": {`{"cronJob": {"maxMissedRuns": 101}}`, []string{"cronJob.maxMissedRuns: expected a whole number from 0 to 100, found 101"}},
 		"fewer missed runs than none":     {`{"cronJob": {"maxMissedRuns": -1}}`, []string{"cronJob.maxMissedRuns: expected a whole number from 0 to 100, found -1"}},
+		"a group of nothing":              {`{"cronJob": {"group": {}}}`, []string{"cronJob.group.name: is required", "cronJob.group.maxActiveRuns: is required"}},
+		"a group beyond limits": {`{"cronJob": {"group": {"name": "` + strings.Repeat("x", 64) + `", "maxActiveRuns": 10001}}}`, []string{
+			"cronJob.group.name: expected a text of 1 to 63 bytes, found 64", "cronJob.group.maxActiveRuns: expected a whole number from 1 to 10000, found 10001",
+		}},
+		"a group that is a name": {`{"cronJob": {"group": "etl"}}`, []string{
+			`cronJob.group: expected an object, found "etl"`, "cronJob.group.name: is required", "cronJob.group.maxActiveRuns: is required",
+		}},
 		"more than one": {`{"cronJob": {"suspendAfterFailures": 0, "startJitterSeconds": 3601, "x": 1}}`, []string{
-			"cronJob.x: there is no such field, expected one of startJitterSeconds, repeatedHour, skippedHour, missedBeforeEdit, suspendAfterFailures, staggerSeconds, maxMissedRuns, publishNextScheduleTime",
+			"cronJob.x: there is no such field, expected one of startJitterSeconds, repeatedHour, skippedHour, missedBeforeEdit, suspendAfterFailures, staggerSeconds, maxMissedRuns, group, publishNextScheduleTime",
 			"cronJob.startJitterSeconds: expected a whole number from 0 to 3600, found 3601",
 			"cronJob.suspendAfterFailures: expected a whole number from 1 to 100, found 0",
 		}},
@@ -117,4 +124,20 @@ func texts(problems []options.Problem) []string {
 		texts = append(texts, p.String())
 	}
 	return texts
+}
+
+func TestHowManyFinishedPodsStay(t *testing.T) {
+	_, problems := options.Parse([]byte(`{"job": {"keepFinishedPods": {"succeeded": -1, "failed": 100001, "all": 3}}}`))
+	want := []string{
+		"job.keepFinishedPods.all: there is no such field, expected one of succeeded, failed",
+		"job.keepFinishedPods.succeeded: expected a whole number from 0 to 100000, found -1",
+		"job.keepFinishedPods.failed: expected a whole number from 0 to 100000, found 100001",
+	}
+	var got []string
+	for _, p := range problems {
+		got = append(got, p.String())
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("problems %q, want %q", got, want)
+	}
 }

@@ -110,7 +110,8 @@ type Counter[P any] struct {
 	terminating map[*Counted[P]]bool     // nil until there is one.
 	unstarted   map[*Counted[P]]struct{} // Those with Share.Problem.
 	retry       retryFacts
-	tries       tries // nil until KeepTries.
+	tries       tries        // nil until KeepTries.
+	finished    *finished[P] // nil until KeepFinished.
 }
 
 // New returns a Counter without pods. facts says what is known of a pod. Its Exits and
@@ -152,6 +153,9 @@ func (c *Counter[P]) Add(e *Counted[P], first bool) {
 	if c.tries != nil {
 		c.tries.learn(&pod, &c.policy)
 	}
+	if c.finished != nil {
+		c.finished.add(e, &pod, &c.policy)
+	}
 	c.retry.learn(&pod, &c.policy, seen{first: first, deleted: e.Deleted, end: e.EndSeen})
 }
 
@@ -163,6 +167,9 @@ func (c *Counter[P]) Remove(e *Counted[P]) {
 		c.unaccounted.remove(e)
 	}
 	delete(c.unstarted, e)
+	if c.finished != nil {
+		c.finished.remove(e)
+	}
 }
 
 // Tidy forgets the places of removed pods among those that wait for a row. The caller calls it after

@@ -44,6 +44,13 @@ type Pod struct {
 	// DeletionDue is when it was to be gone. In Kubernetes metadata.deletionTimestamp. Read only for a Job with a
 	// termination deadline.
 	DeletionDue time.Time
+	// Started is when a node took the pod. In Kubernetes status.startTime. ActiveDeadlineSeconds is for how long it may
+	// be active since then (spec.activeDeadlineSeconds); nil: for ever. GracePeriodSeconds is how long its
+	// node gives it to end (spec.terminationGracePeriodSeconds). They are read only of active pods, with
+	// options.when_job_fails END_PODS.
+	Started               time.Time
+	ActiveDeadlineSeconds *int64
+	GracePeriodSeconds    int64
 	// ReadySince and UnreadySince are when the condition Ready last became true, or
 	// false. If the containers do not say when they ended, UnreadySince counts as the
 	// end of the pod.

@@ -90,15 +90,21 @@ func indexField(ix int32) *int32 {
 
 // Active lists those of the pods that are active, in ascending order of UID, at most limit. It leaves
 // out pods whose release is confirmed: they are accounted for, whatever becomes of them (I3). Once
-// the status does not list them any more, they are active pods like others.
-func (c *Counter[P]) Active(pods iter.Seq[*Counted[P]], recorded UIDs, limit int) *jobpolicyv1.ActivePods {
+// the status does not list them any more, they are active pods like others. options are the Job's.
+func (c *Counter[P]) Active(pods iter.Seq[*Counted[P]], recorded UIDs, limit int, options *jobpolicyv1.JobOptions) *jobpolicyv1.ActivePods {
 	m := &jobpolicyv1.ActivePods{}
+	ends := options.GetWhenJobFails() == jobpolicyv1.WhenJobFails_WHEN_JOB_FAILS_END_PODS
 	for e := range pods {
 		if !e.Share.Active {
 			continue
 		}
 		if pod := c.facts(e.Pod); pod.Tracked || !recorded[string(pod.UID)] {
-			m.Pods = append(m.Pods, activeRow(&pod, &e.Share))
+			row := activeRow(&pod, &e.Share)
+			if ends {
+				row.PodName, row.StartTime = pod.Name, optionalTime(pod.Started)
+				row.ActiveDeadlineSeconds, row.GracePeriodSeconds = pod.ActiveDeadlineSeconds, pod.GracePeriodSeconds
+			}
+			m.Pods = append(m.Pods, row)
 		}
 	}
 	slices.SortFunc(m.Pods, func(a, b *jobpolicyv1.ActivePod) int { return bytes.Compare(a.Uid, b.Uid) })

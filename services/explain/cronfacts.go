@@ -26,7 +26,7 @@ func (w *cronWork) runs() {
 		switch {
 		case wire.FinishedCondition(job) != nil:
 			w.Ended = append(w.Ended, endedRun(job))
-		case isRun(job) || w.listed(job):
+		case wire.IsRun(job) || w.listed(job):
 			w.Active = append(w.Active, activeRun(job))
 		default:
 			w.ByHand = append(w.ByHand, activeRun(job))
@@ -37,13 +37,6 @@ func (w *cronWork) runs() {
 	slices.SortFunc(w.ByHand, byName)
 	slices.SortFunc(w.Ended, func(a, b EndedRun) int { return cmp.Or(b.Ended.Compare(a.Ended), cmp.Compare(b.Job, a.Job)) })
 	w.Ended = w.Ended[:min(len(w.Ended), maxEnded)]
-}
-
-// isRun reports whether a Job of a CronJob is one of its runs, and not one that somebody created
-// from its template (kubectl create job --from). The engine goes by the same annotations.
-func isRun(job *batchv1.Job) bool {
-	_, err := time.Parse(time.RFC3339, job.Annotations[batchv1.CronJobScheduledTimestampAnnotation])
-	return err == nil || job.Annotations[wire.RunNow] != ""
 }
 
 // listed reports whether the status has the Job as active.
@@ -76,7 +69,7 @@ func pointer(t *metav1.Time) *time.Time {
 
 func endedRun(job *batchv1.Job) EndedRun {
 	c := wire.FinishedCondition(job)
-	return EndedRun{Job: job.Name, ByHand: !isRun(job), Outcome: string(c.Type), Reason: cmp.Or(c.Reason, "no reason given"), Ended: wire.Time(c.LastTransitionTime.Time)}
+	return EndedRun{Job: job.Name, ByHand: !wire.IsRun(job), Outcome: string(c.Type), Reason: cmp.Or(c.Reason, "no reason given"), Ended: wire.Time(c.LastTransitionTime.Time)}
 }
 
 // engineFacts adds what the engine says of skipped runs, of waits, and of Jobs that are
@@ -151,6 +144,9 @@ func (w *cronWork) options(o *jobpolicyv1.CronJobOptions) {
 		if enum := field.Enum(); enum != nil {
 			value = options.EnumName(enum, enum.Values().ByNumber(m.Get(field).Enum()))
 		}
+		if field.Message() != nil {
+			value = groupText(o.GetGroup())
+		}
 		w.set("cronJob."+field.JSONName(), value, cronOptions[field.JSONName()])
 	}
 }
@@ -183,6 +179,7 @@ var cronOptions = map[string]string{
 	"suspendAfterFailures":    "it is suspended after so many failed runs in a row",
 	"maxMissedRuns":           "how many missed runs start",
 	"publishNextScheduleTime": "the annotation " + wire.NextScheduleTime + " says when the next run is due",
+	"group":                   "all CronJobs of the namespace that name this group share so many active runs",
 	"staggerSeconds":          "each run starts at an offset of up to so many seconds, the CronJob's own",
 }
 
@@ -247,7 +244,7 @@ func (w *cronWork) notes() {
 func (w *cronWork) unlisted() string {
 	var runs []ActiveRun
 	for _, job := range w.owned {
-		if wire.FinishedCondition(job) == nil && isRun(job) && !w.listed(job) && w.Now.Sub(job.CreationTimestamp.Time) >= reactionTime {
+		if wire.FinishedCondition(job) == nil && wire.IsRun(job) && !w.listed(job) && w.Now.Sub(job.CreationTimestamp.Time) >= reactionTime {
 			runs = append(runs, activeRun(job))
 		}
 	}

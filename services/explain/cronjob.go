@@ -19,6 +19,8 @@ type CronFacts struct {
 	CronJob *batchv1.CronJob
 	// Jobs are all Jobs of its namespace, whoever controls them, read after the CronJob.
 	Jobs []batchv1.Job
+	// Others are all CronJobs of the namespace with their options, if the CronJob has a group.
+	Others []batchv1.CronJob
 	// Events are those on the CronJob.
 	Events []corev1.Event
 	// Zone is the zone of a schedule that names none. Empty: UTC.
@@ -174,6 +176,7 @@ func (w *cronWork) ask(decide DecideCronJob) (*jobpolicyv1.DecideCronJobResponse
 	if err != nil {
 		return nil, err
 	}
+	req.Group = w.groupFacts(decide)
 	resp, err := decide(req)
 	if err != nil {
 		return nil, err

@@ -65,6 +65,8 @@ func (w *cronWork) situation() {
 		w.delayed()
 	case jobpolicyv1.Rule_RULE_CONCURRENCY_FORBIDDEN:
 		w.forbidden()
+	case jobpolicyv1.Rule_RULE_GROUP_FULL:
+		w.groupFull()
 	case jobpolicyv1.Rule_RULE_RUN_DUE:
 		w.runDue()
 	case jobpolicyv1.Rule_RULE_NOTHING_DUE, jobpolicyv1.Rule_RULE_ALREADY_STARTED, jobpolicyv1.Rule_RULE_CREATION_DEFERRED:

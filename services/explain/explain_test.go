@@ -575,6 +575,37 @@ func TestADeadlineToStart(t *testing.T) {
 	})
 }
 
+// The pods of a Job that has failed are ended, and stay: the report says so before and after.
+func TestPodsThatAreEnded(t *testing.T) {
+	asks := func(j *batchv1.Job) {
+		managedByUs(j)
+		j.Annotations = map[string]string{wire.Policy: "{job: {whenJobFails: EndPods}}"}
+		j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+	}
+	fails := func(kind batchv1.JobConditionType) func(*batchv1.Job) {
+		return condition(kind, batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit")
+	}
+	runs := pod(1, corev1.PodRunning)
+	at := metav1.NewTime(now.Add(-time.Minute))
+	runs.Status.StartTime = &at
+	ending := pod(1, corev1.PodRunning)
+	ending.Status.StartTime, ending.Spec.ActiveDeadlineSeconds = &at, new(int64(60))
+	explainEach(t, map[string]reportCase{
+		"a pod runs": {
+			facts: explain.Facts{Job: job(asks, fails(batchv1.JobFailureTarget)), Pods: []corev1.Pod{runs}},
+			state: explain.Failing, says: []string{"wait: job.whenJobFails: pods that their nodes end, so that their logs stay: 1"},
+		},
+		"it is ending": {
+			facts: explain.Facts{Job: job(asks, fails(batchv1.JobFailureTarget)), Pods: []corev1.Pod{ending}},
+			state: explain.Failing, says: []string{"wait: job.whenJobFails: pods that their nodes end, so that their logs stay: 1; pod job-1 is deleted if it has not ended by then"},
+		},
+		"the Job has failed": {
+			facts: explain.Facts{Job: job(asks, fails(batchv1.JobFailed))},
+			state: explain.Failed, says: []string{"When it is exceeded, the pod is ended and stays, with its log (job.whenJobFails)."},
+		},
+	})
+}
+
 func TestPodsThatNeverStart(t *testing.T) {
 	asks := func(j *batchv1.Job) {
 		managedByUs(j)

@@ -32,7 +32,7 @@ type Next struct {
 
 // A Step is one part of what the controller does.
 type Step struct {
-	// Kind is create or delete (pods), condition (of the Job), status (its other fields)
+	// Kind is create, delete or end (pods), condition (of the Job), status (its other fields)
 	// or remove (the Job itself).
 	Kind string `json:"kind"`
 	Text string `json:"text"`
@@ -81,6 +81,16 @@ func steps(job *batchv1.Job, resp *jobpolicyv1.DecideJobResponse) []Step {
 	}
 	if n := len(resp.GetDelete()); n > 0 {
 		add("delete", "%s deleted", pods(n))
+	}
+	if n := len(resp.GetEnd()); n > 0 {
+		stay := "stay"
+		if n == 1 {
+			stay = "stays"
+		}
+		add("end", "%s ended, and %s", pods(n), stay)
+	}
+	if n := len(resp.GetDeleteFinished()); n > 0 {
+		add("delete", "%s deleted that had finished, because the Job keeps no more", pods(n))
 	}
 	for _, c := range resp.GetStatus().GetConditions() {
 		if text, changed := conditionText(job, c); changed {

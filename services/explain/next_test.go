@@ -14,6 +14,7 @@ import (
 
 	"jobpolicy.dev/engine"
 	"jobpolicy.dev/engine/cronjob"
+	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/explain"
 )
 
@@ -87,6 +88,39 @@ func TestNext(t *testing.T) {
 				t.Errorf("next: %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// endsPods is a Job that has failed, and whose active pods are ended, and stay.
+func endsPods() *batchv1.Job {
+	return job(func(j *batchv1.Job) {
+		managedByUs(j)
+		j.Annotations = map[string]string{wire.Policy: "{job: {whenJobFails: EndPods}}"}
+		j.Status.Active, j.Status.Ready, j.Status.Terminating = 1, ptr.To[int32](0), ptr.To[int32](0)
+		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue, LastTransitionTime: before(time.Second)}}
+	})
+}
+
+// takenAt is a running pod that a node took at a time, and how long it may be active.
+func takenAt(at time.Duration, seconds *int64) corev1.Pod {
+	p := pod(1, corev1.PodRunning)
+	start := metav1.NewTime(now.Add(at))
+	p.Status.StartTime, p.Spec.ActiveDeadlineSeconds = &start, seconds
+	return p
+}
+
+func TestNextOfAFailedJob(t *testing.T) {
+	for want, p := range map[string]corev1.Pod{
+		"now end 1 pod is ended, and stays": takenAt(-time.Minute, nil),
+		"12:01:00 delete 1 pod is deleted":  takenAt(-time.Minute, new(int64(60))), // If its node does not end it.
+	} {
+		report, err := explain.Explain(explain.Facts{Job: endsPods(), Pods: []corev1.Pod{p}, Now: now}, engine.DecideJob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := nextText(report.Next); got != want {
+			t.Errorf("next: %q, want %q", got, want)
+		}
 	}
 }
 

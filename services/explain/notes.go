@@ -13,7 +13,7 @@ import (
 // notes lists what is often misunderstood, if it applies to this Job now.
 func (w *work) notes() {
 	restarts, _ := w.restarts(false)
-	cron, byHand := cronOwner(w.Job), !isRun(w.Job)
+	cron, byHand := cronOwner(w.Job), !wire.IsRun(w.Job)
 	for _, n := range []struct {
 		applies bool
 		topic   string
@@ -21,7 +21,7 @@ func (w *work) notes() {
 	}{
 		{
 			restarts > 0 || (w.onFailure() && w.failedBy(batchv1.JobReasonBackoffLimitExceeded)), "restarts",
-			"With restartPolicy OnFailure, container restarts count toward backoffLimit, also those of init containers and sidecars. When it is exceeded, the pod is deleted and its log with it; with restartPolicy Never the failed pods stay.",
+			"With restartPolicy OnFailure, container restarts count toward backoffLimit, also those of init containers and sidecars. When it is exceeded, the pod is " + w.fate() + ".",
 		},
 		{
 			w.failedBy(batchv1.JobReasonBackoffLimitExceeded) && w.Job.Status.Failed > ptr.Deref(w.Job.Spec.BackoffLimit, 6)+1, "backoffLimit",

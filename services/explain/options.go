@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 // How the work of an executor is known.
@@ -55,4 +56,13 @@ func (w *work) noteOnOptions() {
 func (w *work) ownRetryDelay() bool {
 	policy, problems := wire.PolicySpec(w.Job.Annotations)
 	return len(problems) > 0 || policy.GetJob().GetRetryDelay() != nil
+}
+
+// fate is what becomes of a pod that is active when the Job fails.
+func (w *work) fate() string {
+	policy, _ := wire.PolicySpec(w.Job.Annotations)
+	if policy.GetJob().GetWhenJobFails() == jobpolicyv1.WhenJobFails_WHEN_JOB_FAILS_END_PODS {
+		return "ended and stays, with its log (job.whenJobFails)"
+	}
+	return "deleted and its log with it; with restartPolicy Never the failed pods stay"
 }

@@ -31,6 +31,8 @@ func (w *work) waits() {
 			out.For = "the deadline to start: " + out.For
 		case jobpolicyv1.WaitReason_WAIT_REASON_NEVER_STARTED:
 			out.For = "job.neverStarted: " + out.For
+		case jobpolicyv1.WaitReason_WAIT_REASON_ENDING_PODS:
+			out.For = "job.whenJobFails: " + out.For
 		case jobpolicyv1.WaitReason_WAIT_REASON_TTL:
 			out.For = "its deletion: " + out.For
 		case jobpolicyv1.WaitReason_WAIT_REASON_PODS_REMAINING:

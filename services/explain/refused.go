@@ -84,7 +84,11 @@ func (w *work) pending(r writes.Refusal) int {
 		due = w.resp.GetCreate() != nil && !w.createdAfter(r.Last)
 	case writes.DeletePod:
 		if w.Now.Sub(r.Last) < stillTold {
-			return len(w.resp.GetDelete())
+			return len(w.resp.GetDelete()) + len(w.resp.GetDeleteFinished())
+		}
+	case writes.EndPod:
+		if w.Now.Sub(r.Last) < stillTold {
+			return len(w.resp.GetEnd())
 		}
 	case writes.ReleasePod:
 		return w.countPods(func(p *corev1.Pod) bool { return holdsFinalizer(p) && w.heldSince(p, r.Last) })
@@ -170,6 +174,8 @@ func (n *Next) refuse(resp *jobpolicyv1.DecideJobResponse, refuses func(...write
 			return refuses(writes.CreatePod, writes.CreateWorkload, writes.CreatePodGroup, writes.UseWorkload)
 		case s.Kind == "delete":
 			return refuses(writes.DeletePod, writes.ReleasePod)
+		case s.Kind == "end":
+			return refuses(writes.EndPod)
 		case s.Kind == "remove":
 			return refuses(writes.DeleteJob)
 		}

@@ -23,12 +23,21 @@ import (
 // if each try ends with a conflict.
 const asSeenTries = 5
 
-// metadataPatch is a strategic merge patch of a pod's metadata.
-type metadataPatch struct {
-	Metadata podPatch `json:"metadata"`
+// wholePatch is a strategic merge patch of a pod.
+type wholePatch struct {
+	Metadata podPatch   `json:"metadata"`
+	Spec     *specPatch `json:"spec,omitempty"`
 }
 
+type specPatch struct {
+	ActiveDeadlineSeconds int64 `json:"activeDeadlineSeconds"`
+}
+
+// podPatch is what changes in a pod: its metadata, and its spec.
 type podPatch struct {
+	// spec is nil if it does not change.
+	spec *specPatch
+
 	// UID is a precondition: the API server refuses to change it.
 	UID types.UID `json:"uid"`
 	// ResourceVersion is a precondition, too: the pod must be as it was seen.
@@ -49,7 +58,7 @@ type ownerRefPatch struct {
 }
 
 func (m podPatch) bytes() []byte {
-	b, err := json.Marshal(metadataPatch{Metadata: m})
+	b, err := json.Marshal(wholePatch{m, m.spec})
 	if err != nil {
 		panic(fmt.Sprintf("a patch of strings does not marshal: %v", err))
 	}

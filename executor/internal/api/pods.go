@@ -140,6 +140,27 @@ func (p *Pods) Delete(ctx context.Context, job *batchv1.Job, uid types.UID, d *j
 	return p.deleteAsSeen(ctx, job, released, p.owns)
 }
 
+// End has the pod ended by its node as a decision says, unless it has ended, is being deleted or has no longer
+// time already. A pod that does not exist any more counts as ended.
+func (p *Pods) End(ctx context.Context, uid types.UID, e *jobpolicyv1.EndPod) (err error) {
+	pod, known := p.job.Pod(uid)
+	if !known {
+		return nil
+	}
+	ctx, end := p.client.Tracer.Span(ctx, telemetry.SpanPodEnded, podAttrs(pod)...)
+	defer func() { end(err) }()
+	defer func() { p.ended(writes.EndPod, pod, err) }()
+	_, err = p.patchAsSeen(ctx, pod, func(pod *podcache.Pod) (podPatch, bool) {
+		seconds, limited := pod.ActiveDeadline()
+		longer := !limited || seconds > e.GetActiveDeadlineSeconds()
+		return podPatch{spec: &specPatch{e.GetActiveDeadlineSeconds()}}, longer && p.owns(pod) && !pod.Ended() && !pod.Deleting
+	})
+	if err != nil {
+		return fmt.Errorf("ending pod %s: %w", pod.Name, err)
+	}
+	return nil
+}
+
 // deleteUnstarted deletes a pod unless a container of it has run, or it has ended.
 func (p *Pods) deleteUnstarted(ctx context.Context, job *batchv1.Job, pod *podcache.Pod) error {
 	started := false
@@ -165,6 +186,20 @@ func (p *Pods) DeleteRunning(ctx context.Context, job *batchv1.Job, uid types.UI
 	defer func() { end(err) }()
 	return p.deleteAsSeen(ctx, job, pod, func(pod *podcache.Pod) bool {
 		return !pod.Ended() && !pod.Deleting && p.owns(pod)
+	})
+}
+
+// DeleteFinished deletes a pod of the Job that has finished and is accounted for. If somebody has put the tracking
+// finalizer back, the pod stays.
+func (p *Pods) DeleteFinished(ctx context.Context, job *batchv1.Job, uid types.UID) (err error) {
+	pod, known := p.job.Pod(uid)
+	if !known {
+		return nil
+	}
+	ctx, end := p.client.Tracer.Span(ctx, telemetry.SpanPodDeleted, podAttrs(pod)...)
+	defer func() { end(err) }()
+	return p.deleteAsSeen(ctx, job, pod, func(pod *podcache.Pod) bool {
+		return pod.Ended() && !pod.HasTrackingFinalizer && !pod.Deleting && p.owns(pod)
 	})
 }
 

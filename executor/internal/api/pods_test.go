@@ -228,3 +228,62 @@ func TestAPodThatHasEndedIsNotDeletedForNotStarting(t *testing.T) {
 		t.Errorf("error %v, after which the deletion would be tried again", err)
 	}
 }
+
+// A pod is told to end once: not if it has no more time anyway, has ended or is being deleted, or is another Job's by now. What is
+// stored counts, not what was seen last.
+func TestEnd(t *testing.T) {
+	cases := map[string]struct {
+		// seen and stored change the pod as it was seen last, and as it is stored.
+		seen, stored func(*corev1.Pod)
+		want         *int64
+		patches      int
+	}{
+		"it may be active for ever":              {want: new(int64(60)), patches: 1},
+		"it may be active for longer":            {seen: mayBeActive(61), want: new(int64(60)), patches: 1},
+		"it was told":                            {seen: mayBeActive(60), want: new(int64(60))},
+		"it was told for less":                   {seen: mayBeActive(1), want: new(int64(1))},
+		"it was told, and that was not seen":     {stored: mayBeActive(59), want: new(int64(59)), patches: 1},
+		"it has ended":                           {seen: func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }},
+		"it has ended, and that was not seen":    {stored: func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, patches: 1},
+		"it is being deleted":                    {seen: func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Now()) }},
+		"it is another's, and that was not seen": {stored: func(p *corev1.Pod) { p.OwnerReferences = ownedBy("3") }, patches: 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			seen := heldPod()
+			if tc.seen != nil {
+				tc.seen(seen)
+			}
+			stored := seen.DeepCopy()
+			if tc.stored != nil {
+				stored.ResourceVersion = "11"
+				tc.stored(stored)
+			}
+			client, patches := fake.NewClientset(stored), 0
+			client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+				if patches++; stored.ResourceVersion != seen.ResourceVersion && patches == 1 {
+					return true, nil, apierrors.NewConflict(corev1.Resource("pods"), "p", errors.New("changed"))
+				}
+				return false, nil, nil
+			})
+			calls, _ := callsAbout(client, seen)
+			if err := calls.End(t.Context(), seen.UID, &jobpolicyv1.EndPod{ActiveDeadlineSeconds: 60}); err != nil {
+				t.Fatal(err)
+			}
+			pod, err := client.CoreV1().Pods("ns").Get(t.Context(), "p", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := pod.Spec.ActiveDeadlineSeconds; (got == nil) != (tc.want == nil) || got != nil && *got != *tc.want || patches != tc.patches {
+				t.Errorf("it may be active for %v seconds after %d patches, want %v after %d", got, patches, tc.want, tc.patches)
+			}
+			if len(pod.Finalizers) != 1 {
+				t.Errorf("its finalizers are %v", pod.Finalizers)
+			}
+		})
+	}
+}
+
+func mayBeActive(seconds int64) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = &seconds }
+}

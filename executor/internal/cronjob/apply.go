@@ -38,11 +38,17 @@ type applier struct {
 	skew  prometheus.Observer // The time from when a run was due to its Job's creation.
 	// altered counts the Jobs that admission has taken from their CronJobs.
 	altered *prometheus.CounterVec
+	starts  *starts
 }
 
 // apply carries a decision out in the contract's order, and stops at the first step that
 // does not succeed. again says that the next reconcile is due at once.
 func (a *applier) apply(ctx context.Context, s *cronState, snap snapshot, d *jobpolicyv1.DecideCronJobResponse) (again bool, err error) {
+	if snap.group.name != "" && d.GetCreate() == nil {
+		if err := a.findLost(ctx, s); err != nil {
+			return false, err
+		}
+	}
 	if d.GetDisposition() != jobpolicyv1.Disposition_DISPOSITION_APPLY {
 		s.nothingToWrite()
 		a.base.RecordEvents(snap.cron, d.GetEvents())
@@ -76,8 +82,12 @@ func (a *applier) changeJobs(ctx context.Context, s *cronState, snap snapshot, d
 			return err
 		}
 	}
-	if err := a.deleteJobs(ctx, s, snap, d); err != nil || create == nil {
+	if err := a.deleteJobs(ctx, s, snap, d); err != nil {
+		s.runs.notSent()
 		return err
+	}
+	if create == nil {
+		return nil
 	}
 	err := a.createJob(ctx, s, snap, create)
 	switch {
@@ -122,6 +132,8 @@ func otherEvents(d *jobpolicyv1.DecideCronJobResponse) []*jobpolicyv1.JobEvent {
 //   - The decision was made on the newest version of the CronJob.
 //   - If the creation of an earlier run was not answered, that run does not exist.
 //   - If the decision deletes Jobs to make room for the run, no Job has the run's name.
+//
+// Of a CronJob with a group, the run counts as active from now on.
 func (a *applier) mayStart(ctx context.Context, s *cronState, snap snapshot, d *jobpolicyv1.DecideCronJobResponse) error {
 	live, err := a.api.CronJob(ctx, s.namespace, s.name, s.uid)
 	if err != nil {
@@ -131,12 +143,20 @@ func (a *applier) mayStart(ctx context.Context, s *cronState, snap snapshot, d *
 	if live.ResourceVersion != snap.cron.ResourceVersion {
 		return api.ErrChanged
 	}
-	if err := a.findUnanswered(ctx, s, d.GetCreate().GetName()); err != nil || len(d.GetDelete()) == 0 {
+	if err := a.findUnanswered(ctx, s, d.GetCreate().GetName()); err != nil {
 		return err
 	}
-	job, err := a.jobOfName(ctx, s, d.GetCreate().GetName())
-	if err == nil && job != nil {
-		err = errNameInUse
+	if len(d.GetDelete()) > 0 {
+		switch job, err := a.jobOfName(ctx, s, d.GetCreate().GetName()); {
+		case err != nil:
+			return err
+		case job != nil:
+			return errNameInUse
+		}
 	}
-	return err
+	begin := func() { s.runs.beginCreation(d.GetCreate().GetName()) }
+	if snap.group.name != "" && !a.starts.begin(snap.group, snap.begun, begin) {
+		return api.ErrChanged
+	}
+	return nil
 }

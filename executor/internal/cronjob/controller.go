@@ -44,6 +44,8 @@ type Controller struct {
 	comparer *shadow.Comparer // nil unless in shadow mode.
 	informer *controller.Informers
 
+	starts starts
+
 	mu    sync.Mutex
 	crons map[types.UID]*cronState
 }
@@ -86,14 +88,14 @@ func build(cfg Config) (*Controller, error) {
 	if r.Err != nil {
 		return nil, r.Err
 	}
-	c := &Controller{base: base, api: base.API(), crons: map[types.UID]*cronState{}}
+	c := &Controller{base: base, api: base.API(), crons: map[types.UID]*cronState{}, starts: starts{begun: map[groupKey]uint64{}}}
 	if cfg.Shadow != nil {
 		c.comparer = cfg.Shadow.OnlyCompare(base, shadow.TypeCronJob)
 	}
 	cfg.Config = base.Config
 	c.cfg, c.scope = cfg, cfg.Scope()
 	if c.comparer == nil {
-		c.applier = &applier{api: c.api, base: base, scope: c.scope, skew: skew, altered: altered}
+		c.applier = &applier{api: c.api, base: base, scope: c.scope, skew: skew, altered: altered, starts: &c.starts}
 	}
 	c.queue = controller.NewQueue(base, controller.Options[cronKey]{
 		Name: telemetry.CronJobQueue, Reconcile: c.Reconcile, Describe: cronKey.describe, Quiet: api.NamespaceTerminating,

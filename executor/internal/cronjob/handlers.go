@@ -74,15 +74,20 @@ func (c *Controller) policyChanged(cron *batchv1.CronJob) {
 }
 
 func (c *Controller) cronGone(cron *batchv1.CronJob) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s, ok := c.crons[cron.UID]
+	s, ok := c.known(cron.UID)
 	if !ok {
 		return
 	}
-	delete(c.crons, cron.UID)
+	c.forget(s)
+	c.leaveGroup(s)
+}
+
+func (c *Controller) forget(s *cronState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.crons, s.uid)
 	c.queue.Forget(s.cronKey)
-	c.comparer.Gone(cron.UID)
+	c.comparer.Gone(s.uid)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cron = nil

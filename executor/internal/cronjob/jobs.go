@@ -47,8 +47,8 @@ func (a *applier) createJob(ctx context.Context, s *cronState, snap snapshot, cr
 	job, err := a.api.CreateJob(ctx, s.subject(snap), newJob(snap.cron, create))
 	switch {
 	case err == nil:
+		a.started(ctx, s, create, job) // From here on it counts as active, and then not as pending any more.
 		s.runs.resolved(create.GetName())
-		a.started(ctx, s, create, job)
 		return nil
 	case errors.As(err, new(*api.AlteredError)): // The name is free again, or another try finds whose it is.
 		s.runs.resolved(create.GetName())
@@ -152,16 +152,28 @@ func (a *applier) jobOfName(ctx context.Context, s *cronState, name string) (*ba
 	if err != nil && !errors.Is(err, api.ErrGone) {
 		return nil, err
 	}
-	s.runs.resolved(name)
 	switch {
 	case job == nil:
-		return nil, nil
 	case controllingUID(job) == s.uid:
 		s.runs.add(job)
 	default:
 		s.taken(name)
 	}
+	s.runs.resolved(name)
 	return job, nil
+}
+
+// findLost looks for a run whose creation was not answered, and that is not to be created again: it counts as
+// active in its group. If there was such a run, another decision is needed: api.ErrChanged.
+func (a *applier) findLost(ctx context.Context, s *cronState) error {
+	name := s.runs.unresolved("")
+	if name == "" || s.backsOff() > 0 {
+		return nil
+	}
+	if _, err := a.jobOfName(ctx, s, name); err != nil {
+		return err
+	}
+	return api.ErrChanged
 }
 
 // creationFailed starts the backoff of creation, and returns errNotCreated.

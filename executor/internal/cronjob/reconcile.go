@@ -1,6 +1,7 @@
 package cronjob
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,7 @@ func (c *Controller) Reconcile(ctx context.Context, key cronKey) (controller.Res
 		return controller.Result{}, nil
 	case !c.scope.Runs(cron):
 		c.comparer.Gone(key.uid)
+		c.leaveGroup(s)
 		c.warnNotSuspended(s, cron)
 		return controller.Result{}, nil
 	case c.comparer != nil:
@@ -47,6 +49,9 @@ func (c *Controller) Reconcile(ctx context.Context, key cronKey) (controller.Res
 	if errors.Is(err, api.ErrGone) {
 		err = nil
 	}
+	if err != nil && !errors.Is(err, controller.ErrEngine) {
+		c.losePlace(s)
+	}
 	end(err)
 	return result, err
 }
@@ -57,13 +62,18 @@ func (c *Controller) reconcile(ctx context.Context, s *cronState) (controller.Re
 		return controller.Result{}, err
 	}
 	s.decided(d)
+	c.keepPlace(s, snap, d)
 	explain(ctx, c.cfg.Logger, snap, d)
 	again, err := c.applier.apply(ctx, s, snap, d)
 	controller.RecordOutcome(ctx, err)
 	if err == nil && again || decideAgain(err) {
 		return controller.Result{Requeue: true}, nil
 	}
-	return controller.At(d.GetRequeueTime(), c.cfg.Now()), err
+	result := controller.At(d.GetRequeueTime(), c.cfg.Now())
+	if backsOff := s.backsOff(); snap.group.name != "" && s.runs.unresolved("") != "" && backsOff > 0 {
+		result.RequeueAfter = min(cmp.Or(result.RequeueAfter, backsOff), backsOff) // For findLost.
+	}
+	return result, err
 }
 
 // warnNotSuspended says why a CronJob that names this controller is left alone.

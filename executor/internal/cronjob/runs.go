@@ -55,6 +55,15 @@ func (r *runs) beginCreation(name string) (again bool) {
 	return r.unanswered
 }
 
+// notSent records that the creation that was begun last is not sent.
+func (r *runs) notSent() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.unanswered {
+		r.pending = ""
+	}
+}
+
 // creationUnanswered records that the creation that was sent last ended without an answer.
 func (r *runs) creationUnanswered() {
 	r.mu.Lock()
@@ -89,6 +98,7 @@ func (r *runs) seen(job *batchv1.Job) {
 	r.mu.Unlock()
 	if ours {
 		r.add(job)
+		r.resolved(job.Name)
 	}
 }
 

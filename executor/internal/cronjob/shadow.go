@@ -26,6 +26,7 @@ func (c *Controller) answer(ctx context.Context, s *cronState) (shadow.Answer, e
 		return shadow.Answer{}, err
 	}
 	s.decided(d)
+	c.keepPlace(s, snap, d)
 	s.runs.recorded(snap.jobs) // Jobs that absentJobs found are forgotten once the watch has shown them.
 	return shadow.Answer{
 		Differences: shadow.OfCronJob(snap.req, d), Next: controller.At(d.GetRequeueTime(), c.cfg.Now()).RequeueAfter,

@@ -24,6 +24,10 @@ type snapshot struct {
 	cron *batchv1.CronJob
 	jobs []*batchv1.Job
 	req  *jobpolicyv1.DecideCronJobRequest
+	// group is the CronJob's; without a name it has none. begun is how many of its runs had begun before the
+	// facts of the group were looked up.
+	group groupKey
+	begun uint64
 }
 
 func (c *Controller) snapshot(s *cronState) (snapshot, error) {
@@ -67,7 +71,13 @@ func (c *Controller) snapshot(s *cronState) (snapshot, error) {
 		}
 		req.Jobs = append(req.Jobs, m)
 	}
-	return snapshot{cron: cron, jobs: jobs, req: req}, nil
+	snap := snapshot{cron: cron, jobs: jobs, req: req}
+	if group := req.GetSpec().GetOptions().GetGroup(); group != nil {
+		snap.group = groupKey{s.namespace, group.GetName()}
+		snap.begun = c.starts.count(snap.group)
+		req.Group = c.groupFacts(s, snap.group)
+	}
+	return snap, nil
 }
 
 // maxJobs is how many Jobs a request may have.

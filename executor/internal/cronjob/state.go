@@ -40,6 +40,8 @@ type cronState struct {
 	last   *jobpolicyv1.CronJobExplanation // Of the last decision.
 	// options are the last ones that could be read; nil: none could be so far.
 	options *jobpolicyv1.CronJobOptions
+	place   place
+	held    heldGroup
 }
 
 // lastOptions returns the options that were read, or the last ones that could be if problems say that these cannot:
@@ -135,6 +137,13 @@ func (s *cronState) nothingToWrite() {
 	if !s.creation.Active() && !s.asked.Active() {
 		s.refusals.Over(writes.CreateRun)
 	}
+}
+
+// backsOff is how long creations still back off; 0: they do not.
+func (s *cronState) backsOff() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return max(0, time.Until(s.creation.Until()), time.Until(s.asked.Until()))
 }
 
 // backoff returns the backoff of a creation: asked if the run has no scheduled time. s.mu must

@@ -28,6 +28,7 @@ const (
 	SpanGangEnsured       = "gang.ensured"
 	SpanPodCreated        = "pod.created"
 	SpanPodDeleted        = "pod.deleted"
+	SpanPodEnded          = "pod.ended" // Its node is to end it: its spec.activeDeadlineSeconds is set.
 	SpanPodClaimed        = "pod.claimed"
 	SpanPodsListed        = "pods.listed"
 	SpanJobRead           = "job.read"

@@ -721,6 +721,153 @@ func (x *OwnedJob) GetRunNow() string {
 	return ""
 }
 
+// RunGroupFacts are what is known of the other CronJobs of a CronJob's group
+// (CronJobOptions.group): those of the same namespace whose options name it.
+type RunGroupFacts struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Set by the caller; how many runs of the others are active: those that their own requests
+	// would show as active, and those whose creation the caller has begun and does not know the outcome of. At
+	// most 1000000.
+	ActiveRuns int32 `protobuf:"varint,1,opt,name=active_runs,json=activeRuns,proto3" json:"active_runs,omitempty"`
+	// Set by the caller; the smallest RunGroup.max_active_runs of the others, 0 or more. 0: there
+	// are no others.
+	MaxActiveRuns int32 `protobuf:"varint,2,opt,name=max_active_runs,json=maxActiveRuns,proto3" json:"max_active_runs,omitempty"`
+	// Set by the caller; DecideCronJobResponse.group_claim of the last decision on each of the
+	// others, in any order; none for a decision without one. At most 10000: if there are
+	// more, those that come first in the line. Those whose time to start has not come do
+	// not matter, and may be left out.
+	Claims []*GroupClaim `protobuf:"bytes,3,rep,name=claims,proto3" json:"claims,omitempty"`
+	// Set by the caller; how many of the others it knows no decision on, for example because it has just started. No
+	// run starts before there is one on each. 0 or more.
+	Undecided     int32 `protobuf:"varint,4,opt,name=undecided,proto3" json:"undecided,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunGroupFacts) Reset() {
+	*x = RunGroupFacts{}
+	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunGroupFacts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunGroupFacts) ProtoMessage() {}
+
+func (x *RunGroupFacts) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunGroupFacts.ProtoReflect.Descriptor instead.
+func (*RunGroupFacts) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_cron_job_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *RunGroupFacts) GetActiveRuns() int32 {
+	if x != nil {
+		return x.ActiveRuns
+	}
+	return 0
+}
+
+func (x *RunGroupFacts) GetMaxActiveRuns() int32 {
+	if x != nil {
+		return x.MaxActiveRuns
+	}
+	return 0
+}
+
+func (x *RunGroupFacts) GetClaims() []*GroupClaim {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
+func (x *RunGroupFacts) GetUndecided() int32 {
+	if x != nil {
+		return x.Undecided
+	}
+	return 0
+}
+
+// GroupClaim is the place of a CronJob in the line of its group.
+type GroupClaim struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// metadata.name of the CronJob, 1 to 52 bytes.
+	CronJob string `protobuf:"bytes,1,opt,name=cron_job,json=cronJob,proto3" json:"cron_job,omitempty"`
+	// Since when the CronJob waits: the first time of its schedule after its last run. Runs start in the
+	// order of this time; of the same time, in the order of cron_job. Absent: the run was asked
+	// for by hand, which comes before all others.
+	Since *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`
+	// When the run needs its place. Required. Until then it holds nobody up.
+	From          *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupClaim) Reset() {
+	*x = GroupClaim{}
+	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupClaim) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupClaim) ProtoMessage() {}
+
+func (x *GroupClaim) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_cron_job_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupClaim.ProtoReflect.Descriptor instead.
+func (*GroupClaim) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_cron_job_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *GroupClaim) GetCronJob() string {
+	if x != nil {
+		return x.CronJob
+	}
+	return ""
+}
+
+func (x *GroupClaim) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *GroupClaim) GetFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
 var File_jobpolicy_v1_cron_job_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_cron_job_proto_rawDesc = "" +
@@ -779,7 +926,18 @@ const file_jobpolicy_v1_cron_job_proto_rawDesc = "" +
 	"\x0escheduled_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\rscheduledTime\x12\x1a\n" +
 	"\bdeleting\x18\b \x01(\bR\bdeleting\x12\x17\n" +
 	"\arun_now\x18\n" +
-	" \x01(\tR\x06runNow*\x94\x01\n" +
+	" \x01(\tR\x06runNow\"\xa8\x01\n" +
+	"\rRunGroupFacts\x12\x1f\n" +
+	"\vactive_runs\x18\x01 \x01(\x05R\n" +
+	"activeRuns\x12&\n" +
+	"\x0fmax_active_runs\x18\x02 \x01(\x05R\rmaxActiveRuns\x120\n" +
+	"\x06claims\x18\x03 \x03(\v2\x18.jobpolicy.v1.GroupClaimR\x06claims\x12\x1c\n" +
+	"\tundecided\x18\x04 \x01(\x05R\tundecided\"\x89\x01\n" +
+	"\n" +
+	"GroupClaim\x12\x19\n" +
+	"\bcron_job\x18\x01 \x01(\tR\acronJob\x120\n" +
+	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12.\n" +
+	"\x04from\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04from*\x94\x01\n" +
 	"\x11ConcurrencyPolicy\x12\"\n" +
 	"\x1eCONCURRENCY_POLICY_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18CONCURRENCY_POLICY_ALLOW\x10\x01\x12\x1d\n" +
@@ -805,7 +963,7 @@ func file_jobpolicy_v1_cron_job_proto_rawDescGZIP() []byte {
 }
 
 var file_jobpolicy_v1_cron_job_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_jobpolicy_v1_cron_job_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_jobpolicy_v1_cron_job_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_jobpolicy_v1_cron_job_proto_goTypes = []any{
 	(ConcurrencyPolicy)(0),        // 0: jobpolicy.v1.ConcurrencyPolicy
 	(JobOutcome)(0),               // 1: jobpolicy.v1.JobOutcome
@@ -815,30 +973,35 @@ var file_jobpolicy_v1_cron_job_proto_goTypes = []any{
 	(*CronJobStatus)(nil),         // 5: jobpolicy.v1.CronJobStatus
 	(*ActiveJob)(nil),             // 6: jobpolicy.v1.ActiveJob
 	(*OwnedJob)(nil),              // 7: jobpolicy.v1.OwnedJob
-	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
-	(*CronJobOptions)(nil),        // 9: jobpolicy.v1.CronJobOptions
+	(*RunGroupFacts)(nil),         // 8: jobpolicy.v1.RunGroupFacts
+	(*GroupClaim)(nil),            // 9: jobpolicy.v1.GroupClaim
+	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
+	(*CronJobOptions)(nil),        // 11: jobpolicy.v1.CronJobOptions
 }
 var file_jobpolicy_v1_cron_job_proto_depIdxs = []int32{
 	0,  // 0: jobpolicy.v1.CronJobSpec.concurrency_policy:type_name -> jobpolicy.v1.ConcurrencyPolicy
-	8,  // 1: jobpolicy.v1.CronJobSpec.creation_time:type_name -> google.protobuf.Timestamp
-	9,  // 2: jobpolicy.v1.CronJobSpec.options:type_name -> jobpolicy.v1.CronJobOptions
+	10, // 1: jobpolicy.v1.CronJobSpec.creation_time:type_name -> google.protobuf.Timestamp
+	11, // 2: jobpolicy.v1.CronJobSpec.options:type_name -> jobpolicy.v1.CronJobOptions
 	4,  // 3: jobpolicy.v1.CronJobSpec.observed_schedule:type_name -> jobpolicy.v1.ObservedSchedule
-	8,  // 4: jobpolicy.v1.CronJobSpec.failures_counted_until:type_name -> google.protobuf.Timestamp
-	8,  // 5: jobpolicy.v1.ObservedSchedule.since:type_name -> google.protobuf.Timestamp
+	10, // 4: jobpolicy.v1.CronJobSpec.failures_counted_until:type_name -> google.protobuf.Timestamp
+	10, // 5: jobpolicy.v1.ObservedSchedule.since:type_name -> google.protobuf.Timestamp
 	6,  // 6: jobpolicy.v1.CronJobStatus.active:type_name -> jobpolicy.v1.ActiveJob
-	8,  // 7: jobpolicy.v1.CronJobStatus.last_schedule_time:type_name -> google.protobuf.Timestamp
-	8,  // 8: jobpolicy.v1.CronJobStatus.last_successful_time:type_name -> google.protobuf.Timestamp
-	8,  // 9: jobpolicy.v1.CronJobStatus.next_schedule_time:type_name -> google.protobuf.Timestamp
+	10, // 7: jobpolicy.v1.CronJobStatus.last_schedule_time:type_name -> google.protobuf.Timestamp
+	10, // 8: jobpolicy.v1.CronJobStatus.last_successful_time:type_name -> google.protobuf.Timestamp
+	10, // 9: jobpolicy.v1.CronJobStatus.next_schedule_time:type_name -> google.protobuf.Timestamp
 	1,  // 10: jobpolicy.v1.OwnedJob.outcome:type_name -> jobpolicy.v1.JobOutcome
-	8,  // 11: jobpolicy.v1.OwnedJob.start_time:type_name -> google.protobuf.Timestamp
-	8,  // 12: jobpolicy.v1.OwnedJob.finish_time:type_name -> google.protobuf.Timestamp
-	8,  // 13: jobpolicy.v1.OwnedJob.completion_time:type_name -> google.protobuf.Timestamp
-	8,  // 14: jobpolicy.v1.OwnedJob.scheduled_time:type_name -> google.protobuf.Timestamp
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	10, // 11: jobpolicy.v1.OwnedJob.start_time:type_name -> google.protobuf.Timestamp
+	10, // 12: jobpolicy.v1.OwnedJob.finish_time:type_name -> google.protobuf.Timestamp
+	10, // 13: jobpolicy.v1.OwnedJob.completion_time:type_name -> google.protobuf.Timestamp
+	10, // 14: jobpolicy.v1.OwnedJob.scheduled_time:type_name -> google.protobuf.Timestamp
+	9,  // 15: jobpolicy.v1.RunGroupFacts.claims:type_name -> jobpolicy.v1.GroupClaim
+	10, // 16: jobpolicy.v1.GroupClaim.since:type_name -> google.protobuf.Timestamp
+	10, // 17: jobpolicy.v1.GroupClaim.from:type_name -> google.protobuf.Timestamp
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_cron_job_proto_init() }
@@ -854,7 +1017,7 @@ func file_jobpolicy_v1_cron_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_cron_job_proto_rawDesc), len(file_jobpolicy_v1_cron_job_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   6,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -204,7 +204,11 @@ type DecideCronJobRequest struct {
 	Deferrals []*Deferral `protobuf:"bytes,9,rep,name=deferrals,proto3" json:"deferrals,omitempty"`
 	// Set by the caller; how much of its explanation the answer holds. Absent: all
 	// of it.
-	Explain       Explain `protobuf:"varint,11,opt,name=explain,proto3,enum=jobpolicy.v1.Explain" json:"explain,omitempty"`
+	Explain Explain `protobuf:"varint,11,opt,name=explain,proto3,enum=jobpolicy.v1.Explain" json:"explain,omitempty"`
+	// Set by the caller if spec.options has a group; what is known of the group's other CronJobs. No
+	// two creations of a group may come from facts of the same time: after one of them, ask again about
+	// the others. Absent: there are no others. Needs CAPABILITY_OPTIONS.
+	Group         *RunGroupFacts `protobuf:"bytes,12,opt,name=group,proto3" json:"group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -309,6 +313,13 @@ func (x *DecideCronJobRequest) GetExplain() Explain {
 	return Explain_EXPLAIN_UNSPECIFIED
 }
 
+func (x *DecideCronJobRequest) GetGroup() *RunGroupFacts {
+	if x != nil {
+		return x.Group
+	}
+	return nil
+}
+
 // DecideCronJobResponse is a decision. The caller carries it out in this order,
 // and never adjusts it:
 //
@@ -360,7 +371,11 @@ type DecideCronJobResponse struct {
 	Explanation *CronJobExplanation `protobuf:"bytes,10,opt,name=explanation,proto3" json:"explanation,omitempty"`
 	// When to ask again. AFTER events. Always FOLLOW_UP_AT_ONCE with DISPOSITION_APPLY,
 	// because a decision is one step and more may be due; unset otherwise.
-	FollowUp      FollowUp `protobuf:"varint,11,opt,name=follow_up,json=followUp,proto3,enum=jobpolicy.v1.FollowUp" json:"follow_up,omitempty"`
+	FollowUp FollowUp `protobuf:"varint,11,opt,name=follow_up,json=followUp,proto3,enum=jobpolicy.v1.FollowUp" json:"follow_up,omitempty"`
+	// Which place the CronJob has in the line of its group: what the next requests about the
+	// others hold in RunGroupFacts.claims. Absent: none, because it has no group, or no run
+	// starts before something changes.
+	GroupClaim    *GroupClaim `protobuf:"bytes,12,opt,name=group_claim,json=groupClaim,proto3" json:"group_claim,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -470,6 +485,13 @@ func (x *DecideCronJobResponse) GetFollowUp() FollowUp {
 		return x.FollowUp
 	}
 	return FollowUp_FOLLOW_UP_UNSPECIFIED
+}
+
+func (x *DecideCronJobResponse) GetGroupClaim() *GroupClaim {
+	if x != nil {
+		return x.GroupClaim
+	}
+	return nil
 }
 
 // CreateJob is one Job to create from the CronJob's template.
@@ -882,7 +904,7 @@ var File_jobpolicy_v1_decide_cron_job_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_decide_cron_job_proto_rawDesc = "" +
 	"\n" +
-	"\"jobpolicy/v1/decide_cron_job.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/cron_job.proto\x1a\x1djobpolicy/v1/decide_job.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x17jobpolicy/v1/rule.proto\"\xe2\x03\n" +
+	"\"jobpolicy/v1/decide_cron_job.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/cron_job.proto\x1a\x1djobpolicy/v1/decide_job.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x17jobpolicy/v1/rule.proto\"\x95\x04\n" +
 	"\x14DecideCronJobRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12,\n" +
@@ -896,8 +918,9 @@ const file_jobpolicy_v1_decide_cron_job_proto_rawDesc = "" +
 	"\vnames_taken\x18\b \x03(\tR\n" +
 	"namesTaken\x124\n" +
 	"\tdeferrals\x18\t \x03(\v2\x16.jobpolicy.v1.DeferralR\tdeferrals\x12/\n" +
-	"\aexplain\x18\v \x01(\x0e2\x15.jobpolicy.v1.ExplainR\aexplainJ\x04\b\n" +
-	"\x10\vR\tfreshness\"\xe3\x04\n" +
+	"\aexplain\x18\v \x01(\x0e2\x15.jobpolicy.v1.ExplainR\aexplain\x121\n" +
+	"\x05group\x18\f \x01(\v2\x1b.jobpolicy.v1.RunGroupFactsR\x05groupJ\x04\b\n" +
+	"\x10\vR\tfreshness\"\x9e\x05\n" +
 	"\x15DecideCronJobResponse\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12;\n" +
@@ -911,7 +934,9 @@ const file_jobpolicy_v1_decide_cron_job_proto_rawDesc = "" +
 	"\frequirements\x18\t \x03(\x0e2\x19.jobpolicy.v1.RequirementR\frequirements\x12B\n" +
 	"\vexplanation\x18\n" +
 	" \x01(\v2 .jobpolicy.v1.CronJobExplanationR\vexplanation\x123\n" +
-	"\tfollow_up\x18\v \x01(\x0e2\x16.jobpolicy.v1.FollowUpR\bfollowUp\"\xa9\x01\n" +
+	"\tfollow_up\x18\v \x01(\x0e2\x16.jobpolicy.v1.FollowUpR\bfollowUp\x129\n" +
+	"\vgroup_claim\x18\f \x01(\v2\x18.jobpolicy.v1.GroupClaimR\n" +
+	"groupClaim\"\xa9\x01\n" +
 	"\tCreateJob\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12A\n" +
 	"\x0escheduled_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\rscheduledTime\x12,\n" +
@@ -994,15 +1019,17 @@ var file_jobpolicy_v1_decide_cron_job_proto_goTypes = []any{
 	(*OwnedJob)(nil),              // 13: jobpolicy.v1.OwnedJob
 	(*Deferral)(nil),              // 14: jobpolicy.v1.Deferral
 	(Explain)(0),                  // 15: jobpolicy.v1.Explain
-	(Disposition)(0),              // 16: jobpolicy.v1.Disposition
-	(*DeleteJob)(nil),             // 17: jobpolicy.v1.DeleteJob
-	(*JobEvent)(nil),              // 18: jobpolicy.v1.JobEvent
-	(Requirement)(0),              // 19: jobpolicy.v1.Requirement
-	(FollowUp)(0),                 // 20: jobpolicy.v1.FollowUp
-	(*ObservedSchedule)(nil),      // 21: jobpolicy.v1.ObservedSchedule
-	(*RuleAnswer)(nil),            // 22: jobpolicy.v1.RuleAnswer
-	(*Wait)(nil),                  // 23: jobpolicy.v1.Wait
-	(Rule)(0),                     // 24: jobpolicy.v1.Rule
+	(*RunGroupFacts)(nil),         // 16: jobpolicy.v1.RunGroupFacts
+	(Disposition)(0),              // 17: jobpolicy.v1.Disposition
+	(*DeleteJob)(nil),             // 18: jobpolicy.v1.DeleteJob
+	(*JobEvent)(nil),              // 19: jobpolicy.v1.JobEvent
+	(Requirement)(0),              // 20: jobpolicy.v1.Requirement
+	(FollowUp)(0),                 // 21: jobpolicy.v1.FollowUp
+	(*GroupClaim)(nil),            // 22: jobpolicy.v1.GroupClaim
+	(*ObservedSchedule)(nil),      // 23: jobpolicy.v1.ObservedSchedule
+	(*RuleAnswer)(nil),            // 24: jobpolicy.v1.RuleAnswer
+	(*Wait)(nil),                  // 25: jobpolicy.v1.Wait
+	(Rule)(0),                     // 26: jobpolicy.v1.Rule
 }
 var file_jobpolicy_v1_decide_cron_job_proto_depIdxs = []int32{
 	9,  // 0: jobpolicy.v1.DecideCronJobRequest.now:type_name -> google.protobuf.Timestamp
@@ -1012,33 +1039,35 @@ var file_jobpolicy_v1_decide_cron_job_proto_depIdxs = []int32{
 	13, // 4: jobpolicy.v1.DecideCronJobRequest.jobs:type_name -> jobpolicy.v1.OwnedJob
 	14, // 5: jobpolicy.v1.DecideCronJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
 	15, // 6: jobpolicy.v1.DecideCronJobRequest.explain:type_name -> jobpolicy.v1.Explain
-	16, // 7: jobpolicy.v1.DecideCronJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
-	17, // 8: jobpolicy.v1.DecideCronJobResponse.delete:type_name -> jobpolicy.v1.DeleteJob
-	4,  // 9: jobpolicy.v1.DecideCronJobResponse.create:type_name -> jobpolicy.v1.CreateJob
-	5,  // 10: jobpolicy.v1.DecideCronJobResponse.edits:type_name -> jobpolicy.v1.CronJobEdits
-	12, // 11: jobpolicy.v1.DecideCronJobResponse.status:type_name -> jobpolicy.v1.CronJobStatus
-	9,  // 12: jobpolicy.v1.DecideCronJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
-	18, // 13: jobpolicy.v1.DecideCronJobResponse.events:type_name -> jobpolicy.v1.JobEvent
-	19, // 14: jobpolicy.v1.DecideCronJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
-	6,  // 15: jobpolicy.v1.DecideCronJobResponse.explanation:type_name -> jobpolicy.v1.CronJobExplanation
-	20, // 16: jobpolicy.v1.DecideCronJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
-	9,  // 17: jobpolicy.v1.CreateJob.scheduled_time:type_name -> google.protobuf.Timestamp
-	21, // 18: jobpolicy.v1.CronJobEdits.observed_schedule:type_name -> jobpolicy.v1.ObservedSchedule
-	9,  // 19: jobpolicy.v1.CronJobEdits.failures_counted_until:type_name -> google.protobuf.Timestamp
-	22, // 20: jobpolicy.v1.CronJobExplanation.rules:type_name -> jobpolicy.v1.RuleAnswer
-	23, // 21: jobpolicy.v1.CronJobExplanation.waits:type_name -> jobpolicy.v1.Wait
-	9,  // 22: jobpolicy.v1.CronJobExplanation.next_schedule_time:type_name -> google.protobuf.Timestamp
-	7,  // 23: jobpolicy.v1.CronJobExplanation.skipped:type_name -> jobpolicy.v1.SkippedRun
-	8,  // 24: jobpolicy.v1.CronJobExplanation.kept:type_name -> jobpolicy.v1.KeptJob
-	24, // 25: jobpolicy.v1.CronJobExplanation.deciding_rule:type_name -> jobpolicy.v1.Rule
-	9,  // 26: jobpolicy.v1.SkippedRun.scheduled_time:type_name -> google.protobuf.Timestamp
-	0,  // 27: jobpolicy.v1.SkippedRun.reason:type_name -> jobpolicy.v1.SkipReason
-	1,  // 28: jobpolicy.v1.KeptJob.reason:type_name -> jobpolicy.v1.KeepReason
-	29, // [29:29] is the sub-list for method output_type
-	29, // [29:29] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	16, // 7: jobpolicy.v1.DecideCronJobRequest.group:type_name -> jobpolicy.v1.RunGroupFacts
+	17, // 8: jobpolicy.v1.DecideCronJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
+	18, // 9: jobpolicy.v1.DecideCronJobResponse.delete:type_name -> jobpolicy.v1.DeleteJob
+	4,  // 10: jobpolicy.v1.DecideCronJobResponse.create:type_name -> jobpolicy.v1.CreateJob
+	5,  // 11: jobpolicy.v1.DecideCronJobResponse.edits:type_name -> jobpolicy.v1.CronJobEdits
+	12, // 12: jobpolicy.v1.DecideCronJobResponse.status:type_name -> jobpolicy.v1.CronJobStatus
+	9,  // 13: jobpolicy.v1.DecideCronJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
+	19, // 14: jobpolicy.v1.DecideCronJobResponse.events:type_name -> jobpolicy.v1.JobEvent
+	20, // 15: jobpolicy.v1.DecideCronJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
+	6,  // 16: jobpolicy.v1.DecideCronJobResponse.explanation:type_name -> jobpolicy.v1.CronJobExplanation
+	21, // 17: jobpolicy.v1.DecideCronJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
+	22, // 18: jobpolicy.v1.DecideCronJobResponse.group_claim:type_name -> jobpolicy.v1.GroupClaim
+	9,  // 19: jobpolicy.v1.CreateJob.scheduled_time:type_name -> google.protobuf.Timestamp
+	23, // 20: jobpolicy.v1.CronJobEdits.observed_schedule:type_name -> jobpolicy.v1.ObservedSchedule
+	9,  // 21: jobpolicy.v1.CronJobEdits.failures_counted_until:type_name -> google.protobuf.Timestamp
+	24, // 22: jobpolicy.v1.CronJobExplanation.rules:type_name -> jobpolicy.v1.RuleAnswer
+	25, // 23: jobpolicy.v1.CronJobExplanation.waits:type_name -> jobpolicy.v1.Wait
+	9,  // 24: jobpolicy.v1.CronJobExplanation.next_schedule_time:type_name -> google.protobuf.Timestamp
+	7,  // 25: jobpolicy.v1.CronJobExplanation.skipped:type_name -> jobpolicy.v1.SkippedRun
+	8,  // 26: jobpolicy.v1.CronJobExplanation.kept:type_name -> jobpolicy.v1.KeptJob
+	26, // 27: jobpolicy.v1.CronJobExplanation.deciding_rule:type_name -> jobpolicy.v1.Rule
+	9,  // 28: jobpolicy.v1.SkippedRun.scheduled_time:type_name -> google.protobuf.Timestamp
+	0,  // 29: jobpolicy.v1.SkippedRun.reason:type_name -> jobpolicy.v1.SkipReason
+	1,  // 30: jobpolicy.v1.KeptJob.reason:type_name -> jobpolicy.v1.KeepReason
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_decide_cron_job_proto_init() }

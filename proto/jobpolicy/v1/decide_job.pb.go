@@ -481,6 +481,9 @@ type DecideJobRequest struct {
 	// those whose deletion is due first. One that is left out counts as if the deadline had
 	// not passed for it. Needs CAPABILITY_OPTIONS.
 	TerminatingPods []*TerminatingPod `protobuf:"bytes,18,rep,name=terminating_pods,json=terminatingPods,proto3" json:"terminating_pods,omitempty"`
+	// Set by the caller if options.keep_finished_pods is set: the pods that have finished, do not hold the
+	// tracking finalizer, and are not being deleted. Absent: none is deleted. Needs CAPABILITY_OPTIONS.
+	FinishedPods *FinishedPods `protobuf:"bytes,19,opt,name=finished_pods,json=finishedPods,proto3" json:"finished_pods,omitempty"`
 	// Set by the caller; true if it has seen an earlier version of the Job with
 	// spec.suspend true. Read only if the Job has no start time, no condition Suspended,
 	// and is not suspended: then it was created suspended, and resumed before a status
@@ -641,6 +644,13 @@ func (x *DecideJobRequest) GetTerminatingPods() []*TerminatingPod {
 	return nil
 }
 
+func (x *DecideJobRequest) GetFinishedPods() *FinishedPods {
+	if x != nil {
+		return x.FinishedPods
+	}
+	return nil
+}
+
 func (x *DecideJobRequest) GetSeenSuspended() bool {
 	if x != nil {
 		return x.SeenSuspended
@@ -661,7 +671,8 @@ type Settings struct {
 	// at once; keeps the status small. Those that finished first come first.
 	// Absent or 0: 500. At most 100000.
 	MaxUncountedPods int32 `protobuf:"varint,3,opt,name=max_uncounted_pods,json=maxUncountedPods,proto3" json:"max_uncounted_pods,omitempty"`
-	// How many pods one decision may create or delete. Half as many may be created
+	// How many pods one decision may create, or delete and end, and how many finished ones it may delete
+	// besides. Half as many may be created
 	// of a NON_INDEXED Job for a caller that spaces its statuses (see
 	// STEP_WRITE_ROUTINE_STATUS). Absent or 0: 500. At most 100000.
 	MaxPodChanges int32 `protobuf:"varint,4,opt,name=max_pod_changes,json=maxPodChanges,proto3" json:"max_pod_changes,omitempty"`
@@ -761,10 +772,10 @@ func (x *Settings) GetPodGroups() PodGroups {
 // never adjusts it:
 //
 //  1. gang;
-//  2. create, and delete (a decision has one or the other, never both);
+//  2. create, or delete and end (a decision that creates pods neither deletes nor ends any);
 //  3. status, if every step before it succeeded in full;
 //  4. release, once the status is durably written, or at once if there is none;
-//  5. delete_job;
+//  5. delete_finished, or delete_job;
 //  6. events.
 //
 // When a step fails in part, the caller stops there, and asks again with a
@@ -815,10 +826,17 @@ type DecideJobResponse struct {
 	// asks again. Otherwise the caller deletes the Job with UID and resourceVersion as
 	// preconditions.
 	DeleteJob *DeleteJob `protobuf:"bytes,13,opt,name=delete_job,json=deleteJob,proto3" json:"delete_job,omitempty"`
+	// UIDs of finished pods to delete, because the Job keeps no more (options.keep_finished_pods), in
+	// ascending order. To be used as preconditions of the deletions. AFTER release; these pods were counted before. Also
+	// together with create or delete.
+	DeleteFinished [][]byte `protobuf:"bytes,17,rep,name=delete_finished,json=deleteFinished,proto3" json:"delete_finished,omitempty"`
 	// When to ask again. Set with DISPOSITION_APPLY. AFTER events.
 	FollowUp FollowUp `protobuf:"varint,14,opt,name=follow_up,json=followUp,proto3,enum=jobpolicy.v1.FollowUp" json:"follow_up,omitempty"`
 	// How the Job ends. Absent: it does not end yet, or it has ended already.
-	Verdict       *Verdict `protobuf:"bytes,15,opt,name=verdict,proto3" json:"verdict,omitempty"`
+	Verdict *Verdict `protobuf:"bytes,15,opt,name=verdict,proto3" json:"verdict,omitempty"`
+	// Pods that their nodes are to end, so that they fail and stay. BEFORE status, which still
+	// counts them as active. Only with options.when_job_fails END_PODS.
+	End           []*EndPod `protobuf:"bytes,16,rep,name=end,proto3" json:"end,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -944,6 +962,13 @@ func (x *DecideJobResponse) GetDeleteJob() *DeleteJob {
 	return nil
 }
 
+func (x *DecideJobResponse) GetDeleteFinished() [][]byte {
+	if x != nil {
+		return x.DeleteFinished
+	}
+	return nil
+}
+
 func (x *DecideJobResponse) GetFollowUp() FollowUp {
 	if x != nil {
 		return x.FollowUp
@@ -954,6 +979,13 @@ func (x *DecideJobResponse) GetFollowUp() FollowUp {
 func (x *DecideJobResponse) GetVerdict() *Verdict {
 	if x != nil {
 		return x.Verdict
+	}
+	return nil
+}
+
+func (x *DecideJobResponse) GetEnd() []*EndPod {
+	if x != nil {
+		return x.End
 	}
 	return nil
 }
@@ -1461,6 +1493,64 @@ func (x *DeletePod) GetOnlyUnstarted() bool {
 	return false
 }
 
+// EndPod is one pod that its node is to end.
+type EndPod struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The pod's UID; to be used as a precondition.
+	Uid []byte `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
+	// For how long after ActivePod.start_time the pod may be active from now on, in seconds; 1 to
+	// 2147483647. That time is over, or over within a second. In Kubernetes: to be written to spec.activeDeadlineSeconds,
+	// which may be set and lowered, and not raised. A pod that has no higher one any
+	// more, or has ended, is left alone.
+	ActiveDeadlineSeconds int64 `protobuf:"varint,2,opt,name=active_deadline_seconds,json=activeDeadlineSeconds,proto3" json:"active_deadline_seconds,omitempty"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
+}
+
+func (x *EndPod) Reset() {
+	*x = EndPod{}
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndPod) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndPod) ProtoMessage() {}
+
+func (x *EndPod) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndPod.ProtoReflect.Descriptor instead.
+func (*EndPod) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *EndPod) GetUid() []byte {
+	if x != nil {
+		return x.Uid
+	}
+	return nil
+}
+
+func (x *EndPod) GetActiveDeadlineSeconds() int64 {
+	if x != nil {
+		return x.ActiveDeadlineSeconds
+	}
+	return 0
+}
+
 // DeleteJob is one Job to delete.
 type DeleteJob struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1478,7 +1568,7 @@ type DeleteJob struct {
 
 func (x *DeleteJob) Reset() {
 	*x = DeleteJob{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[9]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1490,7 +1580,7 @@ func (x *DeleteJob) String() string {
 func (*DeleteJob) ProtoMessage() {}
 
 func (x *DeleteJob) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[9]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1503,7 +1593,7 @@ func (x *DeleteJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteJob.ProtoReflect.Descriptor instead.
 func (*DeleteJob) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{9}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DeleteJob) GetUid() []byte {
@@ -1555,7 +1645,7 @@ type JobEvent struct {
 
 func (x *JobEvent) Reset() {
 	*x = JobEvent{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[10]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1567,7 +1657,7 @@ func (x *JobEvent) String() string {
 func (*JobEvent) ProtoMessage() {}
 
 func (x *JobEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[10]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1580,7 +1670,7 @@ func (x *JobEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobEvent.ProtoReflect.Descriptor instead.
 func (*JobEvent) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{10}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *JobEvent) GetType() EventType {
@@ -1617,7 +1707,7 @@ type PodFailureActionCount struct {
 
 func (x *PodFailureActionCount) Reset() {
 	*x = PodFailureActionCount{}
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[11]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1629,7 +1719,7 @@ func (x *PodFailureActionCount) String() string {
 func (*PodFailureActionCount) ProtoMessage() {}
 
 func (x *PodFailureActionCount) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[11]
+	mi := &file_jobpolicy_v1_decide_job_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1642,7 +1732,7 @@ func (x *PodFailureActionCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodFailureActionCount.ProtoReflect.Descriptor instead.
 func (*PodFailureActionCount) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{11}
+	return file_jobpolicy_v1_decide_job_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PodFailureActionCount) GetAction() PodFailurePolicyAction {
@@ -1663,7 +1753,7 @@ var File_jobpolicy_v1_decide_job_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\n" +
-	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x1ajobpolicy/v1/job_end.proto\x1a\x1ajobpolicy/v1/options.proto\x1a\x16jobpolicy/v1/pod.proto\x1a\x17jobpolicy/v1/rule.proto\"\xc5\a\n" +
+	"\x1djobpolicy/v1/decide_job.proto\x12\fjobpolicy.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bjobpolicy/v1/deferral.proto\x1a\x1ejobpolicy/v1/explanation.proto\x1a\x1cjobpolicy/v1/index_set.proto\x1a\x16jobpolicy/v1/job.proto\x1a\x1ajobpolicy/v1/job_end.proto\x1a\x1ajobpolicy/v1/options.proto\x1a\x16jobpolicy/v1/pod.proto\x1a\x17jobpolicy/v1/rule.proto\"\x86\b\n" +
 	"\x10DecideJobRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12,\n" +
@@ -1684,7 +1774,8 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\tdeferrals\x18\x0f \x03(\v2\x16.jobpolicy.v1.DeferralR\tdeferrals\x12-\n" +
 	"\x12namespace_deleting\x18\x10 \x01(\bR\x11namespaceDeleting\x12>\n" +
 	"\x0eunstarted_pods\x18\x11 \x03(\v2\x17.jobpolicy.v1.ActivePodR\runstartedPods\x12G\n" +
-	"\x10terminating_pods\x18\x12 \x03(\v2\x1c.jobpolicy.v1.TerminatingPodR\x0fterminatingPods\x12&\n" +
+	"\x10terminating_pods\x18\x12 \x03(\v2\x1c.jobpolicy.v1.TerminatingPodR\x0fterminatingPods\x12?\n" +
+	"\rfinished_pods\x18\x13 \x01(\v2\x1a.jobpolicy.v1.FinishedPodsR\ffinishedPods\x12&\n" +
 	"\x0eseen_suspended\x18\xe8\a \x01(\bR\rseenSuspendedJ\x04\b\f\x10\rR\tfreshness\"\xd3\x03\n" +
 	"\bSettings\x12I\n" +
 	"\x13pod_failure_backoff\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x11podFailureBackoff\x12P\n" +
@@ -1695,7 +1786,7 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\aexplain\x18\t \x01(\x0e2\x15.jobpolicy.v1.ExplainR\aexplain\x126\n" +
 	"\n" +
 	"pod_groups\x18\n" +
-	" \x01(\x0e2\x17.jobpolicy.v1.PodGroupsR\tpodGroupsJ\x04\b\x06\x10\tR\x0fgang_schedulingR\x0eatomic_releaseR\bpod_noun\"\xa3\x06\n" +
+	" \x01(\x0e2\x17.jobpolicy.v1.PodGroupsR\tpodGroupsJ\x04\b\x06\x10\tR\x0fgang_schedulingR\x0eatomic_releaseR\bpod_noun\"\xf4\x06\n" +
 	"\x11DecideJobResponse\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12;\n" +
@@ -1712,9 +1803,11 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\x13pod_failure_actions\x18\v \x03(\v2#.jobpolicy.v1.PodFailureActionCountR\x11podFailureActions\x12&\n" +
 	"\x04gang\x18\f \x01(\v2\x12.jobpolicy.v1.GangR\x04gang\x126\n" +
 	"\n" +
-	"delete_job\x18\r \x01(\v2\x17.jobpolicy.v1.DeleteJobR\tdeleteJob\x123\n" +
+	"delete_job\x18\r \x01(\v2\x17.jobpolicy.v1.DeleteJobR\tdeleteJob\x12'\n" +
+	"\x0fdelete_finished\x18\x11 \x03(\fR\x0edeleteFinished\x123\n" +
 	"\tfollow_up\x18\x0e \x01(\x0e2\x16.jobpolicy.v1.FollowUpR\bfollowUp\x12/\n" +
-	"\averdict\x18\x0f \x01(\v2\x15.jobpolicy.v1.VerdictR\averdict\"\xbd\x01\n" +
+	"\averdict\x18\x0f \x01(\v2\x15.jobpolicy.v1.VerdictR\averdict\x12&\n" +
+	"\x03end\x18\x10 \x03(\v2\x14.jobpolicy.v1.EndPodR\x03end\"\xbd\x01\n" +
 	"\aVerdict\x12&\n" +
 	"\x04rule\x18\x01 \x01(\x0e2\x12.jobpolicy.v1.RuleR\x04rule\x12\x1a\n" +
 	"\brepeated\x18\x02 \x01(\bR\brepeated\x12/\n" +
@@ -1755,7 +1848,10 @@ const file_jobpolicy_v1_decide_job_proto_rawDesc = "" +
 	"\x03uid\x18\x01 \x01(\fR\x03uid\x12#\n" +
 	"\rrelease_first\x18\x02 \x01(\bR\freleaseFirst\x122\n" +
 	"\x06reason\x18\x03 \x01(\x0e2\x1a.jobpolicy.v1.DeleteReasonR\x06reason\x12%\n" +
-	"\x0eonly_unstarted\x18\x04 \x01(\bR\ronlyUnstarted\"\x9f\x01\n" +
+	"\x0eonly_unstarted\x18\x04 \x01(\bR\ronlyUnstarted\"R\n" +
+	"\x06EndPod\x12\x10\n" +
+	"\x03uid\x18\x01 \x01(\fR\x03uid\x126\n" +
+	"\x17active_deadline_seconds\x18\x02 \x01(\x03R\x15activeDeadlineSeconds\"\x9f\x01\n" +
 	"\tDeleteJob\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\fR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x125\n" +
@@ -1816,7 +1912,7 @@ func file_jobpolicy_v1_decide_job_proto_rawDescGZIP() []byte {
 }
 
 var file_jobpolicy_v1_decide_job_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_jobpolicy_v1_decide_job_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_jobpolicy_v1_decide_job_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_jobpolicy_v1_decide_job_proto_goTypes = []any{
 	(PodGroups)(0),                // 0: jobpolicy.v1.PodGroups
 	(Disposition)(0),              // 1: jobpolicy.v1.Disposition
@@ -1834,80 +1930,84 @@ var file_jobpolicy_v1_decide_job_proto_goTypes = []any{
 	(*RaisedPods)(nil),            // 13: jobpolicy.v1.RaisedPods
 	(*IndexFailureCount)(nil),     // 14: jobpolicy.v1.IndexFailureCount
 	(*DeletePod)(nil),             // 15: jobpolicy.v1.DeletePod
-	(*DeleteJob)(nil),             // 16: jobpolicy.v1.DeleteJob
-	(*JobEvent)(nil),              // 17: jobpolicy.v1.JobEvent
-	(*PodFailureActionCount)(nil), // 18: jobpolicy.v1.PodFailureActionCount
-	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
-	(*JobRef)(nil),                // 20: jobpolicy.v1.JobRef
-	(*JobSpec)(nil),               // 21: jobpolicy.v1.JobSpec
-	(*JobStatus)(nil),             // 22: jobpolicy.v1.JobStatus
-	(*PodSummary)(nil),            // 23: jobpolicy.v1.PodSummary
-	(*UnaccountedPod)(nil),        // 24: jobpolicy.v1.UnaccountedPod
-	(*UnlistedPods)(nil),          // 25: jobpolicy.v1.UnlistedPods
-	(*ActivePods)(nil),            // 26: jobpolicy.v1.ActivePods
-	(*InFlight)(nil),              // 27: jobpolicy.v1.InFlight
-	(*RetryFacts)(nil),            // 28: jobpolicy.v1.RetryFacts
-	(*Deferral)(nil),              // 29: jobpolicy.v1.Deferral
-	(*ActivePod)(nil),             // 30: jobpolicy.v1.ActivePod
-	(*TerminatingPod)(nil),        // 31: jobpolicy.v1.TerminatingPod
-	(*durationpb.Duration)(nil),   // 32: google.protobuf.Duration
-	(Explain)(0),                  // 33: jobpolicy.v1.Explain
-	(*Explanation)(nil),           // 34: jobpolicy.v1.Explanation
-	(Rule)(0),                     // 35: jobpolicy.v1.Rule
-	(*JobEnd)(nil),                // 36: jobpolicy.v1.JobEnd
-	(*IndexSet)(nil),              // 37: jobpolicy.v1.IndexSet
-	(RaisedResource)(0),           // 38: jobpolicy.v1.RaisedResource
-	(PodFailurePolicyAction)(0),   // 39: jobpolicy.v1.PodFailurePolicyAction
+	(*EndPod)(nil),                // 16: jobpolicy.v1.EndPod
+	(*DeleteJob)(nil),             // 17: jobpolicy.v1.DeleteJob
+	(*JobEvent)(nil),              // 18: jobpolicy.v1.JobEvent
+	(*PodFailureActionCount)(nil), // 19: jobpolicy.v1.PodFailureActionCount
+	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
+	(*JobRef)(nil),                // 21: jobpolicy.v1.JobRef
+	(*JobSpec)(nil),               // 22: jobpolicy.v1.JobSpec
+	(*JobStatus)(nil),             // 23: jobpolicy.v1.JobStatus
+	(*PodSummary)(nil),            // 24: jobpolicy.v1.PodSummary
+	(*UnaccountedPod)(nil),        // 25: jobpolicy.v1.UnaccountedPod
+	(*UnlistedPods)(nil),          // 26: jobpolicy.v1.UnlistedPods
+	(*ActivePods)(nil),            // 27: jobpolicy.v1.ActivePods
+	(*InFlight)(nil),              // 28: jobpolicy.v1.InFlight
+	(*RetryFacts)(nil),            // 29: jobpolicy.v1.RetryFacts
+	(*Deferral)(nil),              // 30: jobpolicy.v1.Deferral
+	(*ActivePod)(nil),             // 31: jobpolicy.v1.ActivePod
+	(*TerminatingPod)(nil),        // 32: jobpolicy.v1.TerminatingPod
+	(*FinishedPods)(nil),          // 33: jobpolicy.v1.FinishedPods
+	(*durationpb.Duration)(nil),   // 34: google.protobuf.Duration
+	(Explain)(0),                  // 35: jobpolicy.v1.Explain
+	(*Explanation)(nil),           // 36: jobpolicy.v1.Explanation
+	(Rule)(0),                     // 37: jobpolicy.v1.Rule
+	(*JobEnd)(nil),                // 38: jobpolicy.v1.JobEnd
+	(*IndexSet)(nil),              // 39: jobpolicy.v1.IndexSet
+	(RaisedResource)(0),           // 40: jobpolicy.v1.RaisedResource
+	(PodFailurePolicyAction)(0),   // 41: jobpolicy.v1.PodFailurePolicyAction
 }
 var file_jobpolicy_v1_decide_job_proto_depIdxs = []int32{
-	19, // 0: jobpolicy.v1.DecideJobRequest.now:type_name -> google.protobuf.Timestamp
-	20, // 1: jobpolicy.v1.DecideJobRequest.job:type_name -> jobpolicy.v1.JobRef
-	21, // 2: jobpolicy.v1.DecideJobRequest.spec:type_name -> jobpolicy.v1.JobSpec
-	22, // 3: jobpolicy.v1.DecideJobRequest.status:type_name -> jobpolicy.v1.JobStatus
-	23, // 4: jobpolicy.v1.DecideJobRequest.pods:type_name -> jobpolicy.v1.PodSummary
-	24, // 5: jobpolicy.v1.DecideJobRequest.unaccounted_pods:type_name -> jobpolicy.v1.UnaccountedPod
-	25, // 6: jobpolicy.v1.DecideJobRequest.unlisted_pods:type_name -> jobpolicy.v1.UnlistedPods
-	26, // 7: jobpolicy.v1.DecideJobRequest.active_pods:type_name -> jobpolicy.v1.ActivePods
-	27, // 8: jobpolicy.v1.DecideJobRequest.in_flight:type_name -> jobpolicy.v1.InFlight
-	28, // 9: jobpolicy.v1.DecideJobRequest.retry:type_name -> jobpolicy.v1.RetryFacts
+	20, // 0: jobpolicy.v1.DecideJobRequest.now:type_name -> google.protobuf.Timestamp
+	21, // 1: jobpolicy.v1.DecideJobRequest.job:type_name -> jobpolicy.v1.JobRef
+	22, // 2: jobpolicy.v1.DecideJobRequest.spec:type_name -> jobpolicy.v1.JobSpec
+	23, // 3: jobpolicy.v1.DecideJobRequest.status:type_name -> jobpolicy.v1.JobStatus
+	24, // 4: jobpolicy.v1.DecideJobRequest.pods:type_name -> jobpolicy.v1.PodSummary
+	25, // 5: jobpolicy.v1.DecideJobRequest.unaccounted_pods:type_name -> jobpolicy.v1.UnaccountedPod
+	26, // 6: jobpolicy.v1.DecideJobRequest.unlisted_pods:type_name -> jobpolicy.v1.UnlistedPods
+	27, // 7: jobpolicy.v1.DecideJobRequest.active_pods:type_name -> jobpolicy.v1.ActivePods
+	28, // 8: jobpolicy.v1.DecideJobRequest.in_flight:type_name -> jobpolicy.v1.InFlight
+	29, // 9: jobpolicy.v1.DecideJobRequest.retry:type_name -> jobpolicy.v1.RetryFacts
 	8,  // 10: jobpolicy.v1.DecideJobRequest.settings:type_name -> jobpolicy.v1.Settings
-	29, // 11: jobpolicy.v1.DecideJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
-	30, // 12: jobpolicy.v1.DecideJobRequest.unstarted_pods:type_name -> jobpolicy.v1.ActivePod
-	31, // 13: jobpolicy.v1.DecideJobRequest.terminating_pods:type_name -> jobpolicy.v1.TerminatingPod
-	32, // 14: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
-	32, // 15: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
-	33, // 16: jobpolicy.v1.Settings.explain:type_name -> jobpolicy.v1.Explain
-	0,  // 17: jobpolicy.v1.Settings.pod_groups:type_name -> jobpolicy.v1.PodGroups
-	1,  // 18: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
-	12, // 19: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
-	15, // 20: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
-	22, // 21: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
-	19, // 22: jobpolicy.v1.DecideJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
-	17, // 23: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
-	2,  // 24: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
-	34, // 25: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
-	18, // 26: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
-	11, // 27: jobpolicy.v1.DecideJobResponse.gang:type_name -> jobpolicy.v1.Gang
-	16, // 28: jobpolicy.v1.DecideJobResponse.delete_job:type_name -> jobpolicy.v1.DeleteJob
-	3,  // 29: jobpolicy.v1.DecideJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
-	10, // 30: jobpolicy.v1.DecideJobResponse.verdict:type_name -> jobpolicy.v1.Verdict
-	35, // 31: jobpolicy.v1.Verdict.rule:type_name -> jobpolicy.v1.Rule
-	36, // 32: jobpolicy.v1.Verdict.end:type_name -> jobpolicy.v1.JobEnd
-	37, // 33: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
-	14, // 34: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
-	13, // 35: jobpolicy.v1.CreatePods.raised:type_name -> jobpolicy.v1.RaisedPods
-	37, // 36: jobpolicy.v1.RaisedPods.indexes:type_name -> jobpolicy.v1.IndexSet
-	38, // 37: jobpolicy.v1.RaisedPods.resource:type_name -> jobpolicy.v1.RaisedResource
-	4,  // 38: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
-	5,  // 39: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
-	19, // 40: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
-	6,  // 41: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
-	39, // 42: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
-	43, // [43:43] is the sub-list for method output_type
-	43, // [43:43] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	30, // 11: jobpolicy.v1.DecideJobRequest.deferrals:type_name -> jobpolicy.v1.Deferral
+	31, // 12: jobpolicy.v1.DecideJobRequest.unstarted_pods:type_name -> jobpolicy.v1.ActivePod
+	32, // 13: jobpolicy.v1.DecideJobRequest.terminating_pods:type_name -> jobpolicy.v1.TerminatingPod
+	33, // 14: jobpolicy.v1.DecideJobRequest.finished_pods:type_name -> jobpolicy.v1.FinishedPods
+	34, // 15: jobpolicy.v1.Settings.pod_failure_backoff:type_name -> google.protobuf.Duration
+	34, // 16: jobpolicy.v1.Settings.max_pod_failure_backoff:type_name -> google.protobuf.Duration
+	35, // 17: jobpolicy.v1.Settings.explain:type_name -> jobpolicy.v1.Explain
+	0,  // 18: jobpolicy.v1.Settings.pod_groups:type_name -> jobpolicy.v1.PodGroups
+	1,  // 19: jobpolicy.v1.DecideJobResponse.disposition:type_name -> jobpolicy.v1.Disposition
+	12, // 20: jobpolicy.v1.DecideJobResponse.create:type_name -> jobpolicy.v1.CreatePods
+	15, // 21: jobpolicy.v1.DecideJobResponse.delete:type_name -> jobpolicy.v1.DeletePod
+	23, // 22: jobpolicy.v1.DecideJobResponse.status:type_name -> jobpolicy.v1.JobStatus
+	20, // 23: jobpolicy.v1.DecideJobResponse.requeue_time:type_name -> google.protobuf.Timestamp
+	18, // 24: jobpolicy.v1.DecideJobResponse.events:type_name -> jobpolicy.v1.JobEvent
+	2,  // 25: jobpolicy.v1.DecideJobResponse.requirements:type_name -> jobpolicy.v1.Requirement
+	36, // 26: jobpolicy.v1.DecideJobResponse.explanation:type_name -> jobpolicy.v1.Explanation
+	19, // 27: jobpolicy.v1.DecideJobResponse.pod_failure_actions:type_name -> jobpolicy.v1.PodFailureActionCount
+	11, // 28: jobpolicy.v1.DecideJobResponse.gang:type_name -> jobpolicy.v1.Gang
+	17, // 29: jobpolicy.v1.DecideJobResponse.delete_job:type_name -> jobpolicy.v1.DeleteJob
+	3,  // 30: jobpolicy.v1.DecideJobResponse.follow_up:type_name -> jobpolicy.v1.FollowUp
+	10, // 31: jobpolicy.v1.DecideJobResponse.verdict:type_name -> jobpolicy.v1.Verdict
+	16, // 32: jobpolicy.v1.DecideJobResponse.end:type_name -> jobpolicy.v1.EndPod
+	37, // 33: jobpolicy.v1.Verdict.rule:type_name -> jobpolicy.v1.Rule
+	38, // 34: jobpolicy.v1.Verdict.end:type_name -> jobpolicy.v1.JobEnd
+	39, // 35: jobpolicy.v1.CreatePods.indexes:type_name -> jobpolicy.v1.IndexSet
+	14, // 36: jobpolicy.v1.CreatePods.failure_counts:type_name -> jobpolicy.v1.IndexFailureCount
+	13, // 37: jobpolicy.v1.CreatePods.raised:type_name -> jobpolicy.v1.RaisedPods
+	39, // 38: jobpolicy.v1.RaisedPods.indexes:type_name -> jobpolicy.v1.IndexSet
+	40, // 39: jobpolicy.v1.RaisedPods.resource:type_name -> jobpolicy.v1.RaisedResource
+	4,  // 40: jobpolicy.v1.DeletePod.reason:type_name -> jobpolicy.v1.DeleteReason
+	5,  // 41: jobpolicy.v1.DeleteJob.reason:type_name -> jobpolicy.v1.DeleteJobReason
+	20, // 42: jobpolicy.v1.DeleteJob.due_time:type_name -> google.protobuf.Timestamp
+	6,  // 43: jobpolicy.v1.JobEvent.type:type_name -> jobpolicy.v1.EventType
+	41, // 44: jobpolicy.v1.PodFailureActionCount.action:type_name -> jobpolicy.v1.PodFailurePolicyAction
+	45, // [45:45] is the sub-list for method output_type
+	45, // [45:45] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_decide_job_proto_init() }
@@ -1932,7 +2032,7 @@ func file_jobpolicy_v1_decide_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_decide_job_proto_rawDesc), len(file_jobpolicy_v1_decide_job_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -25,8 +25,8 @@ const (
 // Step is a part of a decision that a caller can ask to leave for later.
 //
 // An engine ignores a step that it does not know. So the caller refuses a decision that
-// takes a step whose until is later than now: create with STEP_CREATE_PODS, delete with
-// STEP_DELETE_PODS, any create with STEP_CREATE_JOB, and a create without scheduled_time
+// takes a step whose until is later than now: create with STEP_CREATE_PODS, delete or end with
+// STEP_DELETE_PODS, delete_finished with STEP_DELETE_FINISHED_PODS, any create with STEP_CREATE_JOB, and a create without scheduled_time
 // with STEP_CREATE_MANUAL_JOB. A status is never a reason to refuse: one that is not routine
 // comes at any time.
 type Step int32
@@ -37,7 +37,7 @@ const (
 	// Pods are created. A caller defers this after a creation failed (quota, admission,
 	// a failing API server). Finished pods are still counted and released.
 	Step_STEP_CREATE_PODS Step = 1
-	// Pods are deleted. A caller defers this after a deletion failed (admission, a
+	// Pods are deleted or ended. A caller defers this after that failed (admission, a
 	// failing API server). Everything else goes on, but no pods are created while some
 	// are to be deleted.
 	Step_STEP_DELETE_PODS Step = 2
@@ -74,6 +74,9 @@ const (
 	// admission policy may refuse that one alone. Scheduled runs, and everything else,
 	// go on.
 	Step_STEP_CREATE_MANUAL_JOB Step = 6
+	// Finished pods are deleted (options.keep_finished_pods). A caller defers this after such a deletion
+	// failed. Everything else goes on.
+	Step_STEP_DELETE_FINISHED_PODS Step = 7
 )
 
 // Enum value maps for Step.
@@ -86,6 +89,7 @@ var (
 		4: "STEP_RECORD_PODS",
 		5: "STEP_CREATE_JOB",
 		6: "STEP_CREATE_MANUAL_JOB",
+		7: "STEP_DELETE_FINISHED_PODS",
 	}
 	Step_value = map[string]int32{
 		"STEP_UNSPECIFIED":          0,
@@ -95,6 +99,7 @@ var (
 		"STEP_RECORD_PODS":          4,
 		"STEP_CREATE_JOB":           5,
 		"STEP_CREATE_MANUAL_JOB":    6,
+		"STEP_DELETE_FINISHED_PODS": 7,
 	}
 )
 
@@ -189,7 +194,7 @@ const file_jobpolicy_v1_deferral_proto_rawDesc = "" +
 	"\x1bjobpolicy/v1/deferral.proto\x12\fjobpolicy.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"d\n" +
 	"\bDeferral\x12&\n" +
 	"\x04step\x18\x01 \x01(\x0e2\x12.jobpolicy.v1.StepR\x04step\x120\n" +
-	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until*\xae\x01\n" +
+	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until*\xcd\x01\n" +
 	"\x04Step\x12\x14\n" +
 	"\x10STEP_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10STEP_CREATE_PODS\x10\x01\x12\x14\n" +
@@ -197,7 +202,8 @@ const file_jobpolicy_v1_deferral_proto_rawDesc = "" +
 	"\x19STEP_WRITE_ROUTINE_STATUS\x10\x03\x12\x14\n" +
 	"\x10STEP_RECORD_PODS\x10\x04\x12\x13\n" +
 	"\x0fSTEP_CREATE_JOB\x10\x05\x12\x1a\n" +
-	"\x16STEP_CREATE_MANUAL_JOB\x10\x06B.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
+	"\x16STEP_CREATE_MANUAL_JOB\x10\x06\x12\x1d\n" +
+	"\x19STEP_DELETE_FINISHED_PODS\x10\aB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (
 	file_jobpolicy_v1_deferral_proto_rawDescOnce sync.Once

@@ -131,6 +131,11 @@ const (
 	// A pod that is being deleted must end before options.termination_deadline_seconds have
 	// passed. When they have, it counts as failed.
 	WaitReason_WAIT_REASON_TERMINATION_DEADLINE WaitReason = 23
+	// The Job has failed, and its pods are being ended (options.when_job_fails). One that has not ended
+	// in time is deleted.
+	WaitReason_WAIT_REASON_ENDING_PODS WaitReason = 24
+	// A run of a CronJob waits for room in its group (CronJobOptions.group).
+	WaitReason_WAIT_REASON_RUN_GROUP WaitReason = 25
 )
 
 // Enum value maps for WaitReason.
@@ -157,6 +162,8 @@ var (
 		21: "WAIT_REASON_START_DEADLINE",
 		22: "WAIT_REASON_NEVER_STARTED",
 		23: "WAIT_REASON_TERMINATION_DEADLINE",
+		24: "WAIT_REASON_ENDING_PODS",
+		25: "WAIT_REASON_RUN_GROUP",
 	}
 	WaitReason_value = map[string]int32{
 		"WAIT_REASON_UNSPECIFIED":          0,
@@ -180,6 +187,8 @@ var (
 		"WAIT_REASON_START_DEADLINE":       21,
 		"WAIT_REASON_NEVER_STARTED":        22,
 		"WAIT_REASON_TERMINATION_DEADLINE": 23,
+		"WAIT_REASON_ENDING_PODS":          24,
+		"WAIT_REASON_RUN_GROUP":            25,
 	}
 )
 
@@ -580,7 +589,7 @@ const file_jobpolicy_v1_explanation_proto_rawDesc = "" +
 	"\x13EXPLAIN_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fEXPLAIN_NONE\x10\x01\x12\x11\n" +
 	"\rEXPLAIN_FACTS\x10\x02\x12\x10\n" +
-	"\fEXPLAIN_FULL\x10\x03*\xf5\x05\n" +
+	"\fEXPLAIN_FULL\x10\x03*\xad\x06\n" +
 	"\n" +
 	"WaitReason\x12\x1b\n" +
 	"\x17WAIT_REASON_UNSPECIFIED\x10\x00\x12!\n" +
@@ -604,7 +613,9 @@ const file_jobpolicy_v1_explanation_proto_rawDesc = "" +
 	"\x1aWAIT_REASON_INVALID_POLICY\x10\x14\x12\x1e\n" +
 	"\x1aWAIT_REASON_START_DEADLINE\x10\x15\x12\x1d\n" +
 	"\x19WAIT_REASON_NEVER_STARTED\x10\x16\x12$\n" +
-	" WAIT_REASON_TERMINATION_DEADLINE\x10\x17\"\x04\b\x01\x10\x01\"\x04\b\x02\x10\x02\"\x04\b\x12\x10\x12*\x15WAIT_REASON_STALE_JOB*\x16WAIT_REASON_STALE_PODS*\x1aWAIT_REASON_STALE_CRON_JOBB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
+	" WAIT_REASON_TERMINATION_DEADLINE\x10\x17\x12\x1b\n" +
+	"\x17WAIT_REASON_ENDING_PODS\x10\x18\x12\x19\n" +
+	"\x15WAIT_REASON_RUN_GROUP\x10\x19\"\x04\b\x01\x10\x01\"\x04\b\x02\x10\x02\"\x04\b\x12\x10\x12*\x15WAIT_REASON_STALE_JOB*\x16WAIT_REASON_STALE_PODS*\x1aWAIT_REASON_STALE_CRON_JOBB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (
 	file_jobpolicy_v1_explanation_proto_rawDescOnce sync.Once

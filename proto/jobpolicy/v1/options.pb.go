@@ -159,6 +159,62 @@ func (NeverStartedAction) EnumDescriptor() ([]byte, []int) {
 	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{1}
 }
 
+// WhenJobFails is what becomes of the pods that are active when a Job fails.
+type WhenJobFails int32
+
+const (
+	// Read as DELETE_PODS.
+	WhenJobFails_WHEN_JOB_FAILS_UNSPECIFIED WhenJobFails = 0
+	// They are deleted.
+	WhenJobFails_WHEN_JOB_FAILS_DELETE_PODS WhenJobFails = 1
+	// Their nodes end them, within their grace period, and the pods stay, with their logs and
+	// statuses. They count as failed as deleted ones do. A pod is deleted all the same if no node
+	// has taken it, if it has not ended a minute after its grace period, or if the Job is
+	// suspended.
+	WhenJobFails_WHEN_JOB_FAILS_END_PODS WhenJobFails = 2
+)
+
+// Enum value maps for WhenJobFails.
+var (
+	WhenJobFails_name = map[int32]string{
+		0: "WHEN_JOB_FAILS_UNSPECIFIED",
+		1: "WHEN_JOB_FAILS_DELETE_PODS",
+		2: "WHEN_JOB_FAILS_END_PODS",
+	}
+	WhenJobFails_value = map[string]int32{
+		"WHEN_JOB_FAILS_UNSPECIFIED": 0,
+		"WHEN_JOB_FAILS_DELETE_PODS": 1,
+		"WHEN_JOB_FAILS_END_PODS":    2,
+	}
+)
+
+func (x WhenJobFails) Enum() *WhenJobFails {
+	p := new(WhenJobFails)
+	*p = x
+	return p
+}
+
+func (x WhenJobFails) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (WhenJobFails) Descriptor() protoreflect.EnumDescriptor {
+	return file_jobpolicy_v1_options_proto_enumTypes[2].Descriptor()
+}
+
+func (WhenJobFails) Type() protoreflect.EnumType {
+	return &file_jobpolicy_v1_options_proto_enumTypes[2]
+}
+
+func (x WhenJobFails) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use WhenJobFails.Descriptor instead.
+func (WhenJobFails) EnumDescriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{2}
+}
+
 // RaisedResource is a resource that later pods get more of.
 type RaisedResource int32
 
@@ -196,11 +252,11 @@ func (x RaisedResource) String() string {
 }
 
 func (RaisedResource) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_options_proto_enumTypes[2].Descriptor()
+	return file_jobpolicy_v1_options_proto_enumTypes[3].Descriptor()
 }
 
 func (RaisedResource) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_options_proto_enumTypes[2]
+	return &file_jobpolicy_v1_options_proto_enumTypes[3]
 }
 
 func (x RaisedResource) Number() protoreflect.EnumNumber {
@@ -209,7 +265,7 @@ func (x RaisedResource) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RaisedResource.Descriptor instead.
 func (RaisedResource) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{2}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{3}
 }
 
 // RepeatedHour says which run starts of a wall-clock time that comes twice.
@@ -253,11 +309,11 @@ func (x RepeatedHour) String() string {
 }
 
 func (RepeatedHour) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_options_proto_enumTypes[3].Descriptor()
+	return file_jobpolicy_v1_options_proto_enumTypes[4].Descriptor()
 }
 
 func (RepeatedHour) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_options_proto_enumTypes[3]
+	return &file_jobpolicy_v1_options_proto_enumTypes[4]
 }
 
 func (x RepeatedHour) Number() protoreflect.EnumNumber {
@@ -266,7 +322,7 @@ func (x RepeatedHour) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RepeatedHour.Descriptor instead.
 func (RepeatedHour) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{3}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{4}
 }
 
 // SkippedHour says what happens to a run whose wall-clock time does not come.
@@ -306,11 +362,11 @@ func (x SkippedHour) String() string {
 }
 
 func (SkippedHour) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_options_proto_enumTypes[4].Descriptor()
+	return file_jobpolicy_v1_options_proto_enumTypes[5].Descriptor()
 }
 
 func (SkippedHour) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_options_proto_enumTypes[4]
+	return &file_jobpolicy_v1_options_proto_enumTypes[5]
 }
 
 func (x SkippedHour) Number() protoreflect.EnumNumber {
@@ -319,7 +375,7 @@ func (x SkippedHour) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SkippedHour.Descriptor instead.
 func (SkippedHour) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{4}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{5}
 }
 
 // MissedBeforeEdit says what happens to times of a new schedule that have passed before
@@ -360,11 +416,11 @@ func (x MissedBeforeEdit) String() string {
 }
 
 func (MissedBeforeEdit) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_options_proto_enumTypes[5].Descriptor()
+	return file_jobpolicy_v1_options_proto_enumTypes[6].Descriptor()
 }
 
 func (MissedBeforeEdit) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_options_proto_enumTypes[5]
+	return &file_jobpolicy_v1_options_proto_enumTypes[6]
 }
 
 func (x MissedBeforeEdit) Number() protoreflect.EnumNumber {
@@ -373,7 +429,7 @@ func (x MissedBeforeEdit) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MissedBeforeEdit.Descriptor instead.
 func (MissedBeforeEdit) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{5}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{6}
 }
 
 // Limits are the values that a field may have. A number is at least min and at most max;
@@ -617,6 +673,11 @@ type JobOptions struct {
 	// pods that are being deleted. Absent: the Job waits until the pod has ended, if need be for
 	// ever.
 	TerminationDeadlineSeconds *int64 `protobuf:"varint,14,opt,name=termination_deadline_seconds,json=terminationDeadlineSeconds,proto3,oneof" json:"termination_deadline_seconds,omitempty"`
+	// How many finished pods stay while the Job runs. Absent: all.
+	KeepFinishedPods *KeepFinishedPods `protobuf:"bytes,15,opt,name=keep_finished_pods,json=keepFinishedPods,proto3" json:"keep_finished_pods,omitempty"`
+	// What becomes of the pods that are active when the Job fails. It acts on Jobs whose pods have
+	// not been deleted yet. Absent: they are deleted, and their logs with them.
+	WhenJobFails WhenJobFails `protobuf:"varint,16,opt,name=when_job_fails,json=whenJobFails,proto3,enum=jobpolicy.v1.WhenJobFails" json:"when_job_fails,omitempty"`
 	// More memory or CPU for the pods that come after failed ones. A failure raises if a container was
 	// OOMKilled, or ended with one of on_exit_codes. The next pod of its index then asks for factor
 	// times as much as the failed one did, up to max; of a Job that is not Indexed, all
@@ -731,6 +792,20 @@ func (x *JobOptions) GetTerminationDeadlineSeconds() int64 {
 	return 0
 }
 
+func (x *JobOptions) GetKeepFinishedPods() *KeepFinishedPods {
+	if x != nil {
+		return x.KeepFinishedPods
+	}
+	return nil
+}
+
+func (x *JobOptions) GetWhenJobFails() WhenJobFails {
+	if x != nil {
+		return x.WhenJobFails
+	}
+	return WhenJobFails_WHEN_JOB_FAILS_UNSPECIFIED
+}
+
 func (x *JobOptions) GetNextTryResources() *NextTryResources {
 	if x != nil {
 		return x.NextTryResources
@@ -752,6 +827,65 @@ func (x *JobOptions) GetFailureRuleNames() []string {
 	return nil
 }
 
+// KeepFinishedPods says how many finished pods stay while the Job runs, those that finished last. The others
+// are deleted once the Job has counted them and released them, about as soon as that is done; their logs go with them.
+// What decides about further pods stays in any case: the last pod that succeeded, up to 64 failed ones since then, which
+// the retry delay counts, the failed one that explains how the Job failed, and with next_try_resources the failed ones that
+// raise the next. It acts on pods that exist, too. When the Job has succeeded or failed, its pods stay until it is deleted.
+type KeepFinishedPods struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many pods that succeeded. Absent: all.
+	Succeeded *int32 `protobuf:"varint,1,opt,name=succeeded,proto3,oneof" json:"succeeded,omitempty"`
+	// How many pods that failed. Absent: all.
+	Failed        *int32 `protobuf:"varint,2,opt,name=failed,proto3,oneof" json:"failed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeepFinishedPods) Reset() {
+	*x = KeepFinishedPods{}
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeepFinishedPods) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeepFinishedPods) ProtoMessage() {}
+
+func (x *KeepFinishedPods) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeepFinishedPods.ProtoReflect.Descriptor instead.
+func (*KeepFinishedPods) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *KeepFinishedPods) GetSucceeded() int32 {
+	if x != nil && x.Succeeded != nil {
+		return *x.Succeeded
+	}
+	return 0
+}
+
+func (x *KeepFinishedPods) GetFailed() int32 {
+	if x != nil && x.Failed != nil {
+		return *x.Failed
+	}
+	return 0
+}
+
 // NeverStarted says what becomes of a pod that does not start because of a problem. A pod of which any
 // container has run, init containers included, is never meant.
 type NeverStarted struct {
@@ -770,7 +904,7 @@ type NeverStarted struct {
 
 func (x *NeverStarted) Reset() {
 	*x = NeverStarted{}
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[4]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -782,7 +916,7 @@ func (x *NeverStarted) String() string {
 func (*NeverStarted) ProtoMessage() {}
 
 func (x *NeverStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[4]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -795,7 +929,7 @@ func (x *NeverStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeverStarted.ProtoReflect.Descriptor instead.
 func (*NeverStarted) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{4}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *NeverStarted) GetProblem() PodStartProblem {
@@ -848,7 +982,7 @@ type RetryDelay struct {
 
 func (x *RetryDelay) Reset() {
 	*x = RetryDelay{}
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[5]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -860,7 +994,7 @@ func (x *RetryDelay) String() string {
 func (*RetryDelay) ProtoMessage() {}
 
 func (x *RetryDelay) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[5]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -873,7 +1007,7 @@ func (x *RetryDelay) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryDelay.ProtoReflect.Descriptor instead.
 func (*RetryDelay) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{5}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *RetryDelay) GetInitialSeconds() int32 {
@@ -936,7 +1070,7 @@ type NextTryResources struct {
 
 func (x *NextTryResources) Reset() {
 	*x = NextTryResources{}
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[6]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -948,7 +1082,7 @@ func (x *NextTryResources) String() string {
 func (*NextTryResources) ProtoMessage() {}
 
 func (x *NextTryResources) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[6]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -961,7 +1095,7 @@ func (x *NextTryResources) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NextTryResources.ProtoReflect.Descriptor instead.
 func (*NextTryResources) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{6}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *NextTryResources) GetContainer() string {
@@ -1032,6 +1166,16 @@ type CronJobOptions struct {
 	// 0: none: a run that does not start within a minute does not start any more, unless, with
 	// Forbid, it waited for a run whose Job still exists. Absent: 1, the latest one.
 	MaxMissedRuns *int32 `protobuf:"varint,11,opt,name=max_missed_runs,json=maxMissedRuns,proto3,oneof" json:"max_missed_runs,omitempty"`
+	// A cap on the active runs of several CronJobs together, for example because all of them use
+	// one database: all CronJobs of the namespace whose options name the same group. A run that
+	// finds no room waits. The run whose CronJob has waited longest starts first, which is the one
+	// with the earliest scheduled time; of the same time, the one whose CronJob comes first by name.
+	// startingDeadlineSeconds and concurrencyPolicy hold meanwhile, and what becomes due while
+	// a run waits counts as max_missed_runs says, with which 0 lets it wait for a minute; a run that starts in place of an earlier one
+	// keeps its place in the line. A run that another reason keeps from starting holds nobody up. A run that was
+	// asked for by hand waits, too, before all others. With concurrencyPolicy Replace, a run
+	// takes the place of the one that it ends. Absent: no such cap.
+	Group *RunGroup `protobuf:"bytes,12,opt,name=group,proto3" json:"group,omitempty"`
 	// Publishes when the next run is due, for programs: in the annotation
 	// jobpolicy.dev/next-schedule-time of the CronJob, in UTC (RFC 3339). A run that waits for its
 	// stagger or its start jitter still is the next one. There is no annotation while the CronJob
@@ -1044,7 +1188,7 @@ type CronJobOptions struct {
 
 func (x *CronJobOptions) Reset() {
 	*x = CronJobOptions{}
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[7]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1056,7 +1200,7 @@ func (x *CronJobOptions) String() string {
 func (*CronJobOptions) ProtoMessage() {}
 
 func (x *CronJobOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_options_proto_msgTypes[7]
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1069,7 +1213,7 @@ func (x *CronJobOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CronJobOptions.ProtoReflect.Descriptor instead.
 func (*CronJobOptions) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{7}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CronJobOptions) GetStartJitterSeconds() int32 {
@@ -1121,11 +1265,77 @@ func (x *CronJobOptions) GetMaxMissedRuns() int32 {
 	return 0
 }
 
+func (x *CronJobOptions) GetGroup() *RunGroup {
+	if x != nil {
+		return x.Group
+	}
+	return nil
+}
+
 func (x *CronJobOptions) GetPublishNextScheduleTime() bool {
 	if x != nil {
 		return x.PublishNextScheduleTime
 	}
 	return false
+}
+
+// RunGroup caps the active runs of all CronJobs of a namespace that name the same group. A run
+// is active until its Job is Complete, Failed or gone. Jobs that somebody created from the template
+// of a CronJob are no runs.
+type RunGroup struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the group, any text. Groups of different namespaces have nothing to do with
+	// each other.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// How many runs of the group may be active at the same time. If its CronJobs disagree,
+	// the smallest number counts. A number that is lowered ends no run.
+	MaxActiveRuns int32 `protobuf:"varint,2,opt,name=max_active_runs,json=maxActiveRuns,proto3" json:"max_active_runs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunGroup) Reset() {
+	*x = RunGroup{}
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunGroup) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunGroup) ProtoMessage() {}
+
+func (x *RunGroup) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_options_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunGroup.ProtoReflect.Descriptor instead.
+func (*RunGroup) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *RunGroup) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RunGroup) GetMaxActiveRuns() int32 {
+	if x != nil {
+		return x.MaxActiveRuns
+	}
+	return 0
 }
 
 var file_jobpolicy_v1_options_proto_extTypes = []protoimpl.ExtensionInfo{
@@ -1182,7 +1392,7 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\n" +
 	"PolicySpec\x12*\n" +
 	"\x03job\x18\x01 \x01(\v2\x18.jobpolicy.v1.JobOptionsR\x03job\x127\n" +
-	"\bcron_job\x18\x02 \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\acronJob\"\xe2\b\n" +
+	"\bcron_job\x18\x02 \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\acronJob\"\xf2\t\n" +
 	"\n" +
 	"JobOptions\x12H\n" +
 	"\x1attl_seconds_after_complete\x18\x01 \x01(\x05B\x06\x8a\xce\x18\x02\b\x00H\x00R\x17ttlSecondsAfterComplete\x88\x01\x01\x12D\n" +
@@ -1195,6 +1405,8 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\x14try_deadline_seconds\x18\f \x01(\x03B\f\x8a\xce\x18\b\b\x01\x10\xff\xff\xff\xff\aH\x04R\x12tryDeadlineSeconds\x88\x01\x01\x12G\n" +
 	"\rnever_started\x18\r \x03(\v2\x1a.jobpolicy.v1.NeverStartedB\x06\x8a\xce\x18\x02\x10\x05R\fneverStarted\x12S\n" +
 	"\x1ctermination_deadline_seconds\x18\x0e \x01(\x03B\f\x8a\xce\x18\b\b\x01\x10\xff\xff\xff\xff\aH\x05R\x1aterminationDeadlineSeconds\x88\x01\x01\x12L\n" +
+	"\x12keep_finished_pods\x18\x0f \x01(\v2\x1e.jobpolicy.v1.KeepFinishedPodsR\x10keepFinishedPods\x12@\n" +
+	"\x0ewhen_job_fails\x18\x10 \x01(\x0e2\x1a.jobpolicy.v1.WhenJobFailsR\fwhenJobFails\x12L\n" +
 	"\x12next_try_resources\x18\x11 \x01(\v2\x1e.jobpolicy.v1.NextTryResourcesR\x10nextTryResources\x12#\n" +
 	"\rend_condition\x18\x1e \x01(\bR\fendCondition\x128\n" +
 	"\x12failure_rule_names\x18\x1f \x03(\tB\n" +
@@ -1205,7 +1417,15 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"#_default_ttl_seconds_after_finishedB\x19\n" +
 	"\x17_start_deadline_secondsB\x17\n" +
 	"\x15_try_deadline_secondsB\x1f\n" +
-	"\x1d_termination_deadline_seconds\"\xcf\x01\n" +
+	"\x1d_termination_deadline_seconds\"\x83\x01\n" +
+	"\x10KeepFinishedPods\x12-\n" +
+	"\tsucceeded\x18\x01 \x01(\x05B\n" +
+	"\x8a\xce\x18\x06\b\x00\x10\xa0\x8d\x06H\x00R\tsucceeded\x88\x01\x01\x12'\n" +
+	"\x06failed\x18\x02 \x01(\x05B\n" +
+	"\x8a\xce\x18\x06\b\x00\x10\xa0\x8d\x06H\x01R\x06failed\x88\x01\x01B\f\n" +
+	"\n" +
+	"_succeededB\t\n" +
+	"\a_failed\"\xcf\x01\n" +
 	"\fNeverStarted\x12?\n" +
 	"\aproblem\x18\x01 \x01(\x0e2\x1d.jobpolicy.v1.PodStartProblemB\x06\x8a\xce\x18\x02\x18\x01R\aproblem\x122\n" +
 	"\rafter_seconds\x18\x02 \x01(\x05B\b\x8a\xce\x18\x04\b\x01\x18\x01H\x00R\fafterSeconds\x88\x01\x01\x128\n" +
@@ -1241,7 +1461,7 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"&!has(self.factor) || self.factor > 1.0\x12\x14expected more than 1\x1a\x06factor\x92\xce\x18\x87\x01\n" +
 	"GisQuantity(self.max) && quantity(self.max).isGreaterThan(quantity('0'))\x127expected a Kubernetes quantity above 0, for example 8Gi\x1a\x03max\x92\xce\x18\xaf\x01\n" +
 	"Mself.resource != 'Cpu' || has(self.onExitCodes) && size(self.onExitCodes) > 0\x12Qexpected at least one exit code, because running out of memory does not raise Cpu\x1a\vonExitCodesB\t\n" +
-	"\a_factor\"\xee\x04\n" +
+	"\a_factor\"\x9c\x05\n" +
 	"\x0eCronJobOptions\x12@\n" +
 	"\x14start_jitter_seconds\x18\x01 \x01(\x05B\t\x8a\xce\x18\x05\b\x00\x10\x90\x1cH\x00R\x12startJitterSeconds\x88\x01\x01\x12?\n" +
 	"\rrepeated_hour\x18\x02 \x01(\x0e2\x1a.jobpolicy.v1.RepeatedHourR\frepeatedHour\x12<\n" +
@@ -1251,12 +1471,17 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\x0fstagger_seconds\x18\n" +
 	" \x01(\x05B\n" +
 	"\x8a\xce\x18\x06\b\x01\x10\x80\xa3\x05H\x02R\x0estaggerSeconds\x88\x01\x01\x125\n" +
-	"\x0fmax_missed_runs\x18\v \x01(\x05B\b\x8a\xce\x18\x04\b\x00\x10dH\x03R\rmaxMissedRuns\x88\x01\x01\x12;\n" +
+	"\x0fmax_missed_runs\x18\v \x01(\x05B\b\x8a\xce\x18\x04\b\x00\x10dH\x03R\rmaxMissedRuns\x88\x01\x01\x12,\n" +
+	"\x05group\x18\f \x01(\v2\x16.jobpolicy.v1.RunGroupR\x05group\x12;\n" +
 	"\x1apublish_next_schedule_time\x18\r \x01(\bR\x17publishNextScheduleTimeB\x17\n" +
 	"\x15_start_jitter_secondsB\x19\n" +
 	"\x17_suspend_after_failuresB\x12\n" +
 	"\x10_stagger_secondsB\x12\n" +
-	"\x10_max_missed_runs*\xec\x01\n" +
+	"\x10_max_missed_runs\"_\n" +
+	"\bRunGroup\x12\x1e\n" +
+	"\x04name\x18\x01 \x01(\tB\n" +
+	"\x8a\xce\x18\x06\b\x01\x10?\x18\x01R\x04name\x123\n" +
+	"\x0fmax_active_runs\x18\x02 \x01(\x05B\v\x8a\xce\x18\a\b\x01\x10\x90N\x18\x01R\rmaxActiveRuns*\xec\x01\n" +
 	"\x0fPodStartProblem\x12!\n" +
 	"\x1dPOD_START_PROBLEM_UNSPECIFIED\x10\x00\x12#\n" +
 	"\x1fPOD_START_PROBLEM_UNSCHEDULABLE\x10\x01\x12'\n" +
@@ -1268,7 +1493,11 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	" NEVER_STARTED_ACTION_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aNEVER_STARTED_ACTION_COUNT\x10\x01\x12#\n" +
 	"\x1fNEVER_STARTED_ACTION_FAIL_INDEX\x10\x02\x12!\n" +
-	"\x1dNEVER_STARTED_ACTION_FAIL_JOB\x10\x03*f\n" +
+	"\x1dNEVER_STARTED_ACTION_FAIL_JOB\x10\x03*k\n" +
+	"\fWhenJobFails\x12\x1e\n" +
+	"\x1aWHEN_JOB_FAILS_UNSPECIFIED\x10\x00\x12\x1e\n" +
+	"\x1aWHEN_JOB_FAILS_DELETE_PODS\x10\x01\x12\x1b\n" +
+	"\x17WHEN_JOB_FAILS_END_PODS\x10\x02*f\n" +
 	"\x0eRaisedResource\x12\x1f\n" +
 	"\x1bRAISED_RESOURCE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16RAISED_RESOURCE_MEMORY\x10\x01\x12\x17\n" +
@@ -1301,48 +1530,54 @@ func file_jobpolicy_v1_options_proto_rawDescGZIP() []byte {
 	return file_jobpolicy_v1_options_proto_rawDescData
 }
 
-var file_jobpolicy_v1_options_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_jobpolicy_v1_options_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_jobpolicy_v1_options_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_jobpolicy_v1_options_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_jobpolicy_v1_options_proto_goTypes = []any{
 	(PodStartProblem)(0),                // 0: jobpolicy.v1.PodStartProblem
 	(NeverStartedAction)(0),             // 1: jobpolicy.v1.NeverStartedAction
-	(RaisedResource)(0),                 // 2: jobpolicy.v1.RaisedResource
-	(RepeatedHour)(0),                   // 3: jobpolicy.v1.RepeatedHour
-	(SkippedHour)(0),                    // 4: jobpolicy.v1.SkippedHour
-	(MissedBeforeEdit)(0),               // 5: jobpolicy.v1.MissedBeforeEdit
-	(*Limits)(nil),                      // 6: jobpolicy.v1.Limits
-	(*FieldRule)(nil),                   // 7: jobpolicy.v1.FieldRule
-	(*PolicySpec)(nil),                  // 8: jobpolicy.v1.PolicySpec
-	(*JobOptions)(nil),                  // 9: jobpolicy.v1.JobOptions
-	(*NeverStarted)(nil),                // 10: jobpolicy.v1.NeverStarted
-	(*RetryDelay)(nil),                  // 11: jobpolicy.v1.RetryDelay
-	(*NextTryResources)(nil),            // 12: jobpolicy.v1.NextTryResources
-	(*CronJobOptions)(nil),              // 13: jobpolicy.v1.CronJobOptions
-	(*descriptorpb.FieldOptions)(nil),   // 14: google.protobuf.FieldOptions
-	(*descriptorpb.MessageOptions)(nil), // 15: google.protobuf.MessageOptions
+	(WhenJobFails)(0),                   // 2: jobpolicy.v1.WhenJobFails
+	(RaisedResource)(0),                 // 3: jobpolicy.v1.RaisedResource
+	(RepeatedHour)(0),                   // 4: jobpolicy.v1.RepeatedHour
+	(SkippedHour)(0),                    // 5: jobpolicy.v1.SkippedHour
+	(MissedBeforeEdit)(0),               // 6: jobpolicy.v1.MissedBeforeEdit
+	(*Limits)(nil),                      // 7: jobpolicy.v1.Limits
+	(*FieldRule)(nil),                   // 8: jobpolicy.v1.FieldRule
+	(*PolicySpec)(nil),                  // 9: jobpolicy.v1.PolicySpec
+	(*JobOptions)(nil),                  // 10: jobpolicy.v1.JobOptions
+	(*KeepFinishedPods)(nil),            // 11: jobpolicy.v1.KeepFinishedPods
+	(*NeverStarted)(nil),                // 12: jobpolicy.v1.NeverStarted
+	(*RetryDelay)(nil),                  // 13: jobpolicy.v1.RetryDelay
+	(*NextTryResources)(nil),            // 14: jobpolicy.v1.NextTryResources
+	(*CronJobOptions)(nil),              // 15: jobpolicy.v1.CronJobOptions
+	(*RunGroup)(nil),                    // 16: jobpolicy.v1.RunGroup
+	(*descriptorpb.FieldOptions)(nil),   // 17: google.protobuf.FieldOptions
+	(*descriptorpb.MessageOptions)(nil), // 18: google.protobuf.MessageOptions
 }
 var file_jobpolicy_v1_options_proto_depIdxs = []int32{
-	6,  // 0: jobpolicy.v1.Limits.items:type_name -> jobpolicy.v1.Limits
-	9,  // 1: jobpolicy.v1.PolicySpec.job:type_name -> jobpolicy.v1.JobOptions
-	13, // 2: jobpolicy.v1.PolicySpec.cron_job:type_name -> jobpolicy.v1.CronJobOptions
-	11, // 3: jobpolicy.v1.JobOptions.retry_delay:type_name -> jobpolicy.v1.RetryDelay
-	10, // 4: jobpolicy.v1.JobOptions.never_started:type_name -> jobpolicy.v1.NeverStarted
-	12, // 5: jobpolicy.v1.JobOptions.next_try_resources:type_name -> jobpolicy.v1.NextTryResources
-	0,  // 6: jobpolicy.v1.NeverStarted.problem:type_name -> jobpolicy.v1.PodStartProblem
-	1,  // 7: jobpolicy.v1.NeverStarted.action:type_name -> jobpolicy.v1.NeverStartedAction
-	2,  // 8: jobpolicy.v1.NextTryResources.resource:type_name -> jobpolicy.v1.RaisedResource
-	3,  // 9: jobpolicy.v1.CronJobOptions.repeated_hour:type_name -> jobpolicy.v1.RepeatedHour
-	4,  // 10: jobpolicy.v1.CronJobOptions.skipped_hour:type_name -> jobpolicy.v1.SkippedHour
-	5,  // 11: jobpolicy.v1.CronJobOptions.missed_before_edit:type_name -> jobpolicy.v1.MissedBeforeEdit
-	14, // 12: jobpolicy.v1.limits:extendee -> google.protobuf.FieldOptions
-	15, // 13: jobpolicy.v1.rules:extendee -> google.protobuf.MessageOptions
-	6,  // 14: jobpolicy.v1.limits:type_name -> jobpolicy.v1.Limits
-	7,  // 15: jobpolicy.v1.rules:type_name -> jobpolicy.v1.FieldRule
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	14, // [14:16] is the sub-list for extension type_name
-	12, // [12:14] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	7,  // 0: jobpolicy.v1.Limits.items:type_name -> jobpolicy.v1.Limits
+	10, // 1: jobpolicy.v1.PolicySpec.job:type_name -> jobpolicy.v1.JobOptions
+	15, // 2: jobpolicy.v1.PolicySpec.cron_job:type_name -> jobpolicy.v1.CronJobOptions
+	13, // 3: jobpolicy.v1.JobOptions.retry_delay:type_name -> jobpolicy.v1.RetryDelay
+	12, // 4: jobpolicy.v1.JobOptions.never_started:type_name -> jobpolicy.v1.NeverStarted
+	11, // 5: jobpolicy.v1.JobOptions.keep_finished_pods:type_name -> jobpolicy.v1.KeepFinishedPods
+	2,  // 6: jobpolicy.v1.JobOptions.when_job_fails:type_name -> jobpolicy.v1.WhenJobFails
+	14, // 7: jobpolicy.v1.JobOptions.next_try_resources:type_name -> jobpolicy.v1.NextTryResources
+	0,  // 8: jobpolicy.v1.NeverStarted.problem:type_name -> jobpolicy.v1.PodStartProblem
+	1,  // 9: jobpolicy.v1.NeverStarted.action:type_name -> jobpolicy.v1.NeverStartedAction
+	3,  // 10: jobpolicy.v1.NextTryResources.resource:type_name -> jobpolicy.v1.RaisedResource
+	4,  // 11: jobpolicy.v1.CronJobOptions.repeated_hour:type_name -> jobpolicy.v1.RepeatedHour
+	5,  // 12: jobpolicy.v1.CronJobOptions.skipped_hour:type_name -> jobpolicy.v1.SkippedHour
+	6,  // 13: jobpolicy.v1.CronJobOptions.missed_before_edit:type_name -> jobpolicy.v1.MissedBeforeEdit
+	16, // 14: jobpolicy.v1.CronJobOptions.group:type_name -> jobpolicy.v1.RunGroup
+	17, // 15: jobpolicy.v1.limits:extendee -> google.protobuf.FieldOptions
+	18, // 16: jobpolicy.v1.rules:extendee -> google.protobuf.MessageOptions
+	7,  // 17: jobpolicy.v1.limits:type_name -> jobpolicy.v1.Limits
+	8,  // 18: jobpolicy.v1.rules:type_name -> jobpolicy.v1.FieldRule
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	17, // [17:19] is the sub-list for extension type_name
+	15, // [15:17] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_options_proto_init() }
@@ -1356,13 +1591,14 @@ func file_jobpolicy_v1_options_proto_init() {
 	file_jobpolicy_v1_options_proto_msgTypes[5].OneofWrappers = []any{}
 	file_jobpolicy_v1_options_proto_msgTypes[6].OneofWrappers = []any{}
 	file_jobpolicy_v1_options_proto_msgTypes[7].OneofWrappers = []any{}
+	file_jobpolicy_v1_options_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_options_proto_rawDesc), len(file_jobpolicy_v1_options_proto_rawDesc)),
-			NumEnums:      6,
-			NumMessages:   8,
+			NumEnums:      7,
+			NumMessages:   10,
 			NumExtensions: 2,
 			NumServices:   0,
 		},

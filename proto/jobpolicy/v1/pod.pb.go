@@ -762,6 +762,148 @@ func (x *TerminatingPod) GetTracked() bool {
 	return false
 }
 
+// FinishedPods are pods of the Job that have finished and do not hold the tracking finalizer. Pods that are
+// being deleted are none of them, and those of an INDEXED Job without an index below completions neither.
+type FinishedPods struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In phase Succeeded.
+	Succeeded int32 `protobuf:"varint,1,opt,name=succeeded,proto3" json:"succeeded,omitempty"`
+	// In phase Failed.
+	Failed int32 `protobuf:"varint,2,opt,name=failed,proto3" json:"failed,omitempty"`
+	// Of each phase those that finished first; of the same time, those with the lower UID. As many of a phase as
+	// there are more than options.keep_finished_pods keeps, or fewer; at most 100000. In any order.
+	First         []*FinishedPod `protobuf:"bytes,3,rep,name=first,proto3" json:"first,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FinishedPods) Reset() {
+	*x = FinishedPods{}
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FinishedPods) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FinishedPods) ProtoMessage() {}
+
+func (x *FinishedPods) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FinishedPods.ProtoReflect.Descriptor instead.
+func (*FinishedPods) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *FinishedPods) GetSucceeded() int32 {
+	if x != nil {
+		return x.Succeeded
+	}
+	return 0
+}
+
+func (x *FinishedPods) GetFailed() int32 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *FinishedPods) GetFirst() []*FinishedPod {
+	if x != nil {
+		return x.First
+	}
+	return nil
+}
+
+// FinishedPod is a pod that is accounted for, unless its UID is in status.uncounted.
+type FinishedPod struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The pod's UID, 1 to 64 bytes (in Kubernetes the 16 bytes of metadata.uid); unique among
+	// these pods.
+	Uid []byte `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
+	// SUCCEEDED or FAILED.
+	Phase PodPhase `protobuf:"varint,2,opt,name=phase,proto3,enum=jobpolicy.v1.PodPhase" json:"phase,omitempty"`
+	// The pod's completion index, 0 to 2147483646. Absent: the pod has none, or one that is
+	// not such a number.
+	Index *int32 `protobuf:"varint,3,opt,name=index,proto3,oneof" json:"index,omitempty"`
+	// When the pod finished, as in UnaccountedPod. Required. It depends only on the pod, not on when the caller saw
+	// it: RetryFacts may have an earlier time.
+	FinishedTime  *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=finished_time,json=finishedTime,proto3" json:"finished_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FinishedPod) Reset() {
+	*x = FinishedPod{}
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FinishedPod) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FinishedPod) ProtoMessage() {}
+
+func (x *FinishedPod) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FinishedPod.ProtoReflect.Descriptor instead.
+func (*FinishedPod) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *FinishedPod) GetUid() []byte {
+	if x != nil {
+		return x.Uid
+	}
+	return nil
+}
+
+func (x *FinishedPod) GetPhase() PodPhase {
+	if x != nil {
+		return x.Phase
+	}
+	return PodPhase_POD_PHASE_UNSPECIFIED
+}
+
+func (x *FinishedPod) GetIndex() int32 {
+	if x != nil && x.Index != nil {
+		return *x.Index
+	}
+	return 0
+}
+
+func (x *FinishedPod) GetFinishedTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.FinishedTime
+	}
+	return nil
+}
+
 // ActivePod describes one active pod. Sent only when the engine asked for it
 // with REQUIREMENT_ACTIVE_PODS.
 type ActivePod struct {
@@ -791,8 +933,16 @@ type ActivePod struct {
 	MaxSidecarRestarts int32 `protobuf:"varint,10,opt,name=max_sidecar_restarts,json=maxSidecarRestarts,proto3" json:"max_sidecar_restarts,omitempty"`
 	// What keeps the pod from starting. Only in DecideJobRequest.unstarted_pods.
 	Start *PodStart `protobuf:"bytes,11,opt,name=start,proto3" json:"start,omitempty"`
+	// Set by the caller only with options.when_job_fails END_PODS, as are the next two fields: when a
+	// node took the pod. In Kubernetes status.startTime. Absent: none has.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// For how long after start_time the pod may be active, in seconds; 0 or more. When that is over, its node
+	// ends it. In Kubernetes spec.activeDeadlineSeconds. Absent: for ever.
+	ActiveDeadlineSeconds *int64 `protobuf:"varint,13,opt,name=active_deadline_seconds,json=activeDeadlineSeconds,proto3,oneof" json:"active_deadline_seconds,omitempty"`
+	// How long its node gives it to end, in seconds; 0 or more. In Kubernetes spec.terminationGracePeriodSeconds.
+	GracePeriodSeconds int64 `protobuf:"varint,14,opt,name=grace_period_seconds,json=gracePeriodSeconds,proto3" json:"grace_period_seconds,omitempty"`
 	// The pod's name, at most 253 bytes. Read only for messages and JobEnd, as are the next two fields.
-	// Needed only in unstarted_pods, and with RESTART_POLICY_ON_FAILURE, of pods whose containers were restarted.
+	// Needed only in unstarted_pods, with options.when_job_fails END_PODS, and with RESTART_POLICY_ON_FAILURE, of pods whose containers were restarted.
 	PodName string `protobuf:"bytes,1000,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`
 	// How that container ended last that was restarted last. Absent: not known.
 	LastExit *ContainerExit `protobuf:"bytes,1001,opt,name=last_exit,json=lastExit,proto3" json:"last_exit,omitempty"`
@@ -804,7 +954,7 @@ type ActivePod struct {
 
 func (x *ActivePod) Reset() {
 	*x = ActivePod{}
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[7]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -816,7 +966,7 @@ func (x *ActivePod) String() string {
 func (*ActivePod) ProtoMessage() {}
 
 func (x *ActivePod) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[7]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -829,7 +979,7 @@ func (x *ActivePod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActivePod.ProtoReflect.Descriptor instead.
 func (*ActivePod) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{7}
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ActivePod) GetUid() []byte {
@@ -909,6 +1059,27 @@ func (x *ActivePod) GetStart() *PodStart {
 	return nil
 }
 
+func (x *ActivePod) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *ActivePod) GetActiveDeadlineSeconds() int64 {
+	if x != nil && x.ActiveDeadlineSeconds != nil {
+		return *x.ActiveDeadlineSeconds
+	}
+	return 0
+}
+
+func (x *ActivePod) GetGracePeriodSeconds() int64 {
+	if x != nil {
+		return x.GracePeriodSeconds
+	}
+	return 0
+}
+
 func (x *ActivePod) GetPodName() string {
 	if x != nil {
 		return x.PodName
@@ -945,7 +1116,7 @@ type ActivePods struct {
 
 func (x *ActivePods) Reset() {
 	*x = ActivePods{}
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[8]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -957,7 +1128,7 @@ func (x *ActivePods) String() string {
 func (*ActivePods) ProtoMessage() {}
 
 func (x *ActivePods) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[8]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -970,7 +1141,7 @@ func (x *ActivePods) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActivePods.ProtoReflect.Descriptor instead.
 func (*ActivePods) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{8}
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ActivePods) GetPods() []*ActivePod {
@@ -1005,7 +1176,7 @@ type InFlight struct {
 
 func (x *InFlight) Reset() {
 	*x = InFlight{}
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[9]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1017,7 +1188,7 @@ func (x *InFlight) String() string {
 func (*InFlight) ProtoMessage() {}
 
 func (x *InFlight) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[9]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1030,7 +1201,7 @@ func (x *InFlight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InFlight.ProtoReflect.Descriptor instead.
 func (*InFlight) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{9}
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *InFlight) GetCreates() int32 {
@@ -1074,7 +1245,7 @@ type RetryFacts struct {
 
 func (x *RetryFacts) Reset() {
 	*x = RetryFacts{}
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[10]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1086,7 +1257,7 @@ func (x *RetryFacts) String() string {
 func (*RetryFacts) ProtoMessage() {}
 
 func (x *RetryFacts) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[10]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1099,7 +1270,7 @@ func (x *RetryFacts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryFacts.ProtoReflect.Descriptor instead.
 func (*RetryFacts) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{10}
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RetryFacts) GetLastSuccessTime() *timestamppb.Timestamp {
@@ -1143,7 +1314,7 @@ type FailedTry struct {
 
 func (x *FailedTry) Reset() {
 	*x = FailedTry{}
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[11]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1155,7 +1326,7 @@ func (x *FailedTry) String() string {
 func (*FailedTry) ProtoMessage() {}
 
 func (x *FailedTry) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[11]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1168,7 +1339,7 @@ func (x *FailedTry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailedTry.ProtoReflect.Descriptor instead.
 func (*FailedTry) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{11}
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *FailedTry) GetIndex() int32 {
@@ -1210,7 +1381,7 @@ type PodFailureFact struct {
 
 func (x *PodFailureFact) Reset() {
 	*x = PodFailureFact{}
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[12]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1222,7 +1393,7 @@ func (x *PodFailureFact) String() string {
 func (*PodFailureFact) ProtoMessage() {}
 
 func (x *PodFailureFact) ProtoReflect() protoreflect.Message {
-	mi := &file_jobpolicy_v1_pod_proto_msgTypes[12]
+	mi := &file_jobpolicy_v1_pod_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1235,7 +1406,7 @@ func (x *PodFailureFact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodFailureFact.ProtoReflect.Descriptor instead.
 func (*PodFailureFact) Descriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{12}
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PodFailureFact) GetFinishedTime() *timestamppb.Timestamp {
@@ -1317,7 +1488,17 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"\x05index\x18\x03 \x01(\x05H\x00R\x05index\x88\x01\x01\x125\n" +
 	"\bdue_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\adueTime\x12\x18\n" +
 	"\atracked\x18\x05 \x01(\bR\atrackedB\b\n" +
-	"\x06_index\"\xd7\x04\n" +
+	"\x06_index\"u\n" +
+	"\fFinishedPods\x12\x1c\n" +
+	"\tsucceeded\x18\x01 \x01(\x05R\tsucceeded\x12\x16\n" +
+	"\x06failed\x18\x02 \x01(\x05R\x06failed\x12/\n" +
+	"\x05first\x18\x03 \x03(\v2\x19.jobpolicy.v1.FinishedPodR\x05first\"\xb3\x01\n" +
+	"\vFinishedPod\x12\x10\n" +
+	"\x03uid\x18\x01 \x01(\fR\x03uid\x12,\n" +
+	"\x05phase\x18\x02 \x01(\x0e2\x16.jobpolicy.v1.PodPhaseR\x05phase\x12\x19\n" +
+	"\x05index\x18\x03 \x01(\x05H\x00R\x05index\x88\x01\x01\x12?\n" +
+	"\rfinished_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\ffinishedTimeB\b\n" +
+	"\x06_index\"\x9d\x06\n" +
 	"\tActivePod\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\fR\x03uid\x12,\n" +
 	"\x05phase\x18\x02 \x01(\x0e2\x16.jobpolicy.v1.PodPhaseR\x05phase\x12\x19\n" +
@@ -1331,11 +1512,16 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"\atracked\x18\t \x01(\bR\atracked\x120\n" +
 	"\x14max_sidecar_restarts\x18\n" +
 	" \x01(\x05R\x12maxSidecarRestarts\x12,\n" +
-	"\x05start\x18\v \x01(\v2\x16.jobpolicy.v1.PodStartR\x05start\x12\x1a\n" +
+	"\x05start\x18\v \x01(\v2\x16.jobpolicy.v1.PodStartR\x05start\x129\n" +
+	"\n" +
+	"start_time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x12;\n" +
+	"\x17active_deadline_seconds\x18\r \x01(\x03H\x01R\x15activeDeadlineSeconds\x88\x01\x01\x120\n" +
+	"\x14grace_period_seconds\x18\x0e \x01(\x03R\x12gracePeriodSeconds\x12\x1a\n" +
 	"\bpod_name\x18\xe8\a \x01(\tR\apodName\x129\n" +
 	"\tlast_exit\x18\xe9\a \x01(\v2\x1b.jobpolicy.v1.ContainerExitR\blastExit\x12A\n" +
 	"\x0elast_exit_time\x18\xea\a \x01(\v2\x1a.google.protobuf.TimestampR\flastExitTimeB\b\n" +
-	"\x06_index\"W\n" +
+	"\x06_indexB\x1a\n" +
+	"\x18_active_deadline_seconds\"W\n" +
 	"\n" +
 	"ActivePods\x12+\n" +
 	"\x04pods\x18\x01 \x03(\v2\x17.jobpolicy.v1.ActivePodR\x04pods\x12\x1c\n" +
@@ -1379,7 +1565,7 @@ func file_jobpolicy_v1_pod_proto_rawDescGZIP() []byte {
 }
 
 var file_jobpolicy_v1_pod_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_jobpolicy_v1_pod_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_jobpolicy_v1_pod_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_jobpolicy_v1_pod_proto_goTypes = []any{
 	(PodPhase)(0),                 // 0: jobpolicy.v1.PodPhase
 	(*PodSummary)(nil),            // 1: jobpolicy.v1.PodSummary
@@ -1389,50 +1575,56 @@ var file_jobpolicy_v1_pod_proto_goTypes = []any{
 	(*ContainerExit)(nil),         // 5: jobpolicy.v1.ContainerExit
 	(*UnlistedPods)(nil),          // 6: jobpolicy.v1.UnlistedPods
 	(*TerminatingPod)(nil),        // 7: jobpolicy.v1.TerminatingPod
-	(*ActivePod)(nil),             // 8: jobpolicy.v1.ActivePod
-	(*ActivePods)(nil),            // 9: jobpolicy.v1.ActivePods
-	(*InFlight)(nil),              // 10: jobpolicy.v1.InFlight
-	(*RetryFacts)(nil),            // 11: jobpolicy.v1.RetryFacts
-	(*FailedTry)(nil),             // 12: jobpolicy.v1.FailedTry
-	(*PodFailureFact)(nil),        // 13: jobpolicy.v1.PodFailureFact
-	(*IndexSet)(nil),              // 14: jobpolicy.v1.IndexSet
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
-	(*PodConditionPattern)(nil),   // 16: jobpolicy.v1.PodConditionPattern
-	(PodStartProblem)(0),          // 17: jobpolicy.v1.PodStartProblem
+	(*FinishedPods)(nil),          // 8: jobpolicy.v1.FinishedPods
+	(*FinishedPod)(nil),           // 9: jobpolicy.v1.FinishedPod
+	(*ActivePod)(nil),             // 10: jobpolicy.v1.ActivePod
+	(*ActivePods)(nil),            // 11: jobpolicy.v1.ActivePods
+	(*InFlight)(nil),              // 12: jobpolicy.v1.InFlight
+	(*RetryFacts)(nil),            // 13: jobpolicy.v1.RetryFacts
+	(*FailedTry)(nil),             // 14: jobpolicy.v1.FailedTry
+	(*PodFailureFact)(nil),        // 15: jobpolicy.v1.PodFailureFact
+	(*IndexSet)(nil),              // 16: jobpolicy.v1.IndexSet
+	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
+	(*PodConditionPattern)(nil),   // 18: jobpolicy.v1.PodConditionPattern
+	(PodStartProblem)(0),          // 19: jobpolicy.v1.PodStartProblem
 }
 var file_jobpolicy_v1_pod_proto_depIdxs = []int32{
-	14, // 0: jobpolicy.v1.PodSummary.active_indexes:type_name -> jobpolicy.v1.IndexSet
-	14, // 1: jobpolicy.v1.PodSummary.terminating_indexes:type_name -> jobpolicy.v1.IndexSet
+	16, // 0: jobpolicy.v1.PodSummary.active_indexes:type_name -> jobpolicy.v1.IndexSet
+	16, // 1: jobpolicy.v1.PodSummary.terminating_indexes:type_name -> jobpolicy.v1.IndexSet
 	0,  // 2: jobpolicy.v1.UnaccountedPod.phase:type_name -> jobpolicy.v1.PodPhase
-	15, // 3: jobpolicy.v1.UnaccountedPod.finished_time:type_name -> google.protobuf.Timestamp
+	17, // 3: jobpolicy.v1.UnaccountedPod.finished_time:type_name -> google.protobuf.Timestamp
 	3,  // 4: jobpolicy.v1.UnaccountedPod.failure:type_name -> jobpolicy.v1.PodFailure
 	5,  // 5: jobpolicy.v1.PodFailure.container_exits:type_name -> jobpolicy.v1.ContainerExit
-	16, // 6: jobpolicy.v1.PodFailure.conditions:type_name -> jobpolicy.v1.PodConditionPattern
+	18, // 6: jobpolicy.v1.PodFailure.conditions:type_name -> jobpolicy.v1.PodConditionPattern
 	4,  // 7: jobpolicy.v1.PodFailure.start:type_name -> jobpolicy.v1.PodStart
-	17, // 8: jobpolicy.v1.PodStart.problem:type_name -> jobpolicy.v1.PodStartProblem
-	15, // 9: jobpolicy.v1.PodStart.since:type_name -> google.protobuf.Timestamp
-	14, // 10: jobpolicy.v1.UnlistedPods.succeeded_indexes:type_name -> jobpolicy.v1.IndexSet
-	14, // 11: jobpolicy.v1.UnlistedPods.failed_indexes:type_name -> jobpolicy.v1.IndexSet
-	15, // 12: jobpolicy.v1.TerminatingPod.due_time:type_name -> google.protobuf.Timestamp
-	0,  // 13: jobpolicy.v1.ActivePod.phase:type_name -> jobpolicy.v1.PodPhase
-	15, // 14: jobpolicy.v1.ActivePod.ready_since:type_name -> google.protobuf.Timestamp
-	15, // 15: jobpolicy.v1.ActivePod.created_time:type_name -> google.protobuf.Timestamp
-	4,  // 16: jobpolicy.v1.ActivePod.start:type_name -> jobpolicy.v1.PodStart
-	5,  // 17: jobpolicy.v1.ActivePod.last_exit:type_name -> jobpolicy.v1.ContainerExit
-	15, // 18: jobpolicy.v1.ActivePod.last_exit_time:type_name -> google.protobuf.Timestamp
-	8,  // 19: jobpolicy.v1.ActivePods.pods:type_name -> jobpolicy.v1.ActivePod
-	14, // 20: jobpolicy.v1.InFlight.create_indexes:type_name -> jobpolicy.v1.IndexSet
-	15, // 21: jobpolicy.v1.RetryFacts.last_success_time:type_name -> google.protobuf.Timestamp
-	13, // 22: jobpolicy.v1.RetryFacts.recent_failures:type_name -> jobpolicy.v1.PodFailureFact
-	12, // 23: jobpolicy.v1.RetryFacts.failed_tries:type_name -> jobpolicy.v1.FailedTry
-	5,  // 24: jobpolicy.v1.FailedTry.container_exits:type_name -> jobpolicy.v1.ContainerExit
-	15, // 25: jobpolicy.v1.PodFailureFact.finished_time:type_name -> google.protobuf.Timestamp
-	3,  // 26: jobpolicy.v1.PodFailureFact.failure:type_name -> jobpolicy.v1.PodFailure
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	19, // 8: jobpolicy.v1.PodStart.problem:type_name -> jobpolicy.v1.PodStartProblem
+	17, // 9: jobpolicy.v1.PodStart.since:type_name -> google.protobuf.Timestamp
+	16, // 10: jobpolicy.v1.UnlistedPods.succeeded_indexes:type_name -> jobpolicy.v1.IndexSet
+	16, // 11: jobpolicy.v1.UnlistedPods.failed_indexes:type_name -> jobpolicy.v1.IndexSet
+	17, // 12: jobpolicy.v1.TerminatingPod.due_time:type_name -> google.protobuf.Timestamp
+	9,  // 13: jobpolicy.v1.FinishedPods.first:type_name -> jobpolicy.v1.FinishedPod
+	0,  // 14: jobpolicy.v1.FinishedPod.phase:type_name -> jobpolicy.v1.PodPhase
+	17, // 15: jobpolicy.v1.FinishedPod.finished_time:type_name -> google.protobuf.Timestamp
+	0,  // 16: jobpolicy.v1.ActivePod.phase:type_name -> jobpolicy.v1.PodPhase
+	17, // 17: jobpolicy.v1.ActivePod.ready_since:type_name -> google.protobuf.Timestamp
+	17, // 18: jobpolicy.v1.ActivePod.created_time:type_name -> google.protobuf.Timestamp
+	4,  // 19: jobpolicy.v1.ActivePod.start:type_name -> jobpolicy.v1.PodStart
+	17, // 20: jobpolicy.v1.ActivePod.start_time:type_name -> google.protobuf.Timestamp
+	5,  // 21: jobpolicy.v1.ActivePod.last_exit:type_name -> jobpolicy.v1.ContainerExit
+	17, // 22: jobpolicy.v1.ActivePod.last_exit_time:type_name -> google.protobuf.Timestamp
+	10, // 23: jobpolicy.v1.ActivePods.pods:type_name -> jobpolicy.v1.ActivePod
+	16, // 24: jobpolicy.v1.InFlight.create_indexes:type_name -> jobpolicy.v1.IndexSet
+	17, // 25: jobpolicy.v1.RetryFacts.last_success_time:type_name -> google.protobuf.Timestamp
+	15, // 26: jobpolicy.v1.RetryFacts.recent_failures:type_name -> jobpolicy.v1.PodFailureFact
+	14, // 27: jobpolicy.v1.RetryFacts.failed_tries:type_name -> jobpolicy.v1.FailedTry
+	5,  // 28: jobpolicy.v1.FailedTry.container_exits:type_name -> jobpolicy.v1.ContainerExit
+	17, // 29: jobpolicy.v1.PodFailureFact.finished_time:type_name -> google.protobuf.Timestamp
+	3,  // 30: jobpolicy.v1.PodFailureFact.failure:type_name -> jobpolicy.v1.PodFailure
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_pod_proto_init() }
@@ -1445,16 +1637,17 @@ func file_jobpolicy_v1_pod_proto_init() {
 	file_jobpolicy_v1_options_proto_init()
 	file_jobpolicy_v1_pod_proto_msgTypes[1].OneofWrappers = []any{}
 	file_jobpolicy_v1_pod_proto_msgTypes[6].OneofWrappers = []any{}
-	file_jobpolicy_v1_pod_proto_msgTypes[7].OneofWrappers = []any{}
-	file_jobpolicy_v1_pod_proto_msgTypes[11].OneofWrappers = []any{}
-	file_jobpolicy_v1_pod_proto_msgTypes[12].OneofWrappers = []any{}
+	file_jobpolicy_v1_pod_proto_msgTypes[8].OneofWrappers = []any{}
+	file_jobpolicy_v1_pod_proto_msgTypes[9].OneofWrappers = []any{}
+	file_jobpolicy_v1_pod_proto_msgTypes[13].OneofWrappers = []any{}
+	file_jobpolicy_v1_pod_proto_msgTypes[14].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_pod_proto_rawDesc), len(file_jobpolicy_v1_pod_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   13,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

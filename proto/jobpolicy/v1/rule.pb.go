@@ -85,6 +85,9 @@ const (
 	Rule_RULE_CONCURRENCY_FORBIDDEN Rule = 113
 	// The caller asked not to create the Job yet.
 	Rule_RULE_CREATION_DEFERRED Rule = 114
+	// As many runs of the CronJob's group are active, or wait before this one, as
+	// CronJobOptions.group allows.
+	Rule_RULE_GROUP_FULL Rule = 118
 	// The run is started.
 	Rule_RULE_RUN_DUE Rule = 115
 )
@@ -120,6 +123,7 @@ var (
 		112: "RULE_START_JITTER",
 		113: "RULE_CONCURRENCY_FORBIDDEN",
 		114: "RULE_CREATION_DEFERRED",
+		118: "RULE_GROUP_FULL",
 		115: "RULE_RUN_DUE",
 	}
 	Rule_value = map[string]int32{
@@ -151,6 +155,7 @@ var (
 		"RULE_START_JITTER":                     112,
 		"RULE_CONCURRENCY_FORBIDDEN":            113,
 		"RULE_CREATION_DEFERRED":                114,
+		"RULE_GROUP_FULL":                       118,
 		"RULE_RUN_DUE":                          115,
 	}
 )
@@ -186,7 +191,7 @@ var File_jobpolicy_v1_rule_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_rule_proto_rawDesc = "" +
 	"\n" +
-	"\x17jobpolicy/v1/rule.proto\x12\fjobpolicy.v1*\xb2\x06\n" +
+	"\x17jobpolicy/v1/rule.proto\x12\fjobpolicy.v1*\xc7\x06\n" +
 	"\x04Rule\x12\x14\n" +
 	"\x10RULE_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dRULE_SUCCESS_ALREADY_DECLARED\x10\x01\x12!\n" +
@@ -216,7 +221,8 @@ const file_jobpolicy_v1_rule_proto_rawDesc = "" +
 	"\x0fRULE_NAME_TAKEN\x10o\x12\x15\n" +
 	"\x11RULE_START_JITTER\x10p\x12\x1e\n" +
 	"\x1aRULE_CONCURRENCY_FORBIDDEN\x10q\x12\x1a\n" +
-	"\x16RULE_CREATION_DEFERRED\x10r\x12\x10\n" +
+	"\x16RULE_CREATION_DEFERRED\x10r\x12\x13\n" +
+	"\x0fRULE_GROUP_FULL\x10v\x12\x10\n" +
 	"\fRULE_RUN_DUE\x10sB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (

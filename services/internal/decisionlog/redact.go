@@ -20,7 +20,7 @@ const redactedPrefix = "redacted-"
 // hold such a name. A test of this package lists all other fields with texts.
 var named = fields(
 	"JobRef.namespace", "JobRef.name", "CronJobRef.namespace", "CronJobRef.name",
-	"ActiveJob.name", "OwnedJob.name", "KeptJob.name", "CreateJob.name", "DeleteJob.name", "DecideCronJobRequest.names_taken",
+	"ActiveJob.name", "OwnedJob.name", "KeptJob.name", "CreateJob.name", "DeleteJob.name", "DecideCronJobRequest.names_taken", "GroupClaim.cron_job", "RunGroup.name",
 	"JobSpec.group_template_name", "Gang.template_name", "JobSpec.option_problems", "CronJobSpec.option_problems",
 	"PodFailure.pod_name", "ActivePod.pod_name", "TerminatingPod.pod_name", "ContainerExit.container_name", "ExitCodesRequirement.container_name",
 	"JobEnd.pod_name", "JobEnd.container_name", "JobEnd.policy_rule_name", "JobOptions.failure_rule_names",

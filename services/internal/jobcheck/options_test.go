@@ -44,6 +44,9 @@ func TestChecksReadTheOptions(t *testing.T) {
 		"a longest delay":         {"retry-delays", "{job: {retryDelay: {maxSeconds: 5}}}", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](29) }, "take 30s"},
 		"a first delay above 10m": {"retry-delays", "{job: {retryDelay: {initialSeconds: 1200}}}", func(*batchv1.JobSpec) {}, "backoffLimit: is 6: the delays between retries are those of job.retryDelay, so a Job that always fails takes at least 2h"},
 		"another factor":          {"retry-delays", "{job: {retryDelay: {factor: 1}}}", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](59) }, "take 1m,"},
+		"a pod that stays": {"restarts-count", "{job: {whenJobFails: EndPods}}", func(s *batchv1.JobSpec) {
+			s.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+		}, "when it is exceeded the pod is ended, and stays with its log (option job.whenJobFails)"},
 		"more of nothing":         {"next-try", "{job: {nextTryResources: {resource: Memory, max: 1Gi}}}", func(*batchv1.JobSpec) {}, "warning: spec.template.spec.containers: none has a request or a limit of memory"},
 		"more memory":             {"next-try", "{job: {nextTryResources: {resource: Memory, max: 1Gi}}}", giveMemory, ""},
 		"more CPU than none":      {"next-try", "{job: {nextTryResources: {resource: Cpu, max: '2', onExitCodes: [1]}}}", giveMemory, "none has a request or a limit of cpu"},

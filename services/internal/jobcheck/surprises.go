@@ -50,10 +50,15 @@ func size(s *subject) {
 }
 
 func restartsCount(s *subject) {
-	if s.onFailure() {
-		s.find(Note, "template.spec.restartPolicy", fmt.Sprintf(
-			"OnFailure: restarts of containers count toward backoffLimit (%d); when it is exceeded the pod is deleted, and its log with it. Never keeps the failed pods", s.backoffLimit()))
+	if !s.onFailure() {
+		return
 	}
+	fate := "deleted, and its log with it. Never keeps the failed pods"
+	if s.options.GetJob().GetWhenJobFails() == jobpolicyv1.WhenJobFails_WHEN_JOB_FAILS_END_PODS {
+		fate = "ended, and stays with its log (option job.whenJobFails)"
+	}
+	s.find(Note, "template.spec.restartPolicy", fmt.Sprintf(
+		"OnFailure: restarts of containers count toward backoffLimit (%d); when it is exceeded the pod is %s", s.backoffLimit(), fate))
 }
 
 func backoffAndParallelism(s *subject) {

@@ -51,6 +51,15 @@ func readCronFacts(ctx context.Context, reader *clusterReader, name string) (exp
 	if unread := reader.usePolicy(ctx, &f.CronJob.ObjectMeta); unread != "" {
 		f.Unread = append(f.Unread, unread)
 	}
+	if explain.GroupOf(f.CronJob) != nil {
+		f.Others, err = reader.CronJobs(ctx, reader.Namespace)
+		for i := range f.Others {
+			reader.usePolicy(ctx, &f.Others[i].ObjectMeta)
+		}
+		if err != nil {
+			f.Unread = append(f.Unread, fmt.Sprintf("the other CronJobs of its group: %v", err))
+		}
+	}
 	if f.Jobs, err = reader.Jobs(ctx, reader.Namespace); err != nil {
 		return f, err
 	}

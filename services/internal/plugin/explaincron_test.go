@@ -185,6 +185,20 @@ var cronScenes = map[string]func(*scene){
 		s.Now = clockTime(12, 57).Add(5 * time.Second)
 		s.annotate("jobpolicy.dev/policy", "{cronJob: {staggerSeconds: 3600}}")
 	},
+	"group": func(s *scene) {
+		s.annotate("jobpolicy.dev/policy", "{cronJob: {group: {name: etl, maxActiveRuns: 2}}}")
+		for i, name := range []string{"active", "archive", "before", "behind", "elsewhere"} {
+			other := newScene().CronJob
+			other.Name, other.UID, other.Annotations = name, testUID(20+i), s.CronJob.Annotations
+			s.Others = append(s.Others, *other)
+		}
+		s.Others[0].Status.LastScheduleTime = clockTime(12, 0)
+		s.job(12, func(job *batchv1.Job) { job.Name, job.OwnerReferences[0].UID = "active-1", testUID(20) })
+		s.CronJob.Status.Active = nil
+		s.Others[2].Status.LastScheduleTime = clockTime(10, 0)
+		s.Others[3].Name = "backup2"
+		s.Others[4].Annotations = map[string]string{"jobpolicy.dev/policy": "{cronJob: {group: {name: other, maxActiveRuns: 1}}}"}
+	},
 	"invalid-policy": func(s *scene) {
 		s.annotate("jobpolicy.dev/policy", "{cronJob: {startJitterSeconds: 3600, repeatedHour: sometimes}}")
 	},

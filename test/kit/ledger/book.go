@@ -3,17 +3,14 @@ package ledger
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/engine/indexset"
-	"jobpolicy.dev/executor/wire"
 )
 
 // A Book is told each write of Jobs and pods in the order in which they were stored, and says
@@ -22,6 +19,9 @@ import (
 type Book struct {
 	jobs map[types.UID]*account
 	pods map[types.UID]*corev1.Pod
+	// ever are all Jobs that were ever entered, and taken is how often each step was taken.
+	ever  map[types.UID]bool
+	taken map[Step]int
 	// namespaceGone is when the deletion of the namespace was requested; zero: it was not.
 	namespaceGone time.Time
 }
@@ -34,7 +34,7 @@ type account struct {
 
 // NewBook returns a Book of an empty cluster.
 func NewBook() *Book {
-	return &Book{jobs: map[types.UID]*account{}, pods: map[types.UID]*corev1.Pod{}}
+	return &Book{jobs: map[types.UID]*account{}, pods: map[types.UID]*corev1.Pod{}, ever: map[types.UID]bool{}, taken: map[Step]int{}}
 }
 
 // A Kind is what is wrong.
@@ -55,6 +55,12 @@ const (
 	NoInterim       Kind = "the terminal condition has no interim condition before it"
 	EndWithPods     Kind = "the Job is finished with pods that are active, terminating or uncounted"
 	EndBeforePod    Kind = "the Job is finished before a pod has ended and is released"
+	IndexGone       Kind = "a completed index that the Job asks for went away"
+	NoStep          Kind = "the write is no step of the specification"
+	AdoptedOwned    Kind = "a pod is adopted that has a controller"
+	AdoptedUnheld   Kind = "a pod is adopted without the tracking finalizer, and its end could go uncounted"
+	NeverAJob       Kind = "a pod is created for a Job that never was"
+	CreatedUnheld   Kind = "a pod is created without the tracking finalizer, and its end could go uncounted"
 	ReleasedTooSoon Kind = "a pod that had ended was released before the status accounts for it"
 )
 
@@ -69,10 +75,16 @@ type Problem struct {
 }
 
 // Rule is the number of the invariant, such as "I2".
-func (p Problem) Rule() string { return guards[p.Kind].rule }
+func (p Problem) Rule() string {
+	_, rule := p.guard()
+	return rule
+}
 
 // Step is the step that the write may not be.
-func (p Problem) Step() Step { return guards[p.Kind].step }
+func (p Problem) Step() Step {
+	step, _ := p.guard()
+	return step
+}
 
 // String says what is wrong, with the facts.
 func (p Problem) String() string { return fmt.Sprintf("%s: %s", p.Kind, p.detail) }
@@ -82,21 +94,42 @@ func (b *Book) Job(job *batchv1.Job) []Problem {
 	a := b.jobs[job.UID]
 	if a == nil {
 		a = &account{job: &batchv1.Job{}, counted: map[types.UID]bool{}}
-		b.jobs[job.UID] = a
+		b.jobs[job.UID], b.ever[job.UID] = a, true
 	}
-	previous := a.job
+	c := &change{book: b, wasJob: a.job, job: job, was: uncounted(a.job), is: uncounted(job), counted: a.counted}
 	a.job = job
-	var found problems
-	found.counts(previous, job)
-	found.conditions(previous, job)
-	b.ledger(&found, previous, a)
-	b.end(&found, previous, job)
-	for i := range found {
-		found[i].Job = job
-		found[i].detail += fmt.Sprintf("; was %s; is %s", Describe(previous), Describe(job))
+	problems := b.take(c, ofStatus)
+	for _, uid := range missing(c.was, c.is) {
+		a.counted[uid] = true
 	}
-	return found
+	for i := range problems {
+		problems[i].Job = job
+		problems[i].detail += fmt.Sprintf("; was %s; is %s", Describe(c.wasJob), Describe(job))
+	}
+	return problems
 }
+
+// take takes the steps of a write, and says which guards do not hold.
+func (b *Book) take(c *change, specification []row) (problems []Problem) {
+	check := func(guards []guard) {
+		for _, g := range guards {
+			for _, f := range g.broken(c) {
+				problems = append(problems, Problem{Kind: g.kind, Pod: f.pod, detail: f.detail})
+			}
+		}
+	}
+	for _, r := range specification {
+		if r.effect(c) {
+			b.taken[r.step]++
+		}
+		check(r.guards)
+	}
+	check([]guard{{MoreReady, "I5", (*change).moreReady}, {NoStep, "I2", (*change).unexplained}})
+	return problems
+}
+
+// Taken is how often each step was taken, by whomever.
+func (b *Book) Taken() map[Step]int { return maps.Clone(b.taken) }
 
 // JobAfterGap enters a version of a Job after versions that nobody saw. Only later versions are held
 // against it.
@@ -105,176 +138,52 @@ func (b *Book) JobAfterGap(job *batchv1.Job) {
 		a.job = job
 		return
 	}
+	b.ever[job.UID] = true
 	b.jobs[job.UID] = &account{job: job, counted: map[types.UID]bool{}}
 }
 
 // JobGone strikes a Job out.
 func (b *Book) JobGone(uid types.UID) { delete(b.jobs, uid) }
 
-// Pod enters a version of a pod.
-func (b *Book) Pod(pod *corev1.Pod) []Problem {
-	previous := b.pods[pod.UID]
-	b.pods[pod.UID] = pod
-	if previous == nil || !Held(previous) || Held(pod) {
-		return nil
-	}
-	return b.release(previous, pod)
-}
+// Pod enters a version of a pod, whoever wrote it.
+func (b *Book) Pod(pod *corev1.Pod) []Problem { return b.pod(pod.UID, pod, false) }
 
 // PodGone strikes a pod out. If it was deleted and waited only for its finalizer, its end is its release.
-func (b *Book) PodGone(uid types.UID) []Problem {
-	previous := b.pods[uid]
-	delete(b.pods, uid)
-	if previous == nil || !Held(previous) {
+func (b *Book) PodGone(uid types.UID) []Problem { return b.pod(uid, nil, false) }
+
+// ControllerPod enters a version of a pod that a controller of Jobs has written; nil: the pod is gone. Controllers must keep to
+// the steps of pods.
+func (b *Book) ControllerPod(uid types.UID, pod *corev1.Pod) []Problem { return b.pod(uid, pod, true) }
+
+func (b *Book) pod(uid types.UID, pod *corev1.Pod, controller bool) []Problem {
+	c := &change{book: b, controller: controller, wasPod: b.pods[uid], pod: pod}
+	if c.last() == nil {
 		return nil
 	}
-	return b.release(previous, previous)
+	if pod == nil {
+		delete(b.pods, uid)
+	} else {
+		b.pods[uid] = pod
+	}
+	problems := b.take(c, ofPod)
+	for i := range problems {
+		if a := b.jobs[controllerOf(c.last())]; a != nil {
+			problems[i].Job = a.job
+		} else {
+			problems[i].Job = &batchv1.Job{}
+		}
+	}
+	return problems
 }
 
 // NamespaceGoes says that the deletion of the namespace is requested. Its pods need not count any more.
 func (b *Book) NamespaceGoes(at time.Time) { b.namespaceGone = at }
-
-type problems []Problem
-
-func (p *problems) add(kind Kind, pod types.UID, format string, args ...any) {
-	*p = append(*p, Problem{Kind: kind, Pod: pod, detail: fmt.Sprintf(format, args...)})
-}
-
-// counts: ready pods are active, and an Indexed Job counts its completed indexes.
-func (p *problems) counts(previous, job *batchv1.Job) {
-	s := &job.Status
-	if ptr.Deref(s.Ready, 0) > s.Active {
-		p.add(MoreReady, "", "%d are ready, %d active", ptr.Deref(s.Ready, 0), s.Active)
-	}
-	if !IsIndexed(job) {
-		return
-	}
-	completed := Indexes(s.CompletedIndexes)
-	if n := completed.Len(); int64(s.Succeeded) != n && s.Succeeded != previous.Status.Succeeded {
-		p.add(WrongIndexes, "", "%d indexes are completed", n)
-	}
-	if both := completed.Intersect(Indexes(ptr.Deref(s.FailedIndexes, ""))); !both.Empty() {
-		p.add(IndexTwice, "", "index %d", both.Ranges()[0].First)
-	}
-}
-
-// started is our condition that a pod of the Job has run. It begins anew when the Job resumes.
-const started batchv1.JobConditionType = "jobpolicy.dev/Started"
-
-// conditions: none goes away; the terminal one follows its interim one and excludes the other (I4).
-func (p *problems) conditions(previous, job *batchv1.Job) {
-	resumes := IsTrue(previous, batchv1.JobSuspended) && !IsTrue(job, batchv1.JobSuspended)
-	for _, had := range previous.Status.Conditions {
-		kept := slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool { return c.Type == had.Type })
-		final := had.Type != batchv1.JobSuspended && !(had.Type == started && resumes) && had.Status == corev1.ConditionTrue
-		if !kept || (final && !IsTrue(job, had.Type)) {
-			p.add(ConditionGone, "", "%s", had.Type)
-		}
-	}
-	succeeds := IsTrue(job, batchv1.JobComplete) || IsTrue(job, batchv1.JobSuccessCriteriaMet)
-	if succeeds && (IsTrue(job, batchv1.JobFailed) || IsTrue(job, batchv1.JobFailureTarget)) {
-		p.add(BothEnds, "", "conditions exclude each other")
-	}
-	for terminal, interim := range map[batchv1.JobConditionType]batchv1.JobConditionType{
-		batchv1.JobComplete: batchv1.JobSuccessCriteriaMet, batchv1.JobFailed: batchv1.JobFailureTarget,
-	} {
-		if IsTrue(job, terminal) && !IsTrue(previous, terminal) && !IsTrue(previous, interim) {
-			p.add(NoInterim, "", "%s without %s before it", terminal, interim)
-		}
-	}
-}
-
-// ledger: a UID is recorded once, in one list (I3). It leaves the list for the counter after its
-// finalizer is gone (I2), or when the pod no longer belongs to the Job.
-func (b *Book) ledger(p *problems, previous *batchv1.Job, a *account) {
-	before, now := uncounted(previous), uncounted(a.job)
-	for _, uid := range slices.Sorted(maps.Keys(now)) {
-		list := now[uid]
-		if strings.Contains(list, "+") || (before[uid] != "" && before[uid] != list) {
-			p.add(RecordedTwice, uid, "pod %s as %s, before as %q", b.name(uid), list, before[uid])
-		}
-		if a.counted[uid] && before[uid] == "" {
-			p.add(RecordedAgain, uid, "pod %s", b.name(uid))
-		}
-	}
-	moved := map[string]int32{}
-	for _, uid := range slices.Sorted(maps.Keys(before)) {
-		if now[uid] != "" {
-			continue
-		}
-		moved[before[uid]]++
-		a.counted[uid] = true
-		if pod := b.pods[uid]; pod != nil && Held(pod) && controls(a.job, pod) {
-			p.add(CountedHolder, uid, "pod %s", pod.Name)
-		}
-	}
-	if grown := a.job.Status.Failed - previous.Status.Failed; grown != moved["failed"] {
-		p.add(WrongFailed, "", "by %d, and %d left", grown, moved["failed"])
-	}
-	if grown := a.job.Status.Succeeded - previous.Status.Succeeded; !IsIndexed(a.job) && grown != moved["succeeded"] {
-		p.add(WrongSucceeded, "", "by %d, and %d left", grown, moved["succeeded"])
-	}
-}
 
 func (b *Book) name(uid types.UID) string {
 	if pod := b.pods[uid]; pod != nil {
 		return pod.Name
 	}
 	return string(uid)
-}
-
-// end: when a Job is finished, its pods have ended, and are released and counted.
-func (b *Book) end(p *problems, previous, job *batchv1.Job) {
-	if !IsFinished(job) || IsFinished(previous) {
-		return
-	}
-	s := job.Status
-	if n := len(uncounted(job)); s.Active != 0 || ptr.Deref(s.Ready, 0) != 0 || ptr.Deref(s.Terminating, 0) != 0 || n != 0 {
-		p.add(EndWithPods, "", "%d are uncounted", n)
-	}
-	for _, uid := range slices.Sorted(maps.Keys(b.pods)) {
-		if pod := b.pods[uid]; controls(job, pod) && (Held(pod) || !Ended(pod)) && !takenAsFailed(job, pod) {
-			p.add(EndBeforePod, uid, "pod %s is %s with finalizers %v", pod.Name, pod.Status.Phase, pod.Finalizers)
-		}
-	}
-}
-
-// takenAsFailed reports whether a finished Job need not wait for a pod that has not ended: its deletion is
-// overdue by the termination deadline in the Job's annotation, and it is released.
-func takenAsFailed(job *batchv1.Job, pod *corev1.Pod) bool {
-	policy, _ := wire.PolicySpec(job.Annotations)
-	deadline := policy.GetJob().GetTerminationDeadlineSeconds()
-	if deadline == 0 || pod.DeletionTimestamp == nil || Held(pod) {
-		return false
-	}
-	for _, c := range job.Status.Conditions {
-		if c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed {
-			// A condition has whole seconds; the decision may be up to one later.
-			return pod.DeletionTimestamp.Unix()+deadline <= c.LastTransitionTime.Unix()
-		}
-	}
-	return false
-}
-
-// release: an ended pod is released only after the Job's status accounts for it (I1). Exceptions
-// are failures that a policy may ignore, pods that are deleted because the Job has succeeded without
-// them, and pods that are deleted with their Job or namespace.
-func (b *Book) release(previous, released *corev1.Pod) []Problem {
-	owner := controllerOf(previous)
-	a := b.jobs[owner]
-	if a == nil || !controls(a.job, previous) || !Ended(released) || a.job.DeletionTimestamp != nil || IsFinished(a.job) {
-		return nil
-	}
-	deleted := released.DeletionTimestamp
-	switch _, recorded := uncounted(a.job)[released.UID]; {
-	case recorded || completedIndex(a.job, released):
-	case released.Status.Phase == corev1.PodFailed && a.job.Spec.PodFailurePolicy != nil:
-	case deleted != nil && IsTrue(a.job, batchv1.JobSuccessCriteriaMet):
-	case deleted != nil && !b.namespaceGone.IsZero() && !deleted.Time.Before(b.namespaceGone.Truncate(time.Second)):
-	default:
-		return []Problem{{Kind: ReleasedTooSoon, Job: a.job, Pod: released.UID, detail: fmt.Sprintf("pod %s (%s): %s", released.Name, released.Status.Phase, Describe(a.job))}}
-	}
-	return nil
 }
 
 // uncounted says in which list each UID stands. One that stands twice has two names.

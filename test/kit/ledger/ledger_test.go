@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,6 +53,10 @@ func ofIndexes(completed, failed string) func(*batchv1.Job) {
 	}
 }
 
+func asksFor(completions int32) func(*batchv1.Job) {
+	return func(j *batchv1.Job) { j.Spec.Completions = &completions }
+}
+
 func succeededOne(j *batchv1.Job) { j.Status.Succeeded = 1 }
 
 // The checks of histories must find what they are made for.
@@ -62,12 +67,13 @@ func TestBrokenHistoriesAreNoticed(t *testing.T) {
 	both := recorded(batchv1.UncountedTerminatedPods{Succeeded: []types.UID{"p"}, Failed: []types.UID{"p"}})
 	moreReady := func(j *batchv1.Job) { j.Status.Ready = new(int32(1)) }
 	holding := podAtVersion(5, corev1.PodSucceeded, batchv1.JobTrackingFinalizer)
-	cases := map[string]struct {
+	type brokenCase struct {
 		jobs []*batchv1.Job
 		pod  []*corev1.Pod
 		gone uint64
 		want Kind
-	}{
+	}
+	cases := map[string]brokenCase{
 		"a counter falls":               {jobs: []*batchv1.Job{jobAt(2, success), jobAt(10, succeededOne), jobAt(11)}, want: WrongSucceeded},
 		"failed grows by nothing":       {jobs: []*batchv1.Job{jobAt(1), jobAt(2, func(j *batchv1.Job) { j.Status.Failed = 1 })}, want: WrongFailed},
 		"more ready than active":        {jobs: []*batchv1.Job{jobAt(1, moreReady)}, want: MoreReady},
@@ -93,6 +99,20 @@ func TestBrokenHistoriesAreNoticed(t *testing.T) {
 		"twice in one list":            {jobs: []*batchv1.Job{jobAt(1, recorded(batchv1.UncountedTerminatedPods{Failed: []types.UID{"p", "p"}}))}, want: RecordedTwice},
 		"more than its indexes":        {jobs: []*batchv1.Job{jobAt(1, ofIndexes("0-1", ""), succeededOne)}, want: WrongIndexes},
 		"an index in both sets":        {jobs: []*batchv1.Job{jobAt(1, ofIndexes("0", "0,2"), succeededOne)}, want: IndexTwice},
+		"an index that is asked for goes away": {jobs: []*batchv1.Job{
+			jobAt(1, ofIndexes("0", ""), succeededOne, asksFor(1)), jobAt(2, ofIndexes("", ""), asksFor(1)),
+		}, want: IndexGone},
+		"a condition that no step is about":     {jobs: []*batchv1.Job{jobAt(1), jobAt(2, declared("Odd"))}, want: NoStep},
+		"a completion time before the end":      {jobs: []*batchv1.Job{jobAt(1), jobAt(2, func(j *batchv1.Job) { j.Status.CompletionTime = new(metav1.Now()) })}, want: NoStep},
+		"a completed index without Indexed":     {jobs: []*batchv1.Job{jobAt(1), jobAt(2, func(j *batchv1.Job) { j.Status.CompletedIndexes = "0" })}, want: NoStep},
+		"a counter that nothing was counted in": {jobs: []*batchv1.Job{jobAt(1), jobAt(2, succeededOne)}, want: NoStep},
+	}
+	for _, r := range slices.Concat(ofStatus, ofPod[:1]) {
+		for _, g := range r.guards {
+			if !slices.ContainsFunc(slices.Collect(maps.Values(cases)), func(c brokenCase) bool { return c.want == g.kind }) {
+				t.Errorf("no case breaks this guard of %s: %s", r.step, g.kind)
+			}
+		}
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // The model of the ledger has the steps that a Book knows, and checks the invariants that a Book holds them to.
@@ -23,11 +27,87 @@ func TestTheModelHasTheseSteps(t *testing.T) {
 	if diff := cmp.Diff(sorted(want), namesIn(model, `(?m)(?:->|^\t) ?STEP\((\w+)\)`)); diff != "" {
 		t.Errorf("steps (-Book +model):\n%s", diff)
 	}
-	checked := namesIn(model, `\|\| breaks_(I\d+)\)`)
-	for kind, guard := range guards {
-		if guard.step != "" && (!slices.Contains(Steps, guard.step) || !slices.Contains(checked, guard.rule)) {
-			t.Errorf("%q is about step %q and rule %s; the model checks %v", kind, guard.step, guard.rule, checked)
+	checked := append(namesIn(model, `\|\| breaks_(I\d+)\)`), "I9") // The model has no other controllers.
+	for _, r := range slices.Concat(ofStatus, ofPod) {
+		if !slices.Contains(Steps, r.step) {
+			t.Errorf("step %q is none of the model", r.step)
 		}
+		for _, g := range r.guards {
+			if !slices.Contains(checked, g.rule) {
+				t.Errorf("%q is about rule %s; the model checks %v", g.kind, g.rule, checked)
+			}
+		}
+	}
+}
+
+// A controller's write of a pod is one step, or breaks a guard.
+func TestAControllersWriteOfAPodIsAStep(t *testing.T) {
+	t.Parallel()
+	const finalizer = batchv1.JobTrackingFinalizer
+	pod := func(phase corev1.PodPhase, changes ...func(*corev1.Pod)) *corev1.Pod {
+		p := podAtVersion(5, phase, finalizer)
+		for _, change := range changes {
+			change(p)
+		}
+		return p
+	}
+	unheld := func(p *corev1.Pod) { p.Finalizers = nil }
+	loose := func(p *corev1.Pod) { p.OwnerReferences = nil }
+	another := func(p *corev1.Pod) { p.OwnerReferences[0].UID = "k" }
+	deleted := func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Now()) }
+	labelled := func(p *corev1.Pod) { p.Labels = map[string]string{"a": "b"} }
+	record := recorded(batchv1.UncountedTerminatedPods{Failed: []types.UID{"p"}})
+	running, failed := corev1.PodRunning, corev1.PodFailed
+	cases := map[string]struct {
+		job      []func(*batchv1.Job)
+		jobGone  bool
+		was, is  *corev1.Pod
+		step     Step // Empty: none.
+		breaks   Kind // Empty: nothing.
+		breaksOf Step
+	}{
+		"a recorded pod is released":              {job: []func(*batchv1.Job){record}, was: pod(failed), is: pod(failed, unheld), step: Release},
+		"the same, and it was deleted before":     {job: []func(*batchv1.Job){record}, was: pod(failed, deleted), step: Release},
+		"a pod that runs is released":             {was: pod(running), is: pod(running, unheld), step: ReleaseRunning},
+		"a pod whose Job is gone is released":     {jobGone: true, was: pod(failed), is: pod(failed, unheld), step: ReleaseOrphan},
+		"a pod is adopted":                        {was: pod(running, loose, unheld), is: pod(running), step: Adopt},
+		"a pod is created":                        {is: pod(corev1.PodPending), step: CreatePod},
+		"a pod is deleted and waits":              {was: pod(running), is: pod(running, deleted), step: DeletePod},
+		"a pod is deleted at once":                {was: pod(running, unheld), step: DeletePod},
+		"the Job gives a pod up":                  {was: pod(running, unheld), is: pod(running, unheld, loose)},
+		"a pod is released before its record":     {was: pod(failed), is: pod(failed, unheld), step: Release, breaks: ReleasedTooSoon, breaksOf: Release},
+		"a pod of another controller is adopted":  {was: pod(running, another), is: pod(running), step: Adopt, breaks: AdoptedOwned, breaksOf: Adopt},
+		"a pod is adopted without finalizer":      {was: pod(running, loose, unheld), is: pod(running, unheld), step: Adopt, breaks: AdoptedUnheld, breaksOf: Adopt},
+		"a pod is created for no Job":             {is: pod(corev1.PodPending, another), step: CreatePod, breaks: NeverAJob, breaksOf: CreatePod},
+		"a pod is created without finalizer":      {is: pod(corev1.PodPending, unheld), step: CreatePod, breaks: CreatedUnheld, breaksOf: CreatePod},
+		"a label is changed":                      {was: pod(running), is: pod(running, labelled), breaks: NoStep},
+		"a pod is released and gets a label":      {was: pod(running), is: pod(running, unheld, labelled), step: ReleaseRunning, breaks: NoStep},
+		"a finalizer is put back":                 {was: pod(running, unheld), is: pod(running), breaks: NoStep},
+		"the phase is changed":                    {was: pod(running), is: pod(failed), breaks: NoStep},
+		"a pod whose deletion was asked for runs": {was: pod(running, deleted), is: pod(running), breaks: NoStep},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := NewBook()
+			b.Job(jobAt(1))
+			b.Job(jobAt(2, tc.job...))
+			if tc.jobGone {
+				b.JobGone("j")
+			}
+			if tc.was != nil {
+				b.Pod(tc.was)
+			}
+			before := b.Taken()
+			problems := b.ControllerPod("p", tc.is)
+			for step, n := range b.Taken() {
+				if took := n > before[step]; took != (step == tc.step) {
+					t.Errorf("it is %q (%t), want %q", step, took, tc.step)
+				}
+			}
+			if tc.breaks == "" && len(problems) > 0 || tc.breaks != "" && (len(problems) != 1 || problems[0].Kind != tc.breaks || problems[0].Step() != tc.breaksOf) {
+				t.Errorf("found %v, want %q of %q", problems, tc.breaks, tc.breaksOf)
+			}
+		})
 	}
 }
 

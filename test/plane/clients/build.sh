@@ -4,10 +4,10 @@
 # bash. JobSet takes three minutes the first time, Kueue ten.
 #
 # Usage: test/plane/clients/build.sh CLIENT...
-#        CLIENT is kubectl, helm, jobset, kueue, jobset-with-engine or kueue-with-engine.
+#        CLIENT is kubectl, helm, jobset, kueue, trainer, jobset-with-engine, kueue-with-engine or trainer-with-engine.
 #
-# jobset-with-engine is JobSet with a few files of ours, which ask the engine (docs/adopt.md), and
-# kueue-with-engine is Kueue with such files. Their source, changed, is in bin/clients/source.
+# jobset-with-engine is JobSet with a few files of ours, which ask the engine (docs/adopt.md). kueue-with-engine and
+# trainer-with-engine are Kueue and Trainer with such files. Their source, changed, is in bin/clients/source.
 set -euo pipefail
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 here=$repository # where the modules are looked for
@@ -20,8 +20,10 @@ package_of() {
 	helm) echo tools/chart helm.sh/helm/v4/cmd/helm ;;
 	jobset) echo test/plane/clients/programs/jobset sigs.k8s.io/jobset ;;
 	kueue) echo test/plane/clients/programs/kueue sigs.k8s.io/kueue/cmd/kueue ;;
+	trainer) echo test/plane/clients/programs/trainer github.com/kubeflow/trainer/v2/cmd/trainer-controller-manager ;;
 	jobset-with-engine) echo bin/clients/source/jobset-with-engine . ;;
 	kueue-with-engine) echo bin/clients/source/kueue-with-engine ./cmd/kueue ;;
+	trainer-with-engine) echo bin/clients/source/trainer-with-engine ./cmd/trainer-controller-manager ;;
 	*)
 		echo "build.sh: no client is called $1" >&2
 		return 1
@@ -35,7 +37,8 @@ with_needs() {
 	for client; do
 		case $client in
 		jobset | helm) echo kubectl ;;
-		kueue) with_needs jobset ;;
+		trainer) with_needs jobset ;;
+		kueue) with_needs trainer ;;
 		*-with-engine) with_needs "${client%-with-engine}" ;;
 		esac
 		echo "$client"
@@ -97,8 +100,24 @@ change_kueue() {
 	sed -n -f "$adopters/kueue/before.sed" "$from/$job/job_controller.go" >"$to/$job/before_test.go"
 }
 
+change_trainer() {
+	local reconciler=pkg/controller/trainjob_controller.go
+	copy_module trainer github.com/kubeflow/trainer/v2 pkg/controller cmd manifests pkg test
+	keep_versions trainer
+	change $reconciler trainer/trainjob_controller.sed
+	sed -n -f "$adopters/trainer/before.sed" "$from/$reconciler" >"$to/pkg/controller/before_test.go"
+}
+
+# program_of CLIENT prints what go build calls its program.
+program_of() {
+	case $1 in
+	trainer*) echo trainer-controller-manager ;;
+	*) echo "${1%-with-engine}" ;;
+	esac
+}
+
 out=$repository/bin/clients
-mkdir -p "$out"
+mkdir -p "$out/source"
 for client in $(with_needs "$@" | awk '!seen[$0]++'); do
 	found=$(package_of "$client")
 	read -r module package <<<"$found"
@@ -107,9 +126,9 @@ for client in $(with_needs "$@" | awk '!seen[$0]++'); do
 	if [ "${client%-with-engine}" != "$client" ]; then
 		"change_${client%-with-engine}"
 		build "$module" "$out/source" "$package" -mod=mod -ldflags "$flags"
-		mv "$out/source/${client%-with-engine}" "$out/$client"
 	else
-		build "$module" "$out" "$package" -ldflags "$flags"
+		build "$module" "$out/source" "$package" -ldflags "$flags"
 	fi
+	mv "$out/source/$(program_of "$client")" "$out/$client"
 	note "built after ${SECONDS}s: bin/clients/$client"
 done

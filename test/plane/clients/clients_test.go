@@ -57,9 +57,10 @@ func TestKubectl(t *testing.T) { compare(t, kubectl) }
 func TestJobSet(t *testing.T)  { compare(t, jobset) }
 func TestHelm(t *testing.T)    { compare(t, helm) }
 func TestKueue(t *testing.T)   { compare(t, kueue) }
+func TestTrainer(t *testing.T) { compare(t, trainer) }
 
 // all are the clients that there are.
-var all = []client{kubectl, jobset, helm, kueue}
+var all = []client{kubectl, jobset, helm, kueue, trainer}
 
 // compare runs the scenarios of a client under both sides, and compares them.
 func compare(t *testing.T, c client) {

@@ -17,6 +17,11 @@ var ofTheProduct = []history.Difference{{
 	Ours:     regexp.MustCompile(`^(prints created again: 20 of 20|(job|jobset|pod of job|event about job|event about jobset) c[0-9]+)`),
 	Race:     true,
 }, {
+	Name:     "deleted-with-its-job", // The Job may be gone before the verdict is an event.
+	Scenario: regexp.MustCompile(`^jobset(-with-engine)?/children-deleted$`),
+	Builtin:  regexp.MustCompile(`^job c[0-9]+-workers-0: FailureTarget=True \(BackoffLimitExceeded: `),
+	Race:     true,
+}, {
 	Name:     "created-suspended", // A Job that is resumed before that never says it.
 	Scenario: regexp.MustCompile(`^kueue(-with-engine)?/|/resumed-at-once$`),
 	Builtin:  regexp.MustCompile(`^job [a-z0-9-]+: Suspended=True \(JobSuspended: `),
@@ -28,7 +33,7 @@ var ofClients = []history.Difference{{
 	Name: "JobSet creates a Job twice",
 	Reason: "When JobSet restarts, it may look for its Jobs before its cache shows those that it has just created. It then tries to create them again, " +
 		"is told that they exist, and says so in an event.",
-	Scenario: regexp.MustCompile(`^jobset(-with-engine)?/`),
+	Scenario: regexp.MustCompile(`^jobset(-with-engine)?/|^kueue(-with-engine)?/jobset-restarted$`),
 	Builtin:  createdTwice,
 	Ours:     createdTwice,
 	Race:     true,
@@ -39,6 +44,28 @@ var ofClients = []history.Difference{{
 	Scenario: regexp.MustCompile(`^kueue-with-engine/failed-index$`),
 	Builtin:  regexp.MustCompile(`^prints done while both run: no$`),
 	Ours:     regexp.MustCompile(`^prints done while both run: yes$`),
+}, {
+	Name: "Trainer makes a JobSet again at the deadline",
+	Reason: "Trainer deletes the JobSet of a TrainJob whose deadline has passed, then writes that the TrainJob has failed. The deletion may start a reconcile " +
+		"that does not see this yet: it makes the JobSet again, and deletes it a moment later.",
+	Scenario: regexp.MustCompile(`^trainer(-with-engine)?/(long-)?deadline$`),
+	Builtin:  madeAgain,
+	Ours:     madeAgain,
+	Race:     true,
+}, {
+	Name:     "Trainer deletes a JobSet while its Job is made",
+	Reason:   "Trainer v2.3.0 fails a TrainJob with a deadline of more than 292 years in its first reconcile, in which it has made the JobSet. JobSet may have made the Job by then, or not.",
+	Scenario: regexp.MustCompile(`^trainer(-with-engine)?/long-deadline$`),
+	Builtin:  ofTheFirstJobSet,
+	Ours:     ofTheFirstJobSet,
+	Race:     true,
+}, {
+	Name: "Trainer fails at once with a long deadline",
+	Reason: "Trainer v2.3.0 multiplies the seconds of a deadline into a number of 64 bits; more than 292 years become negative, and the TrainJob fails at once. Trainer that asks the engine " +
+		"runs it to its end.",
+	Scenario: regexp.MustCompile(`^trainer-with-engine/long-deadline$`),
+	Builtin:  regexp.MustCompile(`^(prints Failed$|trainjob a: Failed=True \(DeadlineExceeded: )`),
+	Ours:     regexp.MustCompile(`^(prints Complete$|trainjob a: Complete=True )`),
 }}
 
 // known are the differences that histories may show.
@@ -46,6 +73,11 @@ var known = append(ofTheProduct, ofClients...)
 
 // createdTwice names one Job or several, each in a line of its own.
 var createdTwice = regexp.MustCompile(`^event about jobset a: Warning JobCreationFailed: (job "[a-z0-9-]+" creation failed with error: jobs.batch "[a-z0-9-]+" already exists\s*)+$`)
+
+var (
+	madeAgain        = regexp.MustCompile(`^(job(set)? a(-node-0)? \(2\): |pod of job a-node-0 \(2\) |trainjob a: in the end )`)
+	ofTheFirstJobSet = regexp.MustCompile(`^((job|jobset) a(-node-0)?: |pod of job a-node-0 |event about (job|jobset) a(-node-0)?: )`)
+)
 
 func TestToleratedDifferencesAreInTheTable(t *testing.T) {
 	var rows []string

@@ -11,8 +11,8 @@
 // with its controllers of Jobs, CronJobs and times to live, then under the executor with the remote
 // engine. Package history says what of the two is compared; differences_test.go lists what may differ.
 //
-// Two clients are changed: jobset-with-engine and kueue-with-engine ask the engine (testdata/adopters, docs/adopt.md). Their tests
-// are in adopted_*_test.go.
+// Three clients are changed: jobset-with-engine, kueue-with-engine and trainer-with-engine ask the engine (testdata/adopters,
+// docs/adopt.md). Their tests are in adopted_*_test.go.
 //
 // docs/clients.md says what was found, and how to run the scenarios against a cluster of one's own.
 package clients

@@ -15,12 +15,13 @@ import (
 	"jobpolicy.dev/deploy/local/freeport"
 )
 
-// kueue starts and stops Jobs and JobSets by spec.suspend, as quotas allow.
+// kueue starts and stops Jobs, JobSets and TrainJobs by spec.suspend, as quotas allow.
 var kueue = client{
 	name:  "kueue",
-	needs: []string{"kubectl", "jobset", "kueue"},
+	needs: []string{"kubectl", "jobset", "trainer", "kueue"},
 	objects: []schema.GroupVersionResource{
 		resource("jobset.x-k8s.io", "v1alpha2", "jobsets"),
+		resource("trainer.kubeflow.org", "v1alpha1", "trainjobs"),
 		resource("kueue.x-k8s.io", "v1beta2", "workloads"),
 	},
 	install: installKueue,
@@ -37,7 +38,7 @@ leaderElection: {leaderElect: false}
 internalCertManagement: {enable: false}
 clientConnection: {qps: 300, burst: 500}
 featureGates: {VisibilityOnDemand: false}
-integrations: {frameworks: [batch/job, jobset.x-k8s.io/jobset]}
+integrations: {frameworks: [batch/job, jobset.x-k8s.io/jobset, trainer.kubeflow.org/trainjob]}
 waitForPodsReady:
   timeout: 10s
   recoveryTimeout: 10s
@@ -46,7 +47,7 @@ waitForPodsReady:
 `
 
 // kueueWebhooks are those of its own kinds and of the integrations above.
-var kueueWebhooks = []string{"clusterqueue", "cohort", "job", "jobset", "resourceflavor", "workload"}
+var kueueWebhooks = []string{"clusterqueue", "cohort", "job", "jobset", "resourceflavor", "trainjob", "workload"}
 
 func installKueue(t *testing.T, plane *cluster.Cluster) func(*testing.T, side) {
 	t.Helper()
@@ -54,13 +55,13 @@ func installKueue(t *testing.T, plane *cluster.Cluster) func(*testing.T, side) {
 	return func(*testing.T, side) {}
 }
 
-// prepareKueue starts JobSet, installs what Kueue needs, and returns its manager.
+// prepareKueue starts JobSet and Trainer, installs what Kueue needs, and returns its manager.
 func prepareKueue(t *testing.T, plane *cluster.Cluster) manager {
 	t.Helper()
 	if os.Getuid() != 0 {
 		t.Fatal("Kueue reads a certificate from a fixed folder in /etc; only root can give it one of its own (CLIENTS chooses other clients)")
 	}
-	installJobSet(t, plane)
+	installTrainer(t, plane)
 	components := filepath.Join(moduleDir(t, "kueue", "sigs.k8s.io/kueue"), "config", "components")
 	server, health := newWebhookServer(t), freeport.AddressFor(t)
 	define(t, plane, kueueDefinitions(t, server, filepath.Join(components, "crd"))...)

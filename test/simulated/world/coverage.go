@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/test/kit/ledger"
 	"jobpolicy.dev/test/simulated/jobspec"
 )
 
@@ -54,6 +55,7 @@ func (p *plan) features() []string {
 		set["CronJob with options that cannot be read"] = set["CronJob with options that cannot be read"] || c.annotations[wire.Policy] == unreadableOptions
 		set["CronJob with missed runs of its own"] = set["CronJob with missed runs of its own"] || strings.Contains(c.annotations[wire.Policy], "maxMissedRuns")
 		set["CronJob that publishes its next run"] = set["CronJob that publishes its next run"] || strings.Contains(c.annotations[wire.Policy], "publishNextScheduleTime: true")
+		set["CronJob with a group"] = set["CronJob with a group"] || strings.Contains(c.annotations[wire.Policy], "group")
 		set["CronJob with a stagger"] = set["CronJob with a stagger"] || strings.Contains(c.annotations[wire.Policy], "staggerSeconds")
 	}
 	set["statuses without answer"] = p.unanswered
@@ -102,10 +104,11 @@ type tally struct {
 	byOutcome map[string]map[string]int
 	crossing  crossing
 	contract  map[string]bool // The parts of the contract that were used.
+	taken     stepCounts      // The steps of package ledger.
 }
 
 func newTally() *tally {
-	return &tally{byOutcome: map[string]map[string]int{}, contract: map[string]bool{}}
+	return &tally{byOutcome: map[string]map[string]int{}, contract: map[string]bool{}, taken: stepCounts{}}
 }
 
 // A report is the result of one world, for the tally and for a parent process.
@@ -116,6 +119,7 @@ type report struct {
 	Outcomes map[string]int `json:"outcomes,omitempty"`
 	Jobs     []crossedJob   `json:"jobs,omitempty"`
 	Contract []string       `json:"contract,omitempty"`
+	Taken    stepCounts     `json:"taken,omitempty"`
 	Writes   int            `json:"writes"`
 	Micros   int64          `json:"micros"`
 	Digest   string         `json:"digest,omitempty"`
@@ -126,7 +130,7 @@ type report struct {
 }
 
 func (e *aftermath) report() report {
-	r := report{Seed: e.plan.seed, Outcomes: e.outcomes, Jobs: e.jobs, Writes: e.writes, Micros: e.took.Microseconds()}
+	r := report{Seed: e.plan.seed, Outcomes: e.outcomes, Jobs: e.jobs, Taken: e.taken, Writes: e.writes, Micros: e.took.Microseconds()}
 	for _, f := range e.plan.features() {
 		r.Features = append(r.Features, "feature: "+f)
 	}
@@ -161,6 +165,7 @@ func (t *tally) add(r report) {
 	for _, part := range r.Contract {
 		t.contract[part] = true
 	}
+	t.taken.add(nil, r.Taken)
 	happened := map[string]bool{}
 	for _, f := range r.Features {
 		if kind, what, _ := strings.Cut(f, ": "); kind == "fault" || kind == "step" {
@@ -175,6 +180,16 @@ func (t *tally) add(r report) {
 		}
 	}
 	t.crossing.add(r.Jobs, happened)
+}
+
+// untaken are the steps of the model that no executor took.
+func (t *tally) untaken() (steps []ledger.Step) {
+	for _, step := range ledger.Steps {
+		if t.taken[step] == 0 {
+			steps = append(steps, step)
+		}
+	}
+	return steps
 }
 
 // String is the table of what was covered.
@@ -206,6 +221,10 @@ func (t *tally) String() string {
 			fmt.Fprintf(&out, "%7s", cell)
 		}
 		out.WriteString("\n")
+	}
+	out.WriteString("\nsteps of the model, and how often executors took them\n")
+	for _, step := range ledger.Steps {
+		fmt.Fprintf(&out, "%-46s %7d\n", step, t.taken[step])
 	}
 	return out.String()
 }

@@ -55,6 +55,7 @@
 //   - status, liveness: podjob adopts no pod, so a pod that its Job has lost counts nowhere. It has
 //     not seen the end of a pod that its Job lost at once.
 //   - runaway: podjob tries a creation that failed again every ten seconds, and not ever later.
+//   - pod: podjob gives pods names and annotations of its own; its own tests look at them.
 //   - deletion: podjob deletes the pods that it has created for a Job that is gone.
 //   - I9: a pod that says that podjob has created it, for a Job that never was, may be deleted, too.
 //   - liveness: every failure that may count adds to the retry delay, and a success that

@@ -44,9 +44,11 @@ func draw(seed uint64, options drawOptions) *plan {
 	d.rare()
 	d.options()
 	d.cronOptions()
+	d.cronGroup()
 	d.classified()
 	if !d.upstream { // Only our executors know what to do with such pods.
 		d.neverStarts()
+		d.endsPods()
 	}
 	switch {
 	case d.podjob:

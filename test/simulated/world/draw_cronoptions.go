@@ -30,6 +30,28 @@ func (d *drawer) cronOptions() {
 	}
 }
 
+// cronGroup lets all CronJobs share their active runs, which take so long that others have to wait.
+func (d *drawer) cronGroup() {
+	d.begin(450)
+	if len(d.p.situations) > 0 || len(d.p.crons) == 0 || !d.chance(25) {
+		return
+	}
+	for _, c := range d.p.crons {
+		if c.annotations[wire.Policy] == unreadableOptions {
+			return
+		}
+	}
+	most := d.among(1, 2)
+	for i, c := range d.p.crons {
+		c.setOptions(fmt.Sprintf("{cronJob: {group: {name: etl, maxActiveRuns: %d}}}", most+i*d.IntN(2)))
+		for f := range c.fates {
+			if d.chance(50) {
+				c.fates[f].run = d.within(10*time.Second, min(10*time.Minute, d.p.calm/8))
+			}
+		}
+	}
+}
+
 // unreadable gives a CronJob options that cannot be read, until a user corrects them.
 func (d *drawer) unreadable(c *cronPlan) {
 	c.setOptions(unreadableOptions)

@@ -46,8 +46,21 @@ func (d *drawer) options() {
 				o["retryDelay"] = map[string]any{"initialSeconds": d.among(20, 120)} // Time for a restart before the next try.
 			}
 		}
+		if d.chance(40) {
+			o["keepFinishedPods"] = d.keepFinished()
+		}
 		j.setOptions(o)
 	}
+}
+
+func (d *drawer) keepFinished() map[string]any {
+	keep := map[string]any{}
+	for _, phase := range []string{"succeeded", "failed"} {
+		if d.chance(80) {
+			keep[phase] = pick(d, 0, 1, d.among(0, 4))
+		}
+	}
+	return keep
 }
 
 // leastMemory is the limit of all containers whose memory is raised, and mostMemory is what it may become.
@@ -124,7 +137,7 @@ func (j *jobPlan) setOptions(o map[string]any) {
 
 // optionFeatures calls set for each option.
 func (j *jobPlan) optionFeatures(set map[string]bool) {
-	for _, name := range []string{"retryDelay", "startDeadlineSeconds", "tryDeadlineSeconds", "terminationDeadlineSeconds", "neverStarted", "nextTryResources", "endCondition"} {
+	for _, name := range []string{"retryDelay", "startDeadlineSeconds", "tryDeadlineSeconds", "terminationDeadlineSeconds", "neverStarted", "nextTryResources", "endCondition", "keepFinishedPods", "whenJobFails"} {
 		feature := "option " + name
 		set[feature] = set[feature] || strings.Contains(j.annotations[wire.Policy], name)
 	}

@@ -57,6 +57,8 @@ func (d *drawer) rare() {
 		{4, false, withJobs, d.editedIndexes},
 		{100, false, withCrons, d.byHand},
 		{2, true, briefWithJobs, d.alteredPods},
+		{2, false, withJobs, d.scaledDown},
+		{1, false, withJobs, d.copiedPod},
 	} {
 		d.begin(uint64(100 + i))
 		if d.chance(r.percent) && (!r.fault || !d.faultless) && r.fits(d.p) {

@@ -57,6 +57,10 @@ type judgeOptions struct {
 	podjob bool
 	// rivals: two executors are active at once.
 	rivals bool
+	// terse: statuses and pods are written by hand, without what judgeWords, judgeTimes and judgeNewPod read.
+	terse bool
+	// keepsStart: executors keep the start time of a Job that is suspended.
+	keepsStart bool
 	// busy: executors have few writes in flight.
 	busy bool
 	// limited: a status may record, or a request may list, only a few pods.
@@ -90,9 +94,12 @@ type judge struct {
 	jobs       map[types.UID]*jobRecord
 	pods       map[types.UID]*podRecord
 	book       *ledger.Book // What package ledger says of the writes.
+	steps      stepCounts   // How often executors took each of its steps.
 	crons      map[types.UID]*cronRecord
 	quotas     map[types.UID]*corev1.ResourceQuota
 	namespaces map[string]*corev1.Namespace
+	// passings are the deletions of pods while others, which go first, were active.
+	passings []passingOver
 	// strays are the pods that a webhook has changed when they were created, and that executors have
 	// to delete. alterations are when such pods were created, by Job.
 	strays      map[types.UID]types.NamespacedName
@@ -160,6 +167,7 @@ func newJudge(options judgeOptions) *judge {
 		judgeOptions: options,
 		said:         map[said]bool{},
 		book:         ledger.NewBook(),
+		steps:        stepCounts{},
 		jobs:         map[types.UID]*jobRecord{},
 		pods:         map[types.UID]*podRecord{},
 		crons:        map[types.UID]*cronRecord{},
@@ -206,6 +214,7 @@ func (j *judge) wrote(w apiserver.Write) {
 		keep(j.namespaces, w.Key.Name, w)
 	case "events":
 		j.eventWritten(w, ours)
+		j.judgeEvent(w, ours)
 		j.endTold(w, ours)
 		j.startTold(w, ours)
 	}

@@ -154,6 +154,9 @@ func (j *judge) cronJobStarted(w apiserver.Write, ours bool, r *jobRecord) {
 	if ours {
 		j.judgeRunsDue(c)
 		j.judgeRun(w, c, r, at)
+		if !j.terse {
+			j.judgeNewRun(w, c, r)
+		}
 	}
 	c.jobs[r.uid] = r
 	if ours && !at.IsZero() {
@@ -197,6 +200,7 @@ func (j *judge) judgeRun(w apiserver.Write, c *cronRecord, r *jobRecord, at time
 		j.breach("cron", r.key, r.uid, "%s started the run of %s after that of %s, and runs that were passed over are lost", w.By, at, c.lastRun)
 	}
 	j.judgeConcurrency(w, c, r)
+	j.judgeGroup(w, c, r)
 }
 
 // underWay is how long after the decision the creation of a run may reach the API server.

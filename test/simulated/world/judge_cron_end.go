@@ -21,6 +21,7 @@ func (j *judge) judgeCronEnd(c *cronRecord) {
 		return
 	}
 	j.judgeActive(c)
+	j.judgeLastSuccess(c)
 	j.judgeHistory(c)
 	j.judgePublished(c)
 }
@@ -41,7 +42,7 @@ func (j *judge) judgeActive(c *cronRecord) {
 	listed := map[types.UID]bool{}
 	for _, ref := range c.cron.Status.Active {
 		r := c.jobs[ref.UID]
-		if r == nil || r.gone || finished(r.job) != "" || r.cron() != c.uid {
+		if r == nil || r.gone || finished(r.job) != "" || r.cron() != c.uid || !j.terse && wrongActive(ref, r) {
 			j.breach("cron", c.key, c.uid, "status.active lists Job %s, which is not an active one of the CronJob", ref.Name)
 		}
 		listed[ref.UID] = true

@@ -88,7 +88,7 @@ func (j *judge) mustKnowEnd(r *jobRecord, p *podRecord, by string) bool {
 func (j *judge) delaying(r *jobRecord, by string) (ends []*podRecord) {
 	for _, p := range r.ends {
 		switch {
-		case p.maySucceed() && j.askedFor(r, p) && !(p.gone && p.goneAt.Before(j.writer(by).began)):
+		case p.maySucceed() && j.askedFor(r, p) && !(p.gone && !p.pruned && p.goneAt.Before(j.writer(by).began)):
 		case !p.maySucceed() && j.always(r, func(job *batchv1.Job) bool { return inRange(job, p.pod) }) && (j.shown(p, by) || j.mustKnowEnd(r, p, by)) && !j.lost(r, p, by) && !(j.podjob && (p.job != r || p.leavesNoTrace())):
 		default:
 			continue
@@ -212,6 +212,9 @@ func (j *judge) lost(r *jobRecord, p *podRecord, by string) bool {
 	}
 	if p.takenBefore(by, j.lag) {
 		return true
+	}
+	if p.pruned {
+		return false
 	}
 	mine := p.job == r && r.selects(p.pod)
 	if !j.writer(by).began.After(p.dueAt) { // It was running then, and saw in time what it was shown.

@@ -19,6 +19,9 @@ func (j *judge) judgeDeletion(w apiserver.Write, p *podRecord) {
 	case p.excuse != "": // It was released for one of these reasons before.
 	case ledger.Ended(p.pod):
 		j.judgeDeletionOfEnded(w, r, p)
+		j.judgeDeletionOfCounted(w, r, p)
+	case !r.decidedAt.IsZero() && j.mustBeEnded(r, p, w.By):
+		j.breach("options", p.key, p.uid, "%s deleted a pod of Job %s, whose active pods are to be ended and to stay", w.By, r.key.Name)
 	case !r.decidedAt.IsZero():
 	case j.giveUp(r, p, w.By) != "", j.endsUnstarted(r, p, w.By):
 	default:

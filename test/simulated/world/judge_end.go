@@ -60,6 +60,7 @@ func (j *judge) judgeEnd(r *jobRecord) {
 		j.judgeUndecided(r)
 		j.judgeMissing(r)
 		j.judgeStarts(r)
+		j.judgeKept(r)
 	}
 }
 
@@ -160,7 +161,7 @@ func (j *judge) judgePodCounts(r *jobRecord) {
 // judgeStuck: a Job with a verdict finishes when its pods are gone.
 func (j *judge) judgeStuck(r *jobRecord) {
 	for _, p := range r.live {
-		if p.terminating() && !j.mustBeOverdue(r, p) {
+		if p.terminating() && !j.mustBeOverdue(r, p) || j.mayYetEnd(r, p) {
 			return
 		}
 	}

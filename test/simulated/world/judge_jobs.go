@@ -108,7 +108,11 @@ type earlierSpec struct {
 func (j *judge) jobWritten(w apiserver.Write, ours bool) {
 	r, known := j.jobs[w.UID]
 	next, _ := w.New.(*batchv1.Job)
+	before := j.book.Taken()
 	problems := j.entered(w.UID, next)
+	if ours {
+		j.steps.add(before, j.book.Taken())
+	}
 	if !known {
 		if next == nil {
 			return

@@ -66,6 +66,18 @@ func (j *judge) judgeRecorded(w apiserver.Write, r *jobRecord, next *batchv1.Job
 	}
 }
 
+// stepCounts are how often each step of package ledger was taken.
+type stepCounts map[ledger.Step]int
+
+// add adds what was taken between two times.
+func (s stepCounts) add(before, after map[ledger.Step]int) {
+	for step, n := range after {
+		if n -= before[step]; n > 0 {
+			s[step] += n
+		}
+	}
+}
+
 // had reports whether a pod was due to be counted by the Job.
 func (r *jobRecord) had(p *podRecord) bool { return slices.Contains(r.ends, p) }
 

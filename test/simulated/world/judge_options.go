@@ -21,6 +21,8 @@ type jobOptions struct {
 		DelaysSeconds                             []int
 	}
 	StartDeadlineSeconds, TryDeadlineSeconds, TerminationDeadlineSeconds int64
+	KeepFinishedPods                                                     *keptFinished
+	WhenJobFails                                                         string
 	NeverStarted                                                         []struct {
 		Problem, Action string
 		AfterSeconds    int

@@ -36,6 +36,7 @@ func (j *judge) mustBeOverdue(r *jobRecord, p *podRecord) bool {
 
 // passTime finds the pods that are overdue by now. They have to be counted as if they had ended.
 func (j *judge) passTime() {
+	j.judgePassedOver()
 	for uid, r := range j.jobs {
 		if r.terminationDeadline == 0 || r.job.DeletionTimestamp != nil || j.namespaceGoes(r) {
 			continue

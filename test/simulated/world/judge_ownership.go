@@ -72,8 +72,6 @@ func (j *judge) judgeLoose(w apiserver.Write, old, next *corev1.Pod) {
 		j.breach("I8", w.Key, w.UID, "%s adopted a pod for Job %s, which does not select it", w.By, r.key.Name)
 	case r.gone && j.old(r.goneAt), !r.deletedAt.IsZero() && j.old(r.deletedAt):
 		j.breach("I8", w.Key, w.UID, "%s adopted a pod for Job %s, which is deleted", w.By, r.key.Name)
-	case !holds(next):
-		j.breach("I1", w.Key, w.UID, "%s adopted a pod without giving it the tracking finalizer, and its end could go uncounted", w.By)
 	}
 }
 

@@ -45,6 +45,8 @@ type podRecord struct {
 	dueBefore bool
 	// ranAt is when the pod first showed that one of its containers has run.
 	ranAt time.Time
+	// takenAt is when the pod first showed that a node has taken it.
+	takenAt time.Time
 	// problem is what kept it from starting.
 	problem startProblem
 	// finished is the earliest end time that the pod has reported since it was due;
@@ -69,12 +71,17 @@ type podRecord struct {
 	released  mark
 	excuse    string
 	accounted bool
+	// pruned: an executor has deleted it because its Job keeps few finished pods (judge_finished.go).
+	pruned bool
 
 	// revivals is how often somebody else has changed the pod's owner or put its
 	// finalizer back; revivedAt is when that last happened. After that, nothing in the
 	// cluster shows that the pod was counted.
 	revivals  int32
 	revivedAt time.Time
+
+	// places are those that it had in the order of deletion, and last the one that it has.
+	places []place
 
 	restarts           int64
 	restartedAt        time.Time
@@ -88,11 +95,7 @@ func (j *judge) podWritten(w apiserver.Write, ours bool) {
 		j.altered(w, pod)
 		return
 	}
-	if next != nil {
-		j.book.Pod(next)
-	} else {
-		j.book.PodGone(w.UID)
-	}
+	j.enterPod(w, ours, next)
 	if ours {
 		j.judgeOwnership(w, old, next)
 		j.judgePodWrite(w, old, next)
@@ -101,6 +104,26 @@ func (j *judge) podWritten(w apiserver.Write, ours bool) {
 		}
 	}
 	j.observePod(w, ours, old, next)
+}
+
+// enterPod enters a version of a pod, or that it is gone, into the book, and reports what an executor did that is no step of a
+// pod. Of a release, judgeRelease knows more.
+func (j *judge) enterPod(w apiserver.Write, ours bool, next *corev1.Pod) {
+	if !ours {
+		if next != nil {
+			j.book.Pod(next)
+		} else {
+			j.book.PodGone(w.UID)
+		}
+		return
+	}
+	before := j.book.Taken()
+	for _, problem := range j.book.ControllerPod(w.UID, next) {
+		if problem.Kind != ledger.ReleasedTooSoon {
+			j.report(said{problem.Rule(), string(problem.Kind), w.UID}, w.Key, w.By+" wrote a pod: "+problem.String())
+		}
+	}
+	j.steps.add(before, j.book.Taken())
 }
 
 // judgePodWrite checks an executor's write of a pod.
@@ -112,8 +135,12 @@ func (j *judge) judgePodWrite(w apiserver.Write, old, next *corev1.Pod) {
 	case holds(old) && !holds(next):
 		j.judgeRelease(w, j.pods[w.UID])
 	}
+	j.judgeTold(w, j.pods[w.UID], old, next)
 	if w.Verb == "delete" || w.Verb == "deletecollection" {
 		j.judgeDeletion(w, j.pods[w.UID])
+		if r := j.pods[w.UID].job; r != nil {
+			j.judgeOrder(w, r, j.pods[w.UID])
+		}
 	}
 }
 
@@ -127,10 +154,14 @@ func (j *judge) observePod(w apiserver.Write, ours bool, old, next *corev1.Pod) 
 		if p.ranAt.IsZero() && hasRun(next) {
 			p.ranAt = w.Time
 		}
+		if p.takenAt.IsZero() && next.Status.StartTime != nil {
+			p.takenAt = w.Time
+		}
 		if p.pod = next; !ledger.Ended(next) {
 			p.running = next
 		}
 		p.observeStart(w)
+		p.observeStanding(w)
 	} else {
 		p.gone, p.goneAt = true, w.Time
 	}

@@ -98,7 +98,7 @@ func (j *judge) judgeRunsDue(c *cronRecord) {
 	for at = t.after(at); !at.IsZero() && !at.After(until); at = t.after(at) {
 		start := j.startOf(c.cron, at)
 		switch {
-		case start.Before(from) || start.After(until) || j.passedOver(c, at, start) || c.hasRun(at) || c.forbids(start):
+		case start.Before(from) || start.After(until) || j.passedOver(c, at, start) || c.hasRun(at) || c.forbids(start) || j.groupFull(c, start):
 		case j.hinderedUntil(start, start.Add(startsWithin)).IsZero():
 			j.breach("cron", c.key, c.uid, "the run of %s was not started within %s", at, startsWithin)
 		default:
@@ -125,7 +125,7 @@ func (c *cronRecord) hasRun(at time.Time) bool {
 func (j *judge) judgeOwed(c *cronRecord) {
 	switch {
 	case c.owed.IsZero():
-	case c.cron.Spec.StartingDeadlineSeconds != nil || maxMissedOf(c.cron) == 0 || c.cron.Spec.ConcurrencyPolicy == batchv1.ForbidConcurrent || !c.lastRun.Before(c.owed):
+	case c.cron.Spec.StartingDeadlineSeconds != nil || maxMissedOf(c.cron) == 0 || c.cron.Spec.ConcurrencyPolicy == batchv1.ForbidConcurrent || inGroup(c.cron) || !c.lastRun.Before(c.owed):
 		c.owed = time.Time{}
 	case j.now.After(latest(j.hinderedUntil(c.owed, j.now), j.newestStart(c)).Add(startsWithin)):
 		j.breach("cron", c.key, c.uid, "the run of %s was missed and not started within %s after what had hindered it", c.owed, startsWithin)

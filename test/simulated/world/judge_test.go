@@ -44,6 +44,7 @@ func newTape(t *testing.T) *tape {
 		managed:   func(job *batchv1.Job) bool { return valueOr(job.Spec.ManagedBy, "") != others },
 		lag:       time.Minute,
 		noticing:  true,
+		terse:     true,
 		rivals:    true, // The writes on a tape come at any time.
 	})
 	return tp

@@ -39,6 +39,10 @@ func (j *judge) judgeJobWrite(w apiserver.Write, r *jobRecord, next *batchv1.Job
 	j.judgeFirstStatus(w, r, next)
 	j.judgeLedger(w, r, next, problems)
 	j.judgeVerdicts(w, r, next)
+	if !j.terse {
+		j.judgeWords(w, r, next)
+		j.judgeTimes(w, r, next)
+	}
 	if decided(next) == "" {
 		j.judgeRestarts(w, r)
 	}
@@ -188,17 +192,19 @@ func successPolicyMissing(r *jobRecord, next *batchv1.Job) string {
 	if next.Spec.SuccessPolicy == nil {
 		return "the Job has no success policy"
 	}
-	completed := completedIndexes(&next.Status)
-	met := slices.ContainsFunc(next.Spec.SuccessPolicy.Rules, func(rule batchv1.SuccessPolicyRule) bool {
-		if rule.SucceededIndexes == nil {
-			return completed.Len() >= int64(valueOr(rule.SucceededCount, 0))
-		}
-		wanted := ledger.Indexes(*rule.SucceededIndexes).Below(valueOr(next.Spec.Completions, 0))
-		have := wanted.Intersect(completed).Len()
-		return have > 0 && (have == wanted.Len() || (rule.SucceededCount != nil && have >= int64(*rule.SucceededCount)))
-	})
-	if !met {
+	if !slices.ContainsFunc(next.Spec.SuccessPolicy.Rules, func(rule batchv1.SuccessPolicyRule) bool { return ruleMet(next, rule) }) {
 		return sprint("no rule of the success policy is met by the completed indexes %q", next.Status.CompletedIndexes)
 	}
 	return ""
+}
+
+// ruleMet reports whether the completed indexes meet a rule of the success policy.
+func ruleMet(job *batchv1.Job, rule batchv1.SuccessPolicyRule) bool {
+	completed := completedIndexes(&job.Status)
+	if rule.SucceededIndexes == nil {
+		return completed.Len() >= int64(valueOr(rule.SucceededCount, 0))
+	}
+	wanted := ledger.Indexes(*rule.SucceededIndexes).Below(valueOr(job.Spec.Completions, 0))
+	have := wanted.Intersect(completed).Len()
+	return have > 0 && (have == wanted.Len() || (rule.SucceededCount != nil && have >= int64(*rule.SucceededCount)))
 }

@@ -52,6 +52,10 @@ func (k *kubelets) see(write apiserver.Write) {
 		}
 		k.after(f.start, pod, func(p *corev1.Pod) { k.run(p, f) })
 	}
+	if old, ok := write.Old.(*corev1.Pod); ok && toldToEnd(old, pod) && !k.fates[pod.UID].deaf {
+		at := pod.Status.StartTime.Add(time.Duration(*pod.Spec.ActiveDeadlineSeconds) * time.Second)
+		k.after(max(0, at.Sub(write.Time))+k.fates[pod.UID].linger, pod, k.overdue)
+	}
 	if pod.DeletionTimestamp != nil && !k.dying[pod.UID] {
 		k.dying[pod.UID] = true
 		k.remove(pod)
@@ -206,13 +210,23 @@ func (k *kubelets) end(pod *corev1.Pod, f fate) {
 	}
 }
 
+// toldToEnd reports whether a write limits how long a pod may be active that a node has taken.
+func toldToEnd(old, pod *corev1.Pod) bool {
+	limit := pod.Spec.ActiveDeadlineSeconds
+	return limit != nil && pod.Status.StartTime != nil && (old.Spec.ActiveDeadlineSeconds == nil || *limit < *old.Spec.ActiveDeadlineSeconds)
+}
+
 // overdue fails a pod that has been active for as long as it may.
 func (k *kubelets) overdue(pod *corev1.Pod) {
 	if ledger.Ended(pod) || pod.DeletionTimestamp != nil {
 		return
 	}
 	k.status(pod, func(p *corev1.Pod) {
-		setEnded(p, corev1.PodFailed, fate{exit: 143})
+		if anyRan(p) {
+			setEnded(p, corev1.PodFailed, fate{exit: 143})
+		} else {
+			setNeverRan(p)
+		}
 		p.Status.Reason, p.Status.Message = "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"
 	})
 }

@@ -83,6 +83,13 @@ func (w *world) meddle(s *step, pod *corev1.Pod) error {
 		return c.Delete(background, pod.Name, metav1.DeleteOptions{})
 	case "delete a pod with force":
 		return c.Delete(background, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})
+	case "copy a pod":
+		twin := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Name: pod.Name + "-copy", Labels: pod.Labels, Annotations: pod.Annotations, Finalizers: pod.Finalizers, OwnerReferences: pod.OwnerReferences,
+		}, Spec: *pod.Spec.DeepCopy()}
+		twin.Spec.NodeName = ""
+		_, err := c.Create(background, twin, metav1.CreateOptions{})
+		return err
 	case "annotate a pod":
 		return change(func(p *corev1.Pod) { metav1.SetMetaDataAnnotation(&p.ObjectMeta, "example.com/note", s.d.String()) })
 	case "edit the index of a pod":

@@ -135,6 +135,8 @@ type fate struct {
 	// exit code 0, as succeeded.
 	linger time.Duration
 	obeys  bool
+	// deaf: its node does not hear that it is to end.
+	deaf bool
 	// patience is how long a lost node stays away if nobody collects its pods: then it is back, and they
 	// end. 0: they are collected. forEver: neither.
 	patience time.Duration

@@ -19,7 +19,7 @@ func (w *world) do(s *step) error {
 	doers := map[string]func(*step) error{
 		"create": w.create, "create again": w.create, "delete": w.delete, "take finalizers off": w.unfinalize,
 		"delete a pod": w.onPod, "delete a pod with force": w.onPod, "annotate a pod": w.onPod, "edit the index of a pod": w.onPod, "relabel a pod": w.onPod,
-		"relabel and label back": w.onPod, "disown a pod": w.onPod, "give a pod away": w.onPod, "put a finalizer on a pod": w.onPod,
+		"relabel and label back": w.onPod, "disown a pod": w.onPod, "copy a pod": w.onPod, "give a pod away": w.onPod, "put a finalizer on a pod": w.onPod,
 		"put the tracking finalizer back": w.onPod, "take the tracking finalizer off": w.onPod,
 		"forge a pod": w.forgePod, "forge a run": w.forgeRun, "create a pod of it": w.createPod, "create a loose pod": w.createPod, "take the name of a pod": w.takeName, "finish it": w.finish, "add a condition": w.addCondition,
 		"limit pods": w.limitPods, "limit no pods": w.limitPods,

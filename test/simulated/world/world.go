@@ -43,6 +43,9 @@ type world struct {
 	done   map[string]int // Steps done, by verb.
 	over   atomic.Bool
 
+	// seen is told each write, under the server's lock; nil: nobody.
+	seen func(apiserver.Write)
+
 	lastVersion atomic.Uint64
 
 	mu         sync.Mutex
@@ -63,6 +66,7 @@ type aftermath struct {
 	faults   map[faultKind]int
 	reached  map[string]bool
 	steps    map[string]int
+	taken    stepCounts
 	outcomes map[string]int
 	jobs     []crossedJob
 	writes   int
@@ -89,7 +93,7 @@ func newWorld(p *plan, tells bool) *world {
 	w := &world{plan: p, tells: tells, begun: time.Now(), actors: map[string]*client{}, done: map[string]int{}, outcomes: map[types.UID]*batchv1.Job{}, due: map[*step]bool{}}
 	w.journal.begun = w.begun
 	w.judge = newJudge(judgeOptions{
-		executors: isExecutor, second: isSecond, standDown: p.executor.standDown, noticing: p.executor.noticing, managed: w.managed, podjob: p.executor.podjob, zone: p.executor.zone, elected: p.executor.elected(), rivals: p.executor.together, maxUnseen: p.executor.maxUnseen, lag: p.lag(), calmLag: p.calmLag(), busy: p.executor.maxWrites > 0,
+		executors: isExecutor, second: isSecond, standDown: p.executor.standDown, noticing: p.executor.noticing, managed: w.managed, podjob: p.executor.podjob, zone: p.executor.zone, elected: p.executor.elected(), rivals: p.executor.together, maxUnseen: p.executor.maxUnseen, lag: p.lag(), calmLag: p.calmLag(), busy: p.executor.maxWrites > 0, keepsStart: p.executor.keepStartTime,
 		fewRows:  p.executor.maxRows > 0 && p.executor.leastRows > 0,
 		limited:  p.executor.maxUncounted > 0 || p.executor.maxRows > 0 || p.executor.leastRows > 0,
 		lateJobs: slices.ContainsFunc(p.faults, func(f *fault) bool { return f.kind == watchLag && (f.resource == "" || f.resource == "jobs") }),
@@ -191,6 +195,9 @@ func (w *world) observe(write apiserver.Write) {
 	w.lastVersion.Store(write.ResourceVersion)
 	w.journal.wrote(write)
 	w.judge.wrote(write)
+	if w.seen != nil {
+		w.seen(write)
+	}
 	if w.over.Load() {
 		return
 	}
@@ -291,7 +298,7 @@ func (c *client) createNamespace(name string) {
 func (w *world) aftermath() *aftermath {
 	e := &aftermath{
 		plan: w.plan, journal: &w.journal, faults: w.network.happened, reached: w.network.reached, writes: len(w.journal.lines),
-		steps: w.done, outcomes: map[string]int{},
+		steps: w.done, taken: w.judge.steps, outcomes: map[string]int{},
 		breaches: w.own,
 	}
 	if !w.network.runaway() {

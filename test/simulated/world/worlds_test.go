@@ -189,6 +189,9 @@ func simulate(t *testing.T, n uint64) *tally {
 	if unused := total.unused(); total.worlds >= 500 && !*podjobFlag && !*upstreamFlag && len(unused) > 0 {
 		t.Errorf("no world uses these parts of the contract: %s", unused)
 	}
+	if untaken := total.untaken(); total.worlds >= 500 && !*podjobFlag && !*upstreamFlag && len(untaken) > 0 {
+		t.Errorf("no executor takes these steps of the model: %s", untaken)
+	}
 	fmt.Fprintln(os.Stderr, progress(total, n, time.Since(began)))
 	if *upstreamFlag {
 		t.Logf("%s\n%s", progress(total, n, time.Since(began)), found)

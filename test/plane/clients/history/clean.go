@@ -18,7 +18,7 @@ var replacements = []struct {
 	// The end of generated names has no vowel and none of 0, 1 and 3.
 	{regexp.MustCompile(`([a-z0-9])-[bcdfghjklmnpqrstvwxz2456789]{5}\b`), "$1-~"},
 	// The name of a Workload ends with a hash of its owner.
-	{regexp.MustCompile(`\b((?:job|jobset)-[a-z0-9-]+)-[0-9a-f]{5}\b`), "$1-~"},
+	{regexp.MustCompile(`\b((?:job|jobset|trainjob)-[a-z0-9-]+)-[0-9a-f]{5}\b`), "$1-~"},
 }
 
 // Clean replaces what differs from run to run: UIDs, times, random ends of names, and how wide columns

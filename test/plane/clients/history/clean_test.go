@@ -8,6 +8,7 @@ func TestClean(t *testing.T) {
 		"pod default/a-leader-0-0-bcdfg failed":             "pod default/a-leader-0-0-~ failed",
 		"a-workers-0":                                       "a-workers-0",
 		"job-a-1f0e3 is admitted":                           "job-a-~ is admitted",
+		"trainjob-a-52c1b is admitted":                      "trainjob-a-~ is admitted",
 		"at 2026-11-27T11:44:02Z":                           "at TIME",
 		"2026-11-27 11:44:02.123 +0000 UTC":                 "TIME UTC",
 		"LAST DEPLOYED: Fri Nov 27 11:44:02 2026":           "LAST DEPLOYED: TIME",

@@ -23,6 +23,19 @@ until_value() {
 	kubectl wait --for=jsonpath="$2"="$3" "$1" --timeout=120s
 }
 
+# patience SECONDS COMMAND... runs a command whose timeout is SECONDS, and prints whether it waits that long, and its exit code.
+# What it prints does not count.
+patience() {
+	local seconds=$1 begin=$SECONDS code=0
+	shift
+	"$@" >/dev/null 2>&1 || code=$?
+	if [ $((SECONDS - begin)) -ge "$seconds" ]; then
+		echo "waits until its timeout, exit code $code"
+	else
+		echo "ends before its timeout, exit code $code"
+	fi
+}
+
 # measure NAME FROM TO reports the time between two lines of the history, named by how they begin. It is shown side by
 # side, and not compared.
 measure() { echo "measure $1|$2|$3"; }
