@@ -402,8 +402,8 @@ func TestPodsThatTheAPIServerRefuses(t *testing.T) {
 			facts: explain.Facts{Job: two, Events: refused("exceeded quota: q"), Pods: []corev1.Pod{
 				pod(1, corev1.PodRunning), pod(2, corev1.PodSucceeded, func(p *corev1.Pod) { p.CreationTimestamp = before(4 * time.Second) }),
 			}},
-			state:  explain.Starting,
-			says:   []string{"headline: The Job starts: 1 pod is to be created."},
+			state:  explain.Running,
+			says:   []string{"headline: The Job goes on: 1 pod is to be created."},
 			silent: []string{"quota"},
 		},
 	})

@@ -326,6 +326,9 @@ func (w *work) starting() bool {
 		return w.say(BackingOff, "The Job lacks pods: %d.%s", n, w.orLater())
 	}
 	if age := w.Now.Sub(w.Job.CreationTimestamp.Time); age < reactionTime || w.recorded || w.recentChange() {
+		if w.Counts.Active+w.Counts.Succeeded+w.Counts.Failed > 0 {
+			return w.say(Running, "The Job goes on: %s to be created.", pods(int(n)))
+		}
 		return w.say(Starting, "The Job starts: %s to be created.", pods(int(n)))
 	}
 	w.advise("See whether %s runs, and what it logs.", manager(w.Job))

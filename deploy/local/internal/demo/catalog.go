@@ -86,6 +86,9 @@ func optionExamples() []*example {
 			classified("BackoffLimitExceeded", "Deadline", "tries=3"),
 		fails("more-memory", "the next try of an index gets more memory", "FailedIndexes: Job has failed indexes", "succeeded 1", "failed 3",
 			"completedIndexes 0", "failedIndexes 1", "pods by index 1,3", "memory limits 32Mi, 32Mi, 64Mi, 96Mi"),
+		fails("keep-logs", "when it fails, the pod that still runs is ended, and its log stays",
+			"BackoffLimitExceeded: Job has reached the specified backoff limit", "failed 2", `both logs stay ~ output index 0\n\|index 1\n`),
+		completes("few-pods", "finished pods are deleted once they are counted", "succeeded 20", "pods in all: 20", "at most 9 are left ~ pods left: [1-9]"),
 	}
 }
 

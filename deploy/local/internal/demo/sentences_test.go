@@ -134,6 +134,7 @@ func TestPatternsOfTheCatalog(t *testing.T) {
 			[]string{"Thu Jan  1\nHello from the Kubernetes cluster\n"},
 			[]string{"Hello from the Kubernetes cluster\n", "Thu\nHello from the Kubernetes cluster\nHello from the Kubernetes cluster\n", "Thu\nHello from the Kubernetes cluster\n|"},
 		},
+		"keep-logs": {[]string{"index 1\n|index 0\n"}, []string{"index 1\n", "index 1\n|"}},
 		"new": {
 			[]string{"template of old\n|template of new\n|template of old\n|template of new\n"},
 			[]string{"template of new\n|template of new\n|template of new\n|template of new\n"},

@@ -21,6 +21,8 @@ const presets = [
   { title: 'Option: pods that never start', file: 'never-started.yaml', script: 'pod *:stuck' },
   { title: 'Option: a deadline for each try', file: 'try-deadline.yaml', script: 'pod 0:hang\npod 1:hang\npod 2:succeed@1s' },
   { title: 'Option: more memory for the next try', file: 'more-memory.yaml', script: 'pod 1:oom@5s' },
+  { title: 'Option: when it fails, logs stay', file: 'keep-logs.yaml', script: 'pod 0:hang\npod 1:fail@20s' },
+  { title: 'Option: few finished pods stay', file: 'few-pods.yaml', runtime: '5s' },
   { title: 'Indexed', file: 'indexed.yaml', runtime: '30s±15s' },
   { title: 'Two at a time', file: 'pi-parallel.yaml', runtime: '30s±15s' },
   { title: 'A work queue', file: 'work-queue.yaml', runtime: '2m±1m' },
