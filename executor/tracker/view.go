@@ -27,7 +27,8 @@ type ViewOptions struct {
 	// status has recorded more, or if failures are limited per index: then as many as a
 	// request may have.
 	MaxRows int
-	// Options are the Job's; nil if it has none. The first View with next_try_resources or keep_finished_pods costs O(pods).
+	// Options are the Job's; nil if it has none. The first View with next_try_resources costs O(pods);
+	// one with keep_finished_pods sorts all pods that have finished, as does the first after a change of the policy.
 	Options *jobpolicyv1.JobOptions
 	// ActiveRows is how many active pods to list at most. 0: none, and View.Active is nil.
 	ActiveRows int

@@ -124,8 +124,9 @@ func New[P any](policy Policy, facts func(P) Pod) *Counter[P] {
 }
 
 // SetPolicy sets how pods count that are added from now on. The caller removes all pods and adds
-// them again.
-func (c *Counter[P]) SetPolicy(policy Policy) { c.policy = policy }
+// them again. What KeepFinished kept is forgotten: the next call of it builds that anew, which costs less than
+// to take out and put back each pod.
+func (c *Counter[P]) SetPolicy(policy Policy) { c.policy, c.finished = policy, nil }
 
 // ForgetRetry forgets the facts for the retry delay, and what KeepTries kept.
 func (c *Counter[P]) ForgetRetry() { c.retry, c.tries = retryFacts{}, nil }

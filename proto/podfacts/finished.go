@@ -43,8 +43,9 @@ type finishedPod struct {
 	index int32
 }
 
-// KeepFinished makes the counter keep what FinishedPods returns. pods are all that it counts. It does so
-// once; from then on, Add and Remove do, for O(1) a pod that ends late or is deleted early in the order.
+// KeepFinished makes the counter keep what FinishedPods returns. pods are all that it counts. It sorts
+// them once; from then on, until SetPolicy, Add and Remove take O(1) for a pod that ends late or is deleted
+// early in the order.
 func (c *Counter[P]) KeepFinished(pods iter.Seq[*Counted[P]]) {
 	if c.finished != nil {
 		return
@@ -56,18 +57,30 @@ func (c *Counter[P]) KeepFinished(pods iter.Seq[*Counted[P]]) {
 	}
 	for _, e := range all {
 		pod := c.facts(e.Pod)
-		c.finished.add(e, &pod, &c.policy)
+		if at, ok := c.finished.note(e, &pod, &c.policy); ok {
+			of := c.finished.of(e)
+			*of = append(*of, at)
+		}
 	}
+	c.finished.succeeded.sort()
+	c.finished.failed.sort()
 }
 
 // add adds a pod if it is one of them.
 func (f *finished[P]) add(e *Counted[P], pod *Pod, policy *Policy) {
-	if !pod.ended() || !policy.inRange(pod) || pod.Tracked || pod.Deleting || e.Deleted || e.Stray || e.Missing {
-		return
+	if at, ok := f.note(e, pod, policy); ok {
+		f.of(e).insert(at)
 	}
-	at := finishedAt{pod.EndTime(), string(pod.UID)}
-	f.ends[e] = at
-	f.of(e).insert(finishedPod{at, e.Share.index})
+}
+
+// note notes the place of a pod if it is one of them.
+func (f *finished[P]) note(e *Counted[P], pod *Pod, policy *Policy) (at finishedPod, ok bool) {
+	if !pod.ended() || !policy.inRange(pod) || pod.Tracked || pod.Deleting || e.Deleted || e.Stray || e.Missing {
+		return finishedPod{}, false
+	}
+	at = finishedPod{finishedAt{pod.EndTime(), string(pod.UID)}, e.Share.index}
+	f.ends[e] = at.finishedAt
+	return at, true
 }
 
 func (f *finished[P]) remove(e *Counted[P]) {
@@ -88,6 +101,12 @@ func (f *finished[P]) of(e *Counted[P]) *byEnd {
 
 func (l byEnd) find(at finishedAt) (i int, found bool) {
 	return slices.BinarySearchFunc(l, at, func(pod finishedPod, at finishedAt) int { return pod.compare(at) })
+}
+
+// sort puts pods into their order, each once: a caller may list a pod twice.
+func (l *byEnd) sort() {
+	slices.SortFunc(*l, func(a, b finishedPod) int { return a.compare(b.finishedAt) })
+	*l = slices.CompactFunc(*l, func(a, b finishedPod) bool { return a.compare(b.finishedAt) == 0 })
 }
 
 func (l *byEnd) insert(pod finishedPod) {

@@ -22,8 +22,11 @@ func TestFinishedPodsAreThoseThatAreThere(t *testing.T) {
 		counter := New(Policy{}, func(p *Pod) Pod { return *p })
 		all := make([]*Counted[*Pod], pods)
 		for step := range steps {
-			if step == steps/4 {
-				counter.KeepFinished(slices.Values(slices.DeleteFunc(slices.Clone(all), func(e *Counted[*Pod]) bool { return e == nil })))
+			if step == steps/2 {
+				recount(counter, all)
+			}
+			if step == steps/4 || step == steps/2 {
+				counter.KeepFinished(slices.Values(there(all)))
 			}
 			i := r.IntN(pods)
 			if e := all[i]; e != nil {
@@ -39,6 +42,38 @@ func TestFinishedPodsAreThoseThatAreThere(t *testing.T) {
 		if got.String() != want.String() {
 			t.Fatalf("seed %d: got %s, want %s", seed, got, want)
 		}
+	}
+}
+
+func there(all []*Counted[*Pod]) []*Counted[*Pod] {
+	return slices.DeleteFunc(slices.Clone(all), func(e *Counted[*Pod]) bool { return e == nil })
+}
+
+// recount counts all pods again by a new policy.
+func recount(counter *Counter[*Pod], all []*Counted[*Pod]) {
+	counter.SetPolicy(Policy{Starts: true})
+	for _, e := range there(all) {
+		counter.Remove(e)
+		counter.Add(e, true)
+	}
+}
+
+// To keep them of many pods, which are seen in any order, takes no time that grows with the square of their number: that
+// would be a minute here.
+func TestFinishedPodsOfManyAreKeptQuickly(t *testing.T) {
+	const pods, most = 200_000, 5 * time.Second
+	counter := New(Policy{}, func(p *Pod) Pod { return *p })
+	all := make([]*Counted[*Pod], pods)
+	for i, at := range rand.New(rand.NewPCG(1, 0)).Perm(pods) {
+		all[i] = &Counted[*Pod]{Pod: &Pod{UID: fmt.Appendf(nil, "%06d", i), Phase: jobpolicyv1.PodPhase_POD_PHASE_FAILED, Finished: time.Unix(int64(1+at), 0)}}
+		counter.Add(all[i], true)
+	}
+	begin := time.Now()
+	counter.KeepFinished(slices.Values(all))
+	recount(counter, all)
+	counter.KeepFinished(slices.Values(all))
+	if took := time.Since(begin); took > most || len(counter.finished.failed) != pods {
+		t.Errorf("it took %s, and %d are kept; want at most %s and %d", took, len(counter.finished.failed), most, pods)
 	}
 }
 
