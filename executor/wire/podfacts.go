@@ -38,7 +38,7 @@ func PodFacts(p *podcache.Pod) podfacts.Pod {
 	}
 	facts.Started, facts.GracePeriodSeconds = Time(p.Started()), p.GracePeriod()
 	if seconds, limited := p.ActiveDeadline(); limited {
-		facts.ActiveDeadlineSeconds = &seconds
+		facts.ActiveDeadlineSeconds = new(seconds)
 	}
 	if p.Index != podcache.NoIndex {
 		facts.Index = &p.Index
