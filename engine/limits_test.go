@@ -80,6 +80,7 @@ func TestIndexRangesAreNotCopiedOneByOne(t *testing.T) {
 	cases := map[string]*request{
 		"completed indexes":            scattered(t),
 		"completed and failed indexes": scatteredFailures(t),
+		"finished pods to be deleted":  manyFinished(t),
 	}
 	for name, req := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -93,6 +94,21 @@ func TestIndexRangesAreNotCopiedOneByOne(t *testing.T) {
 			}
 		})
 	}
+}
+
+// manyFinished is a Job with many indexes that keeps no finished pod but those that may raise the resources of further ones.
+func manyFinished(t testing.TB) *request {
+	req := scatteredFailures(t)
+	req.Spec.Options = &jobpolicyv1.JobOptions{
+		KeepFinishedPods: &jobpolicyv1.KeepFinishedPods{Failed: proto.Int32(0)}, NextTryResources: &jobpolicyv1.NextTryResources{Resource: jobpolicyv1.RaisedResource_RAISED_RESOURCE_MEMORY, Max: "1Gi"},
+	}
+	req.FinishedPods = &jobpolicyv1.FinishedPods{Failed: 5000}
+	for i := range 5000 {
+		req.FinishedPods.First = append(req.FinishedPods.First, &jobpolicyv1.FinishedPod{
+			Uid: numberedUID(i), Phase: jobpolicyv1.PodPhase_POD_PHASE_FAILED, Index: proto.Int32(int32(i)), FinishedTime: at(0),
+		})
+	}
+	return req
 }
 
 // awaitingRetry is a Job with limits per index, of which every index has failed

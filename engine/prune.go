@@ -115,5 +115,5 @@ func (s *snapshot) mayRaise(pod *jobpolicyv1.FinishedPod) bool {
 	if s.spec.GetOptions().GetNextTryResources() == nil {
 		return false
 	}
-	return !s.indexed || pod.Index == nil || !s.completed.Union(s.failedIndexes).Has(pod.GetIndex())
+	return !s.indexed || pod.Index == nil || !s.completed.Has(pod.GetIndex()) && !s.failedIndexes.Has(pod.GetIndex())
 }
