@@ -11,7 +11,7 @@ import (
 // their logs: the time for which each may be active becomes what it has been active for, and its node
 // ends it (reason DeadlineExceeded). What stands on the pod says whether that was done, so nothing is
 // remembered here. Until a pod has ended it is active, and the Job waits for it as for any other
-// (terminalWait); from then on the ledger treats it as any failed pod.
+// (terminalWait); from then on it counts as failed, as a pod that is deleted does (podRow.ended).
 
 const (
 	// endingMargin is how long after its grace period a pod may take to end. A node that has not ended it by then
@@ -25,6 +25,14 @@ const (
 // endsPods reports whether the pods that are active when the Job has failed are ended, and not deleted.
 func (s *snapshot) endsPods(v verdict) bool {
 	return v.kind == fails && !s.spec.GetSuspend() &&
+		s.spec.GetOptions().GetWhenJobFails() == jobpolicyv1.WhenJobFails_WHEN_JOB_FAILS_END_PODS
+}
+
+// endedWithJob reports whether a pod that failed was told to end because the Job has failed. A pod that
+// a deadline of its own ends meanwhile looks the same, and nothing asks how it ended any more.
+func (s *snapshot) endedWithJob(pod *jobpolicyv1.UnaccountedPod) bool {
+	_, declared := trueCondition(s.status, conditionFailureTarget)
+	return declared && pod.GetFailure().GetReason() == podDeadlineExceeded &&
 		s.spec.GetOptions().GetWhenJobFails() == jobpolicyv1.WhenJobFails_WHEN_JOB_FAILS_END_PODS
 }
 

@@ -23,6 +23,10 @@ type podRow struct {
 	// one is true; both are false for a pod that is being deleted and may yet
 	// end either way, and for one that is deleted with its Job (leavesWithJob).
 	succeeded, failed bool
+	// ended is true for a new pod that failed because it was told to end when the Job failed.
+	// It counts as failed, as a pod that is deleted then, and that says nothing else: no policy
+	// judges it, and its index has not failed.
+	ended bool
 	// match is what the pod failure policy says about a pod that did not succeed. For a
 	// pod that has not ended it matters only when the Job has failed.
 	match policyMatch
@@ -86,7 +90,7 @@ func (t *tally) tallyIndexes(s *snapshot) {
 		// A pod that the status has recorded does not make its index fail now. If it did so
 		// before, the status already lists the index as failed. If it did not, that stays
 		// so: for example, the pod may have been deleted because of a verdict.
-		if s.perIndex() && r.failed && !r.recorded && exhaustsIndex(s, r) {
+		if s.perIndex() && r.failed && !r.recorded && !r.ended && exhaustsIndex(s, r) {
 			failed = append(failed, r.pod.GetIndex())
 		}
 	}
@@ -129,7 +133,8 @@ func readRow(s *snapshot, pod *jobpolicyv1.UnaccountedPod) podRow {
 		r.succeeded = pod.GetPhase() == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED
 		r.failed = !r.succeeded && (pod.GetPhase() == jobpolicyv1.PodPhase_POD_PHASE_FAILED || !s.replaceFailedOnly() || s.lost[string(pod.GetUid())])
 	}
-	if !r.succeeded {
+	r.ended = r.failed && !r.recorded && s.endedWithJob(pod)
+	if !r.succeeded && !r.ended {
 		r.match = s.failurePolicy.match(pod.GetFailure())
 	}
 	return r
