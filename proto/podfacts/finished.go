@@ -141,18 +141,22 @@ func (l byEnd) first(keep *int32, phase jobpolicyv1.PodPhase) []*jobpolicyv1.Fin
 }
 
 // FinishedPods are the finished pods that are accounted for, as the options ask for them; nil without
-// options.keep_finished_pods or KeepFinished. Its rows are in ascending order of UID.
+// options.keep_finished_pods or KeepFinished. Its rows are in ascending order of UID. With options.next_try_resources, none is about a
+// failed pod of a Job that is not Indexed.
 func (c *Counter[P]) FinishedPods(options *jobpolicyv1.JobOptions) *jobpolicyv1.FinishedPods {
 	keep := options.GetKeepFinishedPods()
 	if keep == nil || c.finished == nil {
 		return nil
 	}
-	f := c.finished
+	f, keepFailed := c.finished, keep.Failed
+	if !c.policy.Indexed && options.GetNextTryResources() != nil {
+		keepFailed = nil // Each of them raises the next pods' resources, so none is ever deleted.
+	}
 	m := &jobpolicyv1.FinishedPods{
 		Succeeded: int32(len(f.succeeded)), Failed: int32(len(f.failed)),
 		First: slices.Concat(
 			f.succeeded.first(keep.Succeeded, jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED),
-			f.failed.first(keep.Failed, jobpolicyv1.PodPhase_POD_PHASE_FAILED)),
+			f.failed.first(keepFailed, jobpolicyv1.PodPhase_POD_PHASE_FAILED)),
 	}
 	slices.SortFunc(m.First, func(a, b *jobpolicyv1.FinishedPod) int { return bytes.Compare(a.Uid, b.Uid) })
 	return m

@@ -124,3 +124,18 @@ func TestFinishedPodsAreNotKeptUnasked(t *testing.T) {
 		t.Error("finished pods are kept, and no option asks for them")
 	}
 }
+
+// Of a Job that is not Indexed and raises the resources of its next pods, no failed pod is listed: each may raise them.
+func TestFinishedPodsThatStayInAnyCaseAreNotListed(t *testing.T) {
+	raises := &jobpolicyv1.JobOptions{
+		KeepFinishedPods: &jobpolicyv1.KeepFinishedPods{Failed: proto.Int32(0)}, NextTryResources: &jobpolicyv1.NextTryResources{},
+	}
+	for indexed, want := range map[bool]int{false: 0, true: 1} {
+		counter := New(Policy{Indexed: indexed, Completions: 1}, func(p *Pod) Pod { return *p })
+		counter.KeepFinished(slices.Values([]*Counted[*Pod]{}))
+		counter.Add(&Counted[*Pod]{Pod: &Pod{UID: []byte("a"), Index: proto.Int32(0), Phase: jobpolicyv1.PodPhase_POD_PHASE_FAILED}}, true)
+		if got := counter.FinishedPods(raises); len(got.GetFirst()) != want || got.GetFailed() != 1 {
+			t.Errorf("indexed %v: got %v, want 1 failed pod and %d rows", indexed, got, want)
+		}
+	}
+}
