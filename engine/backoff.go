@@ -52,8 +52,8 @@ func (b backoff) nextPod(now time.Time, r retryState) (at time.Time, ok bool) {
 type retryState struct {
 	// consecutive counts failed pods since the last success.
 	consecutive int32
-	// last is when the last of them finished.
-	last time.Time
+	// last is when the last of them finished, lastSuccess when the last success was that counts; zero if there is none.
+	last, lastSuccess time.Time
 	// nextSuccess is the earliest success that lies in the future; zero if none
 	// does.
 	nextSuccess time.Time
@@ -94,7 +94,7 @@ func readRetry(s *snapshot, rows []podRow) retryState {
 
 // readFailures counts the failures of facts that delay the next pod.
 func readFailures(facts *jobpolicyv1.RetryFacts, policy failurePolicy, successes successTimes) retryState {
-	r := retryState{nextSuccess: successes.next}
+	r := retryState{lastSuccess: successes.last, nextSuccess: successes.next}
 	for _, f := range facts.GetRecentFailures() {
 		if at := f.GetFinishedTime().AsTime(); successes.before(at) && !skipsDelay(policy.match(f.GetFailure()), f.GetFailure()) {
 			r.add(at)

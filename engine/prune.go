@@ -13,7 +13,7 @@ import (
 // the others once they are counted. What later decisions need stays in any case, so that a restart of the caller
 // changes nothing (invariant I10):
 //
-//   - The retry delay needs the last success and, while failures delay the next pod, the last 64 failures.
+//   - The retry delay needs the last success and, while failures delay the next pod, the last 64 failures since then.
 //   - JobEnd needs the last failure that counts.
 //   - options.next_try_resources needs the failures of each index that is not done; of a NON_INDEXED Job, all failures.
 //
@@ -34,8 +34,8 @@ func (p plan) prune(s *snapshot, t tally, v verdict) plan {
 		chosen = append(chosen, surplus(pods.GetFirst(), jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED, pods.GetSucceeded()-max(keep.GetSucceeded(), neededSuccesses))...)
 	}
 	if keep.Failed != nil {
-		failed := surplus(pods.GetFirst(), jobpolicyv1.PodPhase_POD_PHASE_FAILED, pods.GetFailed()-max(keep.GetFailed(), s.neededFailures(t)))
-		chosen = append(chosen, slices.DeleteFunc(failed, s.mayRaise)...)
+		failed := surplus(pods.GetFirst(), jobpolicyv1.PodPhase_POD_PHASE_FAILED, pods.GetFailed()-max(keep.GetFailed(), s.explaining(t)))
+		chosen = append(chosen, slices.DeleteFunc(notDelaying(t.retry, failed, pods.GetFailed()), s.mayRaise)...)
 	}
 	known := len(chosen)
 	chosen = slices.DeleteFunc(chosen, s.uncounted)
@@ -75,12 +75,16 @@ func (s *snapshot) uncounted(pod *jobpolicyv1.FinishedPod) bool {
 	return s.recordedSucceeded[string(pod.GetUid())] || s.recordedFailed[string(pod.GetUid())]
 }
 
-// neededFailures is how many of the last failures stay in any case.
-func (s *snapshot) neededFailures(t tally) int32 {
-	if t.retry.consecutive > 0 {
-		return maxRetryFacts
+// notDelaying are those of the pods that finished first, of all failed ones, on which the delay of the next pod does not
+// depend: it counts the last 64 since the last success.
+func notDelaying(r retryState, first []*jobpolicyv1.FinishedPod, all int32) []*jobpolicyv1.FinishedPod {
+	if r.consecutive == 0 {
+		return first
 	}
-	return s.explaining(t)
+	older := max(0, min(len(first), int(all)-maxRetryFacts))
+	return append(first[:older:older], slices.DeleteFunc(first[older:], func(pod *jobpolicyv1.FinishedPod) bool {
+		return r.lastSuccess.IsZero() || pod.GetFinishedTime().AsTime().After(r.lastSuccess)
+	})...)
 }
 
 // explaining is how many of the recent failures may say how the Job fails, by any of the rules of jobEnd: those from the last one
