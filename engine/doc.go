@@ -57,21 +57,21 @@
 //
 // # How a decision is made
 //
-//	validate → tally → verdict → deletions → ledger → creations → publish → deliver → explain
+//	validate → tally → verdict → deletions → ledger → creations → prune → publish → deliver → explain
 //
 // Each step takes values and returns values, and none is repeated. The tally counts
 // the pods by how they ended. For the verdict, the rules are asked in order (that
-// of Rule in the contract); the first verdict wins. Deletions are the pods to delete. The ledger
+// of Rule in the contract); the first verdict wins. Deletions are the pods to delete, or to end. The ledger
 // records finished pods, releases their finalizers and counts those whose release is
 // confirmed. Creations are the pods to create; if there are many to create and many to
-// record, a later decision creates them. Publish builds the next status, with as much
+// record, a later decision creates them. Prune chooses finished pods that the Job need not keep. Publish builds the next status, with as much
 // of the verdict as it may declare yet. Deliver leaves a routine status for later if
 // the caller asks for that.
 //
 // # The life of a verdict
 //
 //	verdict reached        → status: SuccessCriteriaMet or FailureTarget
-//	interim is written     → active pods are deleted, recorded, released
+//	interim is written     → active pods are deleted or ended, recorded, released
 //	pods and UIDs are gone → status: Complete or Failed
 //
 // Each arrow takes at least one decision. A crash between any two loses nothing.

@@ -18,7 +18,7 @@ const (
 	// cannot be relied on to do so, and the pod is deleted.
 	endingMargin = time.Minute
 	// tellingMargin is for how long after the Job has failed a pod is told to end. If an admission policy refuses
-	// or undoes that for longer, the pod is deleted.
+	// or undoes that for longer, or nobody asks for longer what to do, the pod is deleted.
 	tellingMargin = time.Hour
 )
 

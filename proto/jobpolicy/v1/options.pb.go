@@ -168,9 +168,10 @@ const (
 	// They are deleted.
 	WhenJobFails_WHEN_JOB_FAILS_DELETE_PODS WhenJobFails = 1
 	// Their nodes end them, within their grace period, and the pods stay, with their logs and
-	// statuses. They count as failed as deleted ones do. A pod is deleted all the same if no node
-	// has taken it, if it has not ended a minute after its grace period, or if the Job is
-	// suspended.
+	// statuses. They count as failed as deleted ones do: no rule of the pod failure policy judges
+	// them, and their indexes do not fail because of them. A pod is deleted all the same if no node
+	// has taken it, if it was not told to end within an hour after the Job failed, if it has not
+	// ended a minute after its grace period, or if the Job is suspended.
 	WhenJobFails_WHEN_JOB_FAILS_END_PODS WhenJobFails = 2
 )
 
@@ -828,7 +829,8 @@ func (x *JobOptions) GetFailureRuleNames() []string {
 }
 
 // KeepFinishedPods says how many finished pods stay while the Job runs, those that finished last. The others
-// are deleted once the Job has counted them and released them, about as soon as that is done; their logs go with them.
+// are deleted once the Job has counted them and released them, about as soon as that is done; their logs go with them. A pod that somebody
+// else has released may be deleted although nobody has counted it.
 // What decides about further pods stays in any case: the last pod that succeeded, up to 64 failed ones since then, which
 // the retry delay counts, the failed one that explains how the Job failed, and with next_try_resources the failed ones that
 // raise the next. It acts on pods that exist, too. When the Job has succeeded or failed, its pods stay until it is deleted.

@@ -771,7 +771,8 @@ type FinishedPods struct {
 	// In phase Failed.
 	Failed int32 `protobuf:"varint,2,opt,name=failed,proto3" json:"failed,omitempty"`
 	// Of each phase those that finished first; of the same time, those with the lower UID. As many of a phase as
-	// there are more than options.keep_finished_pods keeps, or fewer; at most 100000. In any order.
+	// there are more than options.keep_finished_pods keeps, or fewer; at most 100000. Those that failed may be left
+	// out if the Job is not INDEXED and has options.next_try_resources, which needs all of them. In any order.
 	First         []*FinishedPod `protobuf:"bytes,3,rep,name=first,proto3" json:"first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
