@@ -58,3 +58,9 @@ func (j *judge) mayYetEnd(r *jobRecord, p *podRecord) bool {
 	at, told := endOverdueAt(p.pod)
 	return p.active() && endsPods(r.job) && told && !j.settled(at.Add(j.askew()))
 }
+
+// endedWithJob reports whether a pod ended because it was told to when its Job had failed. Then its index has not failed.
+func (j *judge) endedWithJob(r *jobRecord, p *podRecord) bool {
+	return ledger.IsTrue(r.job, batchv1.JobFailureTarget) && j.always(r, endsPods) && !j.podjob &&
+		p.pod.DeletionTimestamp == nil && p.pod.Status.Reason == batchv1.JobReasonDeadlineExceeded
+}

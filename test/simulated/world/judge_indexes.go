@@ -52,7 +52,7 @@ func (j *judge) judgeFailedIndexes(w apiserver.Write, r *jobRecord, fresh indexs
 	failures, final := map[int32]int32{}, map[int32]bool{}
 	for _, p := range r.ends {
 		ix := podIndex(p.pod)
-		if j.stoppedWithJob(r, p) {
+		if j.stoppedWithJob(r, p) || j.endedWithJob(r, p) {
 			continue
 		}
 		// A pod that still ran in any view when the Job failed counts as failed.
