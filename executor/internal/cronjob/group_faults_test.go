@@ -55,10 +55,10 @@ func (s *server) change(t *testing.T, object runtime.Object, edit func(*batchv1.
 	}
 }
 
-// wantRuns checks which runs were created, in order.
+// wantRuns checks which runs were created. Those for which there is room at once start in any order.
 func wantRuns(t *testing.T, s *server, want ...string) {
 	t.Helper()
-	if names, _ := runsOf(t, s); !slices.Equal(names, want) {
+	if names, _ := runsOf(t, s); !slices.Equal(slices.Sorted(slices.Values(names)), slices.Sorted(slices.Values(want))) {
 		t.Errorf("created %v, want %v", names, want)
 	}
 }
