@@ -104,10 +104,7 @@ func (a *applier) carryOut(ctx context.Context, s *tracker.Job, calls *api.Pods,
 	case err != nil:
 		return a.backOff(ctx, s, tracker.Create, snap.job, notCreated, err)
 	}
-	if err := a.deletePods(ctx, s, calls, snap.job, d.GetDelete()); err != nil {
-		return a.backOff(ctx, s, tracker.Delete, snap.job, notDeleted, err)
-	}
-	if err := a.endPods(ctx, s, calls, d.GetEnd()); err != nil {
+	if err := errors.Join(a.deletePods(ctx, s, calls, snap.job, d.GetDelete()), a.endPods(ctx, s, calls, d.GetEnd())); err != nil {
 		return a.backOff(ctx, s, tracker.Delete, snap.job, notDeleted, err)
 	}
 	write, err := a.writeStatus(ctx, s, calls, snap, d)

@@ -26,28 +26,13 @@ type step struct {
 }
 
 // apply carries out a decision in the contract's order, and reports whether it changed anything. It
-// stops at the first error.
+// stops after the first step that does not succeed in full.
 func (c *Controller) apply(ctx context.Context, s *step, decision *jobpolicyv1.DecideJobResponse) (changed bool, err error) {
 	if err := c.create(ctx, s, decision.GetCreate()); err != nil {
 		return false, err
 	}
-	for _, d := range decision.GetDelete() {
-		pod, err := s.pod(d.GetUid())
-		if err == nil {
-			err = s.calls.Delete(ctx, s.Job, pod.UID, d)
-		}
-		if err != nil {
-			return false, err
-		}
-	}
-	for _, e := range decision.GetEnd() {
-		pod, err := s.pod(e.GetUid())
-		if err == nil {
-			err = s.calls.End(ctx, pod.UID, e)
-		}
-		if err != nil {
-			return false, err
-		}
+	if err := c.remove(ctx, s, decision); err != nil {
+		return false, err
 	}
 	status, written, err := wire.NextStatus(decision.GetStatus(), &s.Job.Status)
 	if err == nil && written {
@@ -66,16 +51,45 @@ func (c *Controller) apply(ctx context.Context, s *step, decision *jobpolicyv1.D
 	if err := s.release(ctx, decision.GetRelease()); err != nil {
 		return changed, err
 	}
-	for _, b := range decision.GetDeleteFinished() {
-		pod, err := s.pod(b)
+	return changed, c.prune(ctx, s, decision.GetDeleteFinished())
+}
+
+// remove deletes and ends pods. If one cannot be, the others still are.
+func (c *Controller) remove(ctx context.Context, s *step, decision *jobpolicyv1.DecideJobResponse) (failed error) {
+	for _, d := range decision.GetDelete() {
+		pod, err := s.pod(d.GetUid())
+		if err == nil {
+			err = s.calls.Delete(ctx, s.Job, pod.UID, d)
+		}
+		failed = errors.Join(failed, err)
+	}
+	for _, e := range decision.GetEnd() {
+		pod, err := s.pod(e.GetUid())
+		if err == nil {
+			err = s.calls.End(ctx, pod.UID, e)
+		}
+		failed = errors.Join(failed, err)
+	}
+	// The next Step counts a pod that has ended or started meanwhile as such.
+	if failed != nil && !errors.Is(failed, api.ErrPodEnded) && !errors.Is(failed, api.ErrPodStarted) {
+		c.deferStep(s.pods.UID, deletePods)
+	}
+	return failed
+}
+
+// prune deletes finished pods. If one cannot be deleted, the others still are.
+func (c *Controller) prune(ctx context.Context, s *step, uids [][]byte) (failed error) {
+	for _, uid := range uids {
+		pod, err := s.pod(uid)
 		if err == nil {
 			err = s.calls.DeleteFinished(ctx, s.Job, pod.UID)
 		}
-		if err != nil {
-			return changed, err
-		}
+		failed = errors.Join(failed, err)
 	}
-	return changed, nil
+	if failed != nil {
+		c.deferStep(s.pods.UID, deleteFinished)
+	}
+	return failed
 }
 
 // create creates pods. Each name ends in the first number that is free in the group. So if
@@ -92,7 +106,7 @@ func (c *Controller) create(ctx context.Context, s *step, create *jobpolicyv1.Cr
 		pod.OwnerReferences = []metav1.OwnerReference{s.Owner}
 		pod.Annotations[GroupAnnotation] = s.Job.Name
 		if err := s.createOne(ctx, c, pod, p.Index, taken); err != nil {
-			c.deferCreation(s.pods.UID) // Other steps go on meanwhile.
+			c.deferStep(s.pods.UID, createPods)
 			return fmt.Errorf("creating pod %s: %w", pod.Name, errors.Join(err, s.deleteAltered(ctx)))
 		}
 	}

@@ -373,11 +373,11 @@ func TestGroupsThatGoAwayAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c Controller
 		for n := range 100 {
-			c.deferCreation(uid(n))
-			time.Sleep(createBackoff)
+			c.deferStep(uid(n), createPods)
+			time.Sleep(backoff)
 		}
 		known := 0
-		c.createAfter.Range(func(any, any) bool { known++; return true })
+		c.after.Range(func(any, any) bool { known++; return true })
 		if known > 1 {
 			t.Errorf("%d groups are known, and the time of all but one is over", known)
 		}
@@ -471,6 +471,61 @@ func TestAfterAFailedCreationTheOtherStepsGoOn(t *testing.T) {
 	}
 }
 
+// A pod that cannot be deleted or told to end holds up neither the other pods nor the other steps: the step waits, and the engine
+// knows it.
+func TestAPodThatCannotBeRemovedHoldsUpNothingElse(t *testing.T) {
+	for name, tc := range map[string]struct {
+		phase  corev1.PodPhase
+		verb   string
+		answer *jobpolicyv1.DecideJobResponse
+		writes int
+		step   jobpolicyv1.Step
+	}{
+		"delete": {
+			corev1.PodRunning, "delete", &jobpolicyv1.DecideJobResponse{
+				Delete: []*jobpolicyv1.DeletePod{{Uid: uidBytes(0)}, {Uid: uidBytes(1)}}, End: []*jobpolicyv1.EndPod{{Uid: uidBytes(2), ActiveDeadlineSeconds: 1}},
+			}, 3, deletePods,
+		},
+		"end": {
+			corev1.PodRunning, "patch", &jobpolicyv1.DecideJobResponse{
+				End: []*jobpolicyv1.EndPod{{Uid: uidBytes(0), ActiveDeadlineSeconds: 1}, {Uid: uidBytes(1), ActiveDeadlineSeconds: 1}},
+			}, 2, deletePods,
+		},
+		"delete finished": {
+			corev1.PodSucceeded, "delete", &jobpolicyv1.DecideJobResponse{DeleteFinished: [][]byte{uidBytes(0), uidBytes(1)}}, 2, deleteFinished,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var pods []corev1.Pod
+			for n := range 3 {
+				pods = append(pods, pod(n, tc.phase))
+				if tc.phase == corev1.PodSucceeded {
+					pods[n].Finalizers = nil
+				}
+			}
+			s := newStand(t, pods...)
+			s.group.Options = &jobpolicyv1.JobOptions{KeepFinishedPods: &jobpolicyv1.KeepFinishedPods{Succeeded: new(int32(1))}}
+			s.client.PrependReactor(tc.verb, "pods", func(action k8stesting.Action) (bool, runtime.Object, error) {
+				named := action.(interface{ GetName() string })
+				return named.GetName() == pods[0].Name && s.did("refused"), nil, apierrors.NewForbidden(corev1.Resource("pods"), pods[0].Name, errors.New("on purpose"))
+			})
+			s.answer, s.fails = tc.answer, "refused"
+			if _, err := s.step(); !apierrors.IsForbidden(err) || len(s.steps) != tc.writes {
+				t.Errorf("error %v after %q, want the refusal, and %d writes", err, s.steps, tc.writes)
+			}
+			s.answer = &jobpolicyv1.DecideJobResponse{Status: &jobpolicyv1.JobStatus{Active: 2}}
+			s.mustStep()
+			d := s.asked[1].GetDeferrals()
+			if len(s.asked[0].GetDeferrals()) > 0 || len(d) != 1 || d[0].GetStep() != tc.step {
+				t.Fatalf("deferrals %v, want none at first, and then %v", d, tc.step)
+			}
+			if wait := d[0].GetUntil().AsTime().Sub(s.asked[0].GetNow().AsTime()); wait < 9*time.Second {
+				t.Errorf("the step waits for %v, want about 10 s", wait)
+			}
+		})
+	}
+}
+
 // A clock that is set back by an hour after a failed creation does not delay the next one by an
 // hour.
 func TestAClockThatIsSetBackDelaysNoCreation(t *testing.T) {
@@ -485,8 +540,8 @@ func TestAClockThatIsSetBackDelaysNoCreation(t *testing.T) {
 	ahead = 0
 	_, _ = s.step() // The answer takes a deferred step, and is refused.
 	second := s.asked[1]
-	if wait := second.GetDeferrals()[0].GetUntil().AsTime().Sub(second.GetNow().AsTime()); wait > createBackoff {
-		t.Errorf("creation waits for %v, want %v at most", wait, createBackoff)
+	if wait := second.GetDeferrals()[0].GetUntil().AsTime().Sub(second.GetNow().AsTime()); wait > backoff {
+		t.Errorf("creation waits for %v, want %v at most", wait, backoff)
 	}
 }
 
