@@ -248,11 +248,49 @@ func TestAPodThatIsMadeAgainHasTheSameName(t *testing.T) {
 		}
 	}
 	slices.Sort(names)
-	if diff := cmp.Diff([]string{"train-workers-0", "train-workers-1", "train-workers-2", "train-workers-3"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"train-workers-0", "train-workers-2", "train-workers-3", "train-workers-4"}, names); diff != "" {
 		t.Errorf("pods (-want +got):\n%s", diff)
 	}
 	if _, err := s.step(); !apierrors.IsAlreadyExists(errors.Unwrap(err)) {
 		t.Errorf("the same view once more: error %v, want that the pod exists", err)
+	}
+}
+
+// A creation without an answer makes its pod late. No finished pod is deleted before the creation is tried again, and the name of
+// one that is gone all the same is not free: the late pod's name is tried, and there is no second pod.
+func TestANameThatPruningFreesIsNotTakenForALatePod(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err   error
+		waits bool
+	}{
+		"no answer":  {context.DeadlineExceeded, true},
+		"it refuses": {apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("exceeded quota: count/pods")), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			counted, running, late := pod(0, corev1.PodSucceeded), pod(1, corev1.PodRunning), pod(2, corev1.PodPending)
+			counted.Finalizers, late.Annotations = nil, map[string]string{GroupAnnotation: "train-workers"}
+			s := newStand(t, counted, running)
+			s.group.Options = &jobpolicyv1.JobOptions{KeepFinishedPods: &jobpolicyv1.KeepFinishedPods{Succeeded: new(int32(1))}}
+			s.client.PrependReactor("create", "pods", func(k8stesting.Action) (bool, runtime.Object, error) { return len(s.asked) == 1, nil, tc.err })
+			s.answer.Create = &jobpolicyv1.CreatePods{Count: 1}
+			if _, err := s.step(); err == nil {
+				t.Fatal("the creation did not fail")
+			}
+			s.answer.Create = nil
+			s.mustStep()
+			waits := slices.ContainsFunc(s.asked[1].GetDeferrals(), func(d *jobpolicyv1.Deferral) bool { return d.GetStep() == deleteFinished })
+			if waits != tc.waits {
+				t.Errorf("the deletion of finished pods waits: %v, want %v", waits, tc.waits)
+			}
+			s.after.Clear()
+			s.group.Pods, s.answer.Create = []corev1.Pod{running}, &jobpolicyv1.CreatePods{Count: 1}
+			if err := errors.Join(s.client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("pods"), "default", counted.Name), s.client.Tracker().Add(&late)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.step(); !apierrors.IsAlreadyExists(err) {
+				t.Errorf("error %v, want that the late pod exists", err)
+			}
+		})
 	}
 }
 
