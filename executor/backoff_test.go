@@ -254,6 +254,34 @@ func TestAFinishedPodThatCannotBeDeletedBacksOffInABusyJob(t *testing.T) {
 	}
 }
 
+// A pod that is gone made room for another one, unless it had ended: then its end did. A quota may count pods that have ended, too.
+func TestAPodThatIsGoneMayHaveMadeRoom(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pod     func(*corev1.Pod)
+		refusal string
+		ends    bool
+	}{
+		"it was active":                      {func(*corev1.Pod) {}, "boom", true},
+		"it had ended":                       {failedPhase, "boom", false},
+		"it had ended, quota of pods":        {failedPhase, "exceeded quota: q, requested: pods=1, used: pods=5, limited: pods=5", false},
+		"it had ended, quota of all objects": {failedPhase, "exceeded quota: q, requested: count/pods=1, used: count/pods=5, limited: count/pods=5", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := build(t, testConfig(newServer(), &script{}))
+			s := seeJob(e)
+			e.watcher.podSeen(nil, cachedPod(2, tc.pod))
+			s.StepFailed(tracker.Create, clock.Limits{First: time.Minute, Max: time.Hour})
+			for range 3 {
+				s.Refusals.Refused(writes.CreatePod, "", time.Now(), tc.refusal)
+			}
+			e.watcher.podGone(cachedPod(2, tc.pod))
+			if ends := s.StepWaitsUntil(tracker.Create).IsZero(); ends != tc.ends {
+				t.Errorf("the delay of creations has ended: %v, want %v", ends, tc.ends)
+			}
+		})
+	}
+}
+
 // The API server may refuse a pod because of a namespace that was deleted and is
 // there again.
 func TestANamespaceIsGoingOnlyIfItIs(t *testing.T) {
