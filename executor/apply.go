@@ -86,7 +86,7 @@ func (a *applier) apply(ctx context.Context, s *tracker.Job, calls *api.Pods, sn
 }
 
 // carryOut carries out a decision in the contract's order: gang, create, or delete and end, status,
-// release, deletion of finished pods, events. It stops at the first step that does not succeed in full. The next
+// release, events, deletion of finished pods. It stops at the first step that does not succeed in full. The next
 // snapshot contains what succeeded.
 func (a *applier) carryOut(ctx context.Context, s *tracker.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) error {
 	podGroup, gangErr := a.group(ctx, s, snap, d)

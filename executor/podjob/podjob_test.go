@@ -131,6 +131,10 @@ func TestStepsAreDoneInTheContractsOrder(t *testing.T) {
 			Delete: []*jobpolicyv1.DeletePod{{Uid: uidBytes(0)}}, Status: &jobpolicyv1.JobStatus{Active: 2}, Release: [][]byte{uidBytes(1)},
 			Events: []*jobpolicyv1.JobEvent{{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "Suspended"}},
 		},
+		"status, event, patch, delete": {
+			Status: &jobpolicyv1.JobStatus{Active: 2}, Release: [][]byte{uidBytes(1)}, DeleteFinished: [][]byte{uidBytes(2)},
+			Events: []*jobpolicyv1.JobEvent{{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "Suspended"}},
+		},
 		"patch, delete, status": {
 			Delete: []*jobpolicyv1.DeletePod{{Uid: uidBytes(0), ReleaseFirst: true}}, Status: &jobpolicyv1.JobStatus{Active: 2},
 		},
@@ -142,7 +146,10 @@ func TestStepsAreDoneInTheContractsOrder(t *testing.T) {
 				continue
 			}
 			t.Run(order+", fails: "+fails, func(t *testing.T) {
-				s := newStand(t, pod(0, corev1.PodRunning), pod(1, corev1.PodSucceeded))
+				pods := []corev1.Pod{pod(0, corev1.PodRunning), pod(1, corev1.PodSucceeded), pod(2, corev1.PodSucceeded), pod(3, corev1.PodSucceeded)}
+				pods[2].Finalizers, pods[3].Finalizers = nil, nil
+				s := newStand(t, pods...)
+				s.group.Options = &jobpolicyv1.JobOptions{KeepFinishedPods: &jobpolicyv1.KeepFinishedPods{Succeeded: new(int32(1))}}
 				s.answer, s.fails = decision, fails
 				_, err := s.step()
 				if (err != nil) != (fails != "") {
