@@ -30,77 +30,79 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// mistakes are documents that say something wrong, and what is said of each.
+var mistakes = map[string]struct {
+	document string
+	want     []string
+}{
+	"no JSON":              {`{job: {}}`, []string{"expected a JSON object, found invalid character 'j' looking for beginning of object key string"}},
+	"nothing":              {``, []string{"expected a JSON object, found EOF"}},
+	"no object":            {`"job"`, []string{`expected an object, found "job"`}},
+	"more behind it":       {`{} {}`, []string{"expected one JSON object, found more behind it"}},
+	"no such field":        {`{"jobs": {}}`, []string{"jobs: there is no such field, expected one of job, cronJob"}},
+	"a proto name":         {`{"cron_job": {}}`, []string{"cron_job: there is no such field, expected one of job, cronJob"}},
+	"not a message":        {`{"job": 3}`, []string{"job: expected an object, found 3"}},
+	"a text":               {`{"cronJob": {"startJitterSeconds": "60"}}`, []string{`cronJob.startJitterSeconds: expected a whole number, found "60"`}},
+	"a fraction":           {`{"cronJob": {"startJitterSeconds": 1.5}}`, []string{"cronJob.startJitterSeconds: expected a whole number from 0 to 3600, found 1.5"}},
+	"beyond 32 bits":       {`{"job": {"ttlSecondsAfterFailed": 2147483648}}`, []string{"job.ttlSecondsAfterFailed: expected a whole number from 0 to 2147483647, found 2147483648"}},
+	"too short a deadline": {`{"job": {"terminationDeadlineSeconds": 0}}`, []string{"job.terminationDeadlineSeconds: expected a whole number from 1 to 2147483647, found 0"}},
+	"too long a deadline":  {`{"job": {"terminationDeadlineSeconds": 2147483648}}`, []string{"job.terminationDeadlineSeconds: expected a whole number from 1 to 2147483647, found 2147483648"}},
+	"below the limit":      {`{"job": {"ttlSecondsAfterFailed": -1}}`, []string{"job.ttlSecondsAfterFailed: expected a whole number from 0 to 2147483647, found -1"}},
+	"no such value":        {`{"cronJob": {"skippedHour": "Never"}}`, []string{`cronJob.skippedHour: expected one of Skip, RunAfter, found "Never"`}},
+	"unspecified":          {`{"cronJob": {"skippedHour": "Unspecified"}}`, []string{`cronJob.skippedHour: expected one of Skip, RunAfter, found "Unspecified"`}},
+	"a long value":         {`{"job": "` + strings.Repeat("x", 100) + `"}`, []string{`job: expected an object, found "` + strings.Repeat("x", 63) + "…"}},
+	"delays in two ways": {`{"job": {"retryDelay": {"initialSeconds": 9, "delaysSeconds": [3]}}}`, []string{
+		"job.retryDelay.delaysSeconds: cannot be set together with any of initialSeconds, maxSeconds, factor",
+	}},
+	"a longest delay below the first": {`{"job": {"retryDelay": {"initialSeconds": 9, "maxSeconds": 8}}}`, []string{
+		"job.retryDelay.maxSeconds: expected at least initialSeconds (9), found 8",
+	}},
+	"pods that never start": {`{"job": {"neverStarted": [{"problem": "Image", "afterSeconds": 0}, {"problem": "Disk", "action": "Ignore"}], "whenJobFails": "KeepPods"}}`, []string{
+		`job.neverStarted[1].action: expected one of Count, FailIndex, FailJob, found "Ignore"`,
+		`job.neverStarted[1].problem: expected one of Unschedulable, VolumeOrSandbox, Image, SecurityContext, Configuration, found "Disk"`, `job.whenJobFails: expected one of DeletePods, EndPods, found "KeepPods"`,
+		"job.neverStarted[0].afterSeconds: expected a whole number from 1 to 2147483647, found 0",
+		"job.neverStarted[1].problem: is required",
+		"job.neverStarted[1].afterSeconds: is required",
+	}},
+	"a problem twice": {`{"job": {"neverStarted": [{"problem": "Image", "afterSeconds": 1}, {"problem": "Image", "afterSeconds": 2}]}}`, []string{
+		"job.neverStarted: has two items of the same problem",
+	}},
+	"a factor that raises nothing, a maximum that is none, and CPU without exit codes": {`{"job": {"nextTryResources": {"resource": "Cpu", "factor": 1, "max": "8 Gi"}}}`, []string{
+		"job.nextTryResources.factor: expected more than 1, found 1",
+		`job.nextTryResources.max: expected a Kubernetes quantity above 0, for example 8Gi, found "8 Gi"`,
+		"job.nextTryResources.onExitCodes: expected at least one exit code, because running out of memory does not raise Cpu",
+	}},
+	"raised resources of which nothing is said": {`{"job": {"nextTryResources": {}}}`, []string{
+		"job.nextTryResources.resource: is required", "job.nextTryResources.max: is required",
+	}},
+	"raised resources beyond limits": {`{"job": {"nextTryResources": {"resource": "Disk", "factor": 11, "max": "0", "onExitCodes": [0]}}}`, []string{
+		`job.nextTryResources.resource: expected one of Memory, Cpu, found "Disk"`,
+		"job.nextTryResources.resource: is required",
+		"job.nextTryResources.factor: expected a number from 1 to 10, found 11",
+		"job.nextTryResources.onExitCodes[0]: expected a whole number from 1 to 255, found 0",
+		`job.nextTryResources.max: expected a Kubernetes quantity above 0, for example 8Gi, found "0"`,
+	}},
+	"an item beyond the limit": {`{"job": {"retryDelay": {"delaysSeconds": [3, 0]}}}`, []string{
+		"job.retryDelay.delaysSeconds[1]: expected a whole number from 1 to 86400, found 0",
+	}},
+	"more missed runs than the limit": {`{"cronJob": {"maxMissedRuns": 101}}`, []string{"cronJob.maxMissedRuns: expected a whole number from 0 to 100, found 101"}},
+	"fewer missed runs than none":     {`{"cronJob": {"maxMissedRuns": -1}}`, []string{"cronJob.maxMissedRuns: expected a whole number from 0 to 100, found -1"}},
+	"a group of nothing":              {`{"cronJob": {"group": {}}}`, []string{"cronJob.group.name: is required", "cronJob.group.maxActiveRuns: is required"}},
+	"a group beyond limits": {`{"cronJob": {"group": {"name": "` + strings.Repeat("x", 64) + `", "maxActiveRuns": 10001}}}`, []string{
+		"cronJob.group.name: expected a text of 1 to 63 bytes, found 64", "cronJob.group.maxActiveRuns: expected a whole number from 1 to 10000, found 10001",
+	}},
+	"a group that is a name": {`{"cronJob": {"group": "etl"}}`, []string{
+		`cronJob.group: expected an object, found "etl"`, "cronJob.group.name: is required", "cronJob.group.maxActiveRuns: is required",
+	}},
+	"more than one": {`{"cronJob": {"suspendAfterFailures": 0, "startJitterSeconds": 3601, "x": 1}}`, []string{
+		"cronJob.x: there is no such field, expected one of startJitterSeconds, repeatedHour, skippedHour, missedBeforeEdit, suspendAfterFailures, staggerSeconds, maxMissedRuns, group, publishNextScheduleTime",
+		"cronJob.startJitterSeconds: expected a whole number from 0 to 3600, found 3601",
+		"cronJob.suspendAfterFailures: expected a whole number from 1 to 100, found 0",
+	}},
+}
+
 func TestWhatIsWrongIsNamed(t *testing.T) {
-	cases := map[string]struct {
-		document string
-		want     []string
-	}{
-		"no JSON":              {`{job: {}}`, []string{"expected a JSON object, found invalid character 'j' looking for beginning of object key string"}},
-		"nothing":              {``, []string{"expected a JSON object, found EOF"}},
-		"no object":            {`"job"`, []string{`expected an object, found "job"`}},
-		"more behind it":       {`{} {}`, []string{"expected one JSON object, found more behind it"}},
-		"no such field":        {`{"jobs": {}}`, []string{"jobs: there is no such field, expected one of job, cronJob"}},
-		"a proto name":         {`{"cron_job": {}}`, []string{"cron_job: there is no such field, expected one of job, cronJob"}},
-		"not a message":        {`{"job": 3}`, []string{"job: expected an object, found 3"}},
-		"a text":               {`{"cronJob": {"startJitterSeconds": "60"}}`, []string{`cronJob.startJitterSeconds: expected a whole number, found "60"`}},
-		"a fraction":           {`{"cronJob": {"startJitterSeconds": 1.5}}`, []string{"cronJob.startJitterSeconds: expected a whole number from 0 to 3600, found 1.5"}},
-		"beyond 32 bits":       {`{"job": {"ttlSecondsAfterFailed": 2147483648}}`, []string{"job.ttlSecondsAfterFailed: expected a whole number from 0 to 2147483647, found 2147483648"}},
-		"too short a deadline": {`{"job": {"terminationDeadlineSeconds": 0}}`, []string{"job.terminationDeadlineSeconds: expected a whole number from 1 to 2147483647, found 0"}},
-		"too long a deadline":  {`{"job": {"terminationDeadlineSeconds": 2147483648}}`, []string{"job.terminationDeadlineSeconds: expected a whole number from 1 to 2147483647, found 2147483648"}},
-		"below the limit":      {`{"job": {"ttlSecondsAfterFailed": -1}}`, []string{"job.ttlSecondsAfterFailed: expected a whole number from 0 to 2147483647, found -1"}},
-		"no such value":        {`{"cronJob": {"skippedHour": "Never"}}`, []string{`cronJob.skippedHour: expected one of Skip, RunAfter, found "Never"`}},
-		"unspecified":          {`{"cronJob": {"skippedHour": "Unspecified"}}`, []string{`cronJob.skippedHour: expected one of Skip, RunAfter, found "Unspecified"`}},
-		"a long value":         {`{"job": "` + strings.Repeat("x", 100) + `"}`, []string{`job: expected an object, found "` + strings.Repeat("x", 63) + "…"}},
-		"delays in two ways": {`{"job": {"retryDelay": {"initialSeconds": 9, "delaysSeconds": [3]}}}`, []string{
-			"job.retryDelay.delaysSeconds: cannot be set together with any of initialSeconds, maxSeconds, factor",
-		}},
-		"a longest delay below the first": {`{"job": {"retryDelay": {"initialSeconds": 9, "maxSeconds": 8}}}`, []string{
-			"job.retryDelay.maxSeconds: expected at least initialSeconds (9), found 8",
-		}},
-		"pods that never start": {`{"job": {"neverStarted": [{"problem": "Image", "afterSeconds": 0}, {"problem": "Disk", "action": "Ignore"}], "whenJobFails": "KeepPods"}}`, []string{
-			`job.neverStarted[1].action: expected one of Count, FailIndex, FailJob, found "Ignore"`,
-			`job.neverStarted[1].problem: expected one of Unschedulable, VolumeOrSandbox, Image, SecurityContext, Configuration, found "Disk"`, `job.whenJobFails: expected one of DeletePods, EndPods, found "KeepPods"`,
-			"job.neverStarted[0].afterSeconds: expected a whole number from 1 to 2147483647, found 0",
-			"job.neverStarted[1].problem: is required",
-			"job.neverStarted[1].afterSeconds: is required",
-		}},
-		"a problem twice": {`{"job": {"neverStarted": [{"problem": "Image", "afterSeconds": 1}, {"problem": "Image", "afterSeconds": 2}]}}`, []string{
-			"job.neverStarted: has two items of the same problem",
-		}},
-		"a factor that raises nothing, a maximum that is none, and CPU without exit codes": {`{"job": {"nextTryResources": {"resource": "Cpu", "factor": 1, "max": "8 Gi"}}}`, []string{
-			"job.nextTryResources.factor: expected more than 1, found 1",
-			`job.nextTryResources.max: expected a Kubernetes quantity above 0, for example 8Gi, found "8 Gi"`,
-			"job.nextTryResources.onExitCodes: expected at least one exit code, because running out of memory does not raise Cpu",
-		}},
-		"raised resources of which nothing is said": {`{"job": {"nextTryResources": {}}}`, []string{
-			"job.nextTryResources.resource: is required", "job.nextTryResources.max: is required",
-		}},
-		"raised resources beyond limits": {`{"job": {"nextTryResources": {"resource": "Disk", "factor": 11, "max": "0", "onExitCodes": [0]}}}`, []string{
-			`job.nextTryResources.resource: expected one of Memory, Cpu, found "Disk"`,
-			"job.nextTryResources.resource: is required",
-			"job.nextTryResources.factor: expected a number from 1 to 10, found 11",
-			"job.nextTryResources.onExitCodes[0]: expected a whole number from 1 to 255, found 0",
-			`job.nextTryResources.max: expected a Kubernetes quantity above 0, for example 8Gi, found "0"`,
-		}},
-		"an item beyond the limit": {`{"job": {"retryDelay": {"delaysSeconds": [3, 0]}}}`, []string{
-			"job.retryDelay.delaysSeconds[1]: expected a whole number from 1 to 86400, found 0",
-		}},
-		"more missed runs than the limit": {`{"cronJob": {"maxMissedRuns": 101}}`, []string{"cronJob.maxMissedRuns: expected a whole number from 0 to 100, found 101"}},
-		"fewer missed runs than none":     {`{"cronJob": {"maxMissedRuns": -1}}`, []string{"cronJob.maxMissedRuns: expected a whole number from 0 to 100, found -1"}},
-		"a group of nothing":              {`{"cronJob": {"group": {}}}`, []string{"cronJob.group.name: is required", "cronJob.group.maxActiveRuns: is required"}},
-		"a group beyond limits": {`{"cronJob": {"group": {"name": "` + strings.Repeat("x", 64) + `", "maxActiveRuns": 10001}}}`, []string{
-			"cronJob.group.name: expected a text of 1 to 63 bytes, found 64", "cronJob.group.maxActiveRuns: expected a whole number from 1 to 10000, found 10001",
-		}},
-		"a group that is a name": {`{"cronJob": {"group": "etl"}}`, []string{
-			`cronJob.group: expected an object, found "etl"`, "cronJob.group.name: is required", "cronJob.group.maxActiveRuns: is required",
-		}},
-		"more than one": {`{"cronJob": {"suspendAfterFailures": 0, "startJitterSeconds": 3601, "x": 1}}`, []string{
-			"cronJob.x: there is no such field, expected one of startJitterSeconds, repeatedHour, skippedHour, missedBeforeEdit, suspendAfterFailures, staggerSeconds, maxMissedRuns, group, publishNextScheduleTime",
-			"cronJob.startJitterSeconds: expected a whole number from 0 to 3600, found 3601",
-			"cronJob.suspendAfterFailures: expected a whole number from 1 to 100, found 0",
-		}},
-	}
-	for name, tc := range cases {
+	for name, tc := range mistakes {
 		t.Run(name, func(t *testing.T) {
 			_, problems := options.Parse([]byte(tc.document))
 			if got := texts(problems); !slices.Equal(got, tc.want) {

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -34,8 +35,9 @@ func TestLogsOfEndedPodsStay(t *testing.T) {
 		create(t, namespace, tc.job)
 		waitFailed(t, namespace, tc.job.Name)
 		pod := podOf(t, namespace, tc.job.Name, func(p corev1.Pod) bool { return p.Status.Phase == corev1.PodFailed && len(p.Finalizers) == 0 })
-		state := pod.Status.ContainerStatuses[0].State
-		if pod.Status.Reason != "DeadlineExceeded" || pod.DeletionTimestamp != nil || state.Terminated == nil || state.Terminated.ExitCode != tc.exit {
+		container := pod.Status.ContainerStatuses[0]
+		end := cmp.Or(container.State.Terminated, container.LastTerminationState.Terminated) // It may wait for its next start.
+		if pod.Status.Reason != "DeadlineExceeded" || pod.DeletionTimestamp != nil || end == nil || end.ExitCode != tc.exit {
 			t.Errorf("pod %s is %v, want DeadlineExceeded and exit code %d", pod.Name, pod.Status, tc.exit)
 		}
 		log := logOf(t, pod)

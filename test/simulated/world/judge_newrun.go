@@ -112,7 +112,7 @@ func (j *judge) judgeReference(w apiserver.Write, event *corev1.Event) {
 	} else {
 		return
 	}
-	if about.Kind != kind || about.Name != name || about.APIVersion != "batch/v1" || about.Namespace != event.Namespace || event.Source.Component == "" || event.Count < 1 {
+	if about.GroupVersionKind() != batchv1.SchemeGroupVersion.WithKind(kind) || about.Name != name || about.Namespace != event.Namespace || event.Source.Component == "" || event.Count < 1 {
 		j.breach("event", w.Key, about.UID, "an event of %s (%s) is about %s %s of %s, and its object is %s %s", w.By, event.Reason, about.Kind, about.Name, about.APIVersion, kind, name)
 	}
 	if said, ok := cronEvents[event.Reason]; ok && kind == "CronJob" && (event.Type != said.kind || !regexp.MustCompile(`^(?:`+regexp.QuoteMeta(combined)+`)?(?:`+said.message+`)$`).MatchString(event.Message)) {
@@ -130,5 +130,5 @@ var cronEvents = map[string]struct{ kind, message string }{
 
 // wrongActive reports whether an entry of status.active does not name its Job.
 func wrongActive(ref corev1.ObjectReference, r *jobRecord) bool {
-	return ref.Name != r.key.Name || ref.Namespace != r.key.Namespace || ref.Kind != "Job" || ref.APIVersion != "batch/v1"
+	return ref.Name != r.key.Name || ref.Namespace != r.key.Namespace || ref.GroupVersionKind() != batchv1.SchemeGroupVersion.WithKind("Job")
 }
