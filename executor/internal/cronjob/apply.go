@@ -82,14 +82,15 @@ func (a *applier) changeJobs(ctx context.Context, s *cronState, snap snapshot, d
 			return err
 		}
 	}
-	if err := a.deleteJobs(ctx, s, snap, d); err != nil {
+	err := a.deleteJobs(ctx, s, snap, d)
+	if create == nil {
+		return err
+	}
+	if err != nil {
 		s.runs.notSent()
 		return err
 	}
-	if create == nil {
-		return nil
-	}
-	err := a.createJob(ctx, s, snap, create)
+	err = a.createJob(ctx, s, snap, create)
 	switch {
 	case errors.Is(err, errStartedBefore):
 		return nil
@@ -135,6 +136,9 @@ func otherEvents(d *jobpolicyv1.DecideCronJobResponse) []*jobpolicyv1.JobEvent {
 //
 // Of a CronJob with a group, the run counts as active from now on.
 func (a *applier) mayStart(ctx context.Context, s *cronState, snap snapshot, d *jobpolicyv1.DecideCronJobResponse) error {
+	if snap.group.name != "" && a.starts.count(snap.group) != snap.begun {
+		return api.ErrChanged // Others of the group were faster: that needs no request.
+	}
 	live, err := a.api.CronJob(ctx, s.namespace, s.name, s.uid)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package cronjob
 
 import (
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -30,9 +31,15 @@ type place struct {
 	// known: there was a decision, or it failed for a reason that may last.
 	known bool
 	claim *jobpolicyv1.GroupClaim // nil: nobody has to wait for the CronJob.
-	// hadRoom: as far as the caller knew when it asked, the group had room for its run.
+	// hadRoom: as far as is known, the group has room for its run. So it does not wait for room.
 	hadRoom bool
+	// unanswered is since when the engine has not answered about the CronJob; zero: it has.
+	unanswered time.Time
 }
+
+// enginePatience is how long a group waits for a CronJob about which the engine does not answer. Meanwhile the engine may be
+// away for all of them, and they keep their order.
+const enginePatience = time.Minute
 
 // needs reports whether the CronJob needs a place in its group now.
 func (p place) needs(now time.Time) bool {
@@ -187,35 +194,52 @@ func (l line) facts(s *cronState) *jobpolicyv1.RunGroupFacts {
 	return facts
 }
 
-// first returns those that need a place now and for which there is room, as far as it is known.
-func (l line) first() map[*cronState]bool {
-	first, active, most, undecided := map[*cronState]bool{}, 0, 0, 0
+// room is how many runs may start now: none before there is a decision on each CronJob except the one that is asked about (nil: none is).
+func (l line) room(asked *cronState) int {
+	active, most := 0, 0
 	for i, m := range l.members {
+		if !m.known && m.cronState != asked {
+			return 0
+		}
 		active += m.active
 		if i == 0 || int(m.most) < most {
 			most = int(m.most)
 		}
-		if !m.known {
-			undecided++
-		}
 	}
-	for _, m := range l.members[:min(len(l.members), max(0, most-active))] {
-		if m.needs(l.now) && undecided == 0 {
+	return max(0, most-active)
+}
+
+// first returns those that need a place now and for which there is room.
+func (l line) first() map[*cronState]bool {
+	first := map[*cronState]bool{}
+	for _, m := range l.members[:min(len(l.members), l.room(nil))] {
+		if m.needs(l.now) {
 			first[m.cronState] = true
 		}
 	}
 	return first
 }
 
-// groupFacts looks at the group of a CronJob about which the engine is asked.
-func (c *Controller) groupFacts(s *cronState, key groupKey) *jobpolicyv1.RunGroupFacts {
+// groupFacts looks at the group of a CronJob about which the engine is asked. room is how many runs may start.
+func (c *Controller) groupFacts(s *cronState, key groupKey) (facts *jobpolicyv1.RunGroupFacts, room int) {
 	l := c.line(key)
 	s.setHadRoom(l.first()[s])
-	return l.facts(s)
+	return l.facts(s), l.room(s)
 }
 
-// wake enqueues the CronJobs that wait for room in a group and have it now. One that had room when the engine was last asked
-// about it waits for something else.
+// hasRoom reports whether the group had room for the run of a CronJob by what the engine was told, in the place that it decided on.
+func (snap snapshot) hasRoom(d *jobpolicyv1.DecideCronJobResponse) bool {
+	own, before := d.GetGroupClaim(), 0
+	for _, other := range snap.req.GetGroup().GetClaims() {
+		if own != nil && options.CompareClaims(other, own) < 0 {
+			before++
+		}
+	}
+	return own != nil && before < snap.room
+}
+
+// wake enqueues the CronJobs that wait for room in a group and have it now. One that had room before
+// waits for something else, such as the end of its backoff.
 func (c *Controller) wake(key groupKey) {
 	if key.name == "" {
 		return
@@ -229,19 +253,48 @@ func (c *Controller) wake(key groupKey) {
 	}
 }
 
-// keepPlace records what a decision says about the group of a CronJob, and wakes who has room after it.
-func (c *Controller) keepPlace(s *cronState, snap snapshot, d *jobpolicyv1.DecideCronJobResponse) {
-	before := s.changePlace(func(p *place) { p.group, p.known, p.claim = snap.group.name, true, d.GetGroupClaim() })
-	if before.group != snap.group.name {
+// joinGroup records which group counts a CronJob, before the engine is asked: others may wait for its decision.
+func (c *Controller) joinGroup(s *cronState, name string) {
+	if before := s.changePlace(func(p *place) { p.group = name }); before.group != name {
 		c.wake(groupKey{s.namespace, before.group})
 	}
+}
+
+// keepPlace records what a decision says about the group of a CronJob, and wakes who has room after it.
+func (c *Controller) keepPlace(s *cronState, snap snapshot, d *jobpolicyv1.DecideCronJobResponse) {
+	s.changePlace(func(p *place) {
+		*p = place{group: p.group, known: true, claim: d.GetGroupClaim(), hadRoom: snap.hasRoom(d)}
+	})
 	c.wake(snap.group)
 }
 
-// losePlace is for a CronJob that failed to be reconciled: nobody waits for it until there is a decision again.
-func (c *Controller) losePlace(s *cronState) {
-	before := s.changePlace(func(p *place) { p.known, p.claim = true, nil })
+// losePlace is for a CronJob that failed to be reconciled. If it is its turn, nobody waits for it until there is a
+// decision again; else it keeps its place in the line.
+func (c *Controller) losePlace(s *cronState, err error) {
+	if errors.Is(err, controller.ErrEngine) && s.unansweredFor() < enginePatience {
+		return
+	}
+	before := s.changePlace(func(p *place) {
+		p.known = true
+		if p.hadRoom {
+			p.claim = nil
+		}
+	})
 	c.wake(groupKey{s.namespace, before.group})
+}
+
+// unansweredFor is how long the engine has not answered about a CronJob, of which it does not answer now.
+func (s *cronState) unansweredFor() time.Duration {
+	now := time.Now()
+	before := s.changePlace(func(p *place) {
+		if p.unanswered.IsZero() {
+			p.unanswered = now
+		}
+	})
+	if before.unanswered.IsZero() {
+		return 0
+	}
+	return now.Sub(before.unanswered)
 }
 
 // leaveGroup forgets the place of a CronJob that is not run here any more.

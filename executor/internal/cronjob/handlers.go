@@ -78,6 +78,7 @@ func (c *Controller) cronGone(cron *batchv1.CronJob) {
 	if !ok {
 		return
 	}
+	c.joinGroup(s, c.groupOf(s).GetName()) // Others may wait for a decision on it that never comes.
 	c.forget(s)
 	c.leaveGroup(s)
 }

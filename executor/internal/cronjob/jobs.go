@@ -63,12 +63,25 @@ func (a *applier) createJob(ctx context.Context, s *cronState, snap snapshot, cr
 		s.runs.creationUnanswered()
 	case !again:
 		s.runs.resolved(create.GetName()) // Refused, and no earlier creation can have taken effect.
+	case a.refusedAgain(ctx, s, snap, create.GetName()):
+		s.started()
+		return nil
 	}
 	if api.NamespaceTerminating(err) {
 		return fmt.Errorf("creating job %s: %w", create.GetName(), err)
 	}
 	a.base.Recorder.Eventf(snap.cron, corev1.EventTypeWarning, "FailedCreate", "Error creating job: %v", err)
 	return a.creationFailed(ctx, s, create, err)
+}
+
+// refusedAgain: a creation was refused, and an earlier one of the same run was not answered. Of a CronJob with a group, that one
+// counts as active as long as it is in doubt. found: it took effect.
+func (a *applier) refusedAgain(ctx context.Context, s *cronState, snap snapshot, name string) (found bool) {
+	if snap.group.name == "" {
+		return false
+	}
+	job, err := a.jobOfName(ctx, s, name)
+	return err == nil && job != nil && controllingUID(job) == s.uid
 }
 
 // removeAltered deletes a new Job that admission has taken from the CronJob: it would count for no

@@ -49,8 +49,8 @@ func (c *Controller) Reconcile(ctx context.Context, key cronKey) (controller.Res
 	if errors.Is(err, api.ErrGone) {
 		err = nil
 	}
-	if err != nil && !errors.Is(err, controller.ErrEngine) {
-		c.losePlace(s)
+	if err != nil {
+		c.losePlace(s, err)
 	}
 	end(err)
 	return result, err

@@ -25,9 +25,10 @@ type snapshot struct {
 	jobs []*batchv1.Job
 	req  *jobpolicyv1.DecideCronJobRequest
 	// group is the CronJob's; without a name it has none. begun is how many of its runs had begun before the
-	// facts of the group were looked up.
+	// facts of the group were looked up, and room how many could begin then.
 	group groupKey
 	begun uint64
+	room  int
 }
 
 func (c *Controller) snapshot(s *cronState) (snapshot, error) {
@@ -72,10 +73,12 @@ func (c *Controller) snapshot(s *cronState) (snapshot, error) {
 		req.Jobs = append(req.Jobs, m)
 	}
 	snap := snapshot{cron: cron, jobs: jobs, req: req}
-	if group := req.GetSpec().GetOptions().GetGroup(); group != nil {
+	group := req.GetSpec().GetOptions().GetGroup()
+	c.joinGroup(s, group.GetName())
+	if group != nil {
 		snap.group = groupKey{s.namespace, group.GetName()}
 		snap.begun = c.starts.count(snap.group)
-		req.Group = c.groupFacts(s, snap.group)
+		req.Group, snap.room = c.groupFacts(s, snap.group)
 	}
 	return snap, nil
 }

@@ -733,12 +733,13 @@ type RunGroupFacts struct {
 	// are no others.
 	MaxActiveRuns int32 `protobuf:"varint,2,opt,name=max_active_runs,json=maxActiveRuns,proto3" json:"max_active_runs,omitempty"`
 	// Set by the caller; DecideCronJobResponse.group_claim of the last decision on each of the
-	// others, in any order; none for a decision without one. At most 10000: if there are
+	// others, in any order; none for a decision without one, nor for one whose turn it was and that could not
+	// be carried out. At most 10000: if there are
 	// more, those that come first in the line. Those whose time to start has not come do
 	// not matter, and may be left out.
 	Claims []*GroupClaim `protobuf:"bytes,3,rep,name=claims,proto3" json:"claims,omitempty"`
-	// Set by the caller; how many of the others it knows no decision on, for example because it has just started. No
-	// run starts before there is one on each. 0 or more.
+	// Set by the caller; how many of the others it has not looked at yet, for example because it has just started:
+	// there is neither a decision nor a failure that may last. No run starts before it has looked at each. 0 or more.
 	Undecided     int32 `protobuf:"varint,4,opt,name=undecided,proto3" json:"undecided,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

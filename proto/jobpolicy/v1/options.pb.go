@@ -1168,8 +1168,8 @@ type CronJobOptions struct {
 	MaxMissedRuns *int32 `protobuf:"varint,11,opt,name=max_missed_runs,json=maxMissedRuns,proto3,oneof" json:"max_missed_runs,omitempty"`
 	// A cap on the active runs of several CronJobs together, for example because all of them use
 	// one database: all CronJobs of the namespace whose options name the same group. A run that
-	// finds no room waits. The run whose CronJob has waited longest starts first, which is the one
-	// with the earliest scheduled time; of the same time, the one whose CronJob comes first by name.
+	// finds no room waits. The run whose CronJob has waited longest starts first: since the first
+	// time that was due after its last run; of the same time, the one whose CronJob comes first by name.
 	// startingDeadlineSeconds and concurrencyPolicy hold meanwhile, and what becomes due while
 	// a run waits counts as max_missed_runs says, with which 0 lets it wait for a minute; a run that starts in place of an earlier one
 	// keeps its place in the line. A run that another reason keeps from starting holds nobody up. A run that was

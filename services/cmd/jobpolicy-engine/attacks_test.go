@@ -58,10 +58,10 @@ var slowAttacks = map[string]attack{
 	"1,000 readers of /metrics that read nothing": unreadMetrics,
 }
 
-// largeRequest is a valid request of 8 MiB, which takes about all memory that one caller may have for decoded requests.
+// largeRequest is a valid request of almost 8 MiB, which takes about all memory that one caller may have for decoded requests.
 var largeRequest = sync.OnceValues(func() ([]byte, error) {
 	group := &jobpolicyv1.ScaleDown{Excess: 1}
-	for i := 0; proto.Size(group) < maxMessage/2000; i++ {
+	for i := 0; proto.Size(group) < maxMessage/2150; i++ {
 		group.Pods = append(group.Pods, &jobpolicyv1.ActivePod{
 			Uid: binary.BigEndian.AppendUint64(make([]byte, 16), uint64(i)), Phase: jobpolicyv1.PodPhase_POD_PHASE_RUNNING,
 		})

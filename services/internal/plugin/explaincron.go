@@ -53,9 +53,7 @@ func readCronFacts(ctx context.Context, reader *clusterReader, name string) (exp
 	}
 	if explain.GroupOf(f.CronJob) != nil {
 		f.Others, err = reader.CronJobs(ctx, reader.Namespace)
-		for i := range f.Others {
-			reader.usePolicy(ctx, &f.Others[i].ObjectMeta)
-		}
+		f.Unread = append(f.Unread, reader.usePolicies(ctx, f.Others)...)
 		if err != nil {
 			f.Unread = append(f.Unread, fmt.Sprintf("the other CronJobs of its group: %v", err))
 		}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"strings"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -47,6 +48,30 @@ func (r *clusterReader) usePolicy(ctx context.Context, object *metav1.ObjectMeta
 	}
 	annotations[wire.Policy] = string(spec)
 	return ""
+}
+
+// usePolicies is usePolicy for many CronJobs. It reads each JobPolicy once.
+func (r *clusterReader) usePolicies(ctx context.Context, crons []batchv1.CronJob) (unread []string) {
+	type asked struct {
+		text string
+		is   bool
+	}
+	read := map[asked]*batchv1.CronJob{} // The first CronJob that asks for it.
+	for i := range crons {
+		cron := &crons[i]
+		text, is := cron.Annotations[wire.Policy]
+		first, ok := read[asked{text, is}]
+		switch {
+		case !ok:
+			read[asked{text, is}] = cron
+			if problem := r.usePolicy(ctx, &cron.ObjectMeta); problem != "" {
+				unread = append(unread, problem)
+			}
+		case first.Annotations[wire.Policy] != text:
+			metav1.SetMetaDataAnnotation(&cron.ObjectMeta, wire.Policy, first.Annotations[wire.Policy])
+		}
+	}
+	return unread
 }
 
 // policySpec is the spec of a JobPolicy in JSON.

@@ -262,7 +262,7 @@ func TestALifeOfFewPodsHasABarForEach(t *testing.T) {
 		if e.Pods != 2 || len(e.Life.Bars) != 2 || e.Life.Bars[0].Text != "failed, DeadlineExceeded, exit code 42" || e.Life.Bars[1].Name != "a-2" {
 			t.Errorf("life %+v, want a bar of the failed pod and one of the active pod", e.Life)
 		}
-		if e.Report.State != "Starting" || !strings.Contains(e.Report.Headline, "1 pod is to be created") {
+		if e.Report.State != "Running" || !strings.Contains(e.Report.Headline, "1 pod is to be created") {
 			t.Errorf("report %+v", e.Report)
 		}
 		if why := e.Report.Pods[0].Why; !strings.Contains(why, "DeadlineExceeded; container main ended with exit code 42") {

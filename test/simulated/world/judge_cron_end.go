@@ -13,6 +13,7 @@ func (j *judge) judgeCronEnd(c *cronRecord) {
 		return
 	}
 	j.judgeRunsDue(c)
+	j.judgeGroupEnd(c)
 	last := c.lastStimulus
 	for _, r := range c.jobs {
 		last = latest(last, latest(r.lastStimulus, r.finishedAt))

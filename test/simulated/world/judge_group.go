@@ -119,6 +119,25 @@ func (j *judge) judgeTurn(w apiserver.Write, c *cronRecord, r *jobRecord, member
 	}
 }
 
+// judgeGroupEnd: when all has been calm, no run waits for a group that has room.
+func (j *judge) judgeGroupEnd(c *cronRecord) {
+	members, most := j.members(c)
+	since := j.waitsSince(c)
+	if len(members) == 0 || since.IsZero() || maxMissedOf(c.cron) == 0 || j.passedOver(c, since, j.startOf(c.cron, since)) || c.forbids(j.now) {
+		return
+	}
+	active := 0
+	eachRun(members, func(_ *jobRecord, ended time.Time) {
+		if ended.IsZero() {
+			active++
+		}
+	})
+	free := latest(latest(j.startOf(c.cron, since), j.roomSince(members, most)), latest(j.hinderedUntil(since, j.now), c.lastStimulus))
+	if active < most && j.now.After(free.Add(startsWithin)) {
+		j.breach("cron", c.key, c.uid, "a run waits since %s, and its group has %d of %d active runs since %s", since, active, most, free)
+	}
+}
+
 // waitsSince is since when a run of a CronJob is due; zero if none is, or if the judge cannot tell.
 func (j *judge) waitsSince(c *cronRecord) time.Time {
 	t := j.timetable(c.cron)

@@ -59,6 +59,17 @@ func TestRunsOfAGroup(t *testing.T) {
 			tp.wait(time.Minute)
 			tp.runs("b")
 		}},
+		"one waits in vain": {want: []string{"cron"}, play: func(tp *tape) {
+			tp.group("a", "b")
+			uid := tp.runs("a")
+			tp.wait(5 * time.Minute)
+			tp.judge.now = tp.now
+			tp.judge.judgeGroupEnd(tp.judge.crons["b"]) // It waits for room.
+			tp.finishes(uid)
+			tp.wait(2 * time.Minute)
+			tp.judge.now = tp.now
+			tp.judge.judgeGroupEnd(tp.judge.crons["b"])
+		}},
 		"one is overtaken": {want: []string{"cron"}, play: func(tp *tape) {
 			tp.group("a", "b", "c")
 			uid := tp.runs("a")
