@@ -86,7 +86,7 @@ func (a *applier) apply(ctx context.Context, s *tracker.Job, calls *api.Pods, sn
 }
 
 // carryOut carries out a decision in the contract's order: gang, create, or delete and end, status,
-// release, deletion of finished pods, events. It stops at the first step that does not succeed in full. The next
+// release, events, deletion of finished pods. It stops at the first step that does not succeed in full. The next
 // snapshot contains what succeeded.
 func (a *applier) carryOut(ctx context.Context, s *tracker.Job, calls *api.Pods, snap snapshot, d *jobpolicyv1.DecideJobResponse) error {
 	podGroup, gangErr := a.group(ctx, s, snap, d)
@@ -104,10 +104,7 @@ func (a *applier) carryOut(ctx context.Context, s *tracker.Job, calls *api.Pods,
 	case err != nil:
 		return a.backOff(ctx, s, tracker.Create, snap.job, notCreated, err)
 	}
-	if err := a.deletePods(ctx, s, calls, snap.job, d.GetDelete()); err != nil {
-		return a.backOff(ctx, s, tracker.Delete, snap.job, notDeleted, err)
-	}
-	if err := a.endPods(ctx, s, calls, d.GetEnd()); err != nil {
+	if err := errors.Join(a.deletePods(ctx, s, calls, snap.job, d.GetDelete()), a.endPods(ctx, s, calls, d.GetEnd())); err != nil {
 		return a.backOff(ctx, s, tracker.Delete, snap.job, notDeleted, err)
 	}
 	write, err := a.writeStatus(ctx, s, calls, snap, d)

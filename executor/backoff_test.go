@@ -3,6 +3,7 @@ package executor
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
 
 	"jobpolicy.dev/executor/internal/clock"
 	"jobpolicy.dev/executor/internal/controller"
@@ -218,6 +220,65 @@ func TestAPodThatCannotBeDeletedDelaysNothingElse(t *testing.T) {
 	s.WantWrites(t, "delete pods", "delete pods", "update jobs/status", "patch pods")
 	if until := e.queue.State(testKey).BackoffUntil; !until.IsZero() {
 		t.Errorf("the Job backs off until %v, want only its deletions to", until)
+	}
+}
+
+// The deletion of one finished pod is refused each time, while other pods of the Job finish and are deleted. It is tried again
+// after a delay that doubles all the same.
+func TestAFinishedPodThatCannotBeDeletedBacksOffInABusyJob(t *testing.T) {
+	finishedPod := func(n int) *corev1.Pod {
+		return testPod(n, failedPhase, func(p *corev1.Pod) { p.Finalizers = nil })
+	}
+	server := newServer(testJob(keepsNone), finishedPod(2))
+	tries := 0
+	server.PrependReactor("delete", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if a.(clienttesting.DeleteAction).GetName() != "pod-2" {
+			return false, nil, nil
+		}
+		tries++
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "pod-2", errors.New("on purpose"))
+	})
+	cfg := testConfig(server, &script{Otherwise: deletingFinished})
+	cfg.APIBackoff, cfg.MaxAPIBackoff = time.Second, time.Minute
+	inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
+		for n := range 300 {
+			time.Sleep(time.Second)
+			if err := server.Tracker().Add(finishedPod(n + 3)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+	})
+	if tries < 5 || tries > 12 {
+		t.Errorf("%d tries in 5 minutes, want 5 to 12", tries)
+	}
+}
+
+// A pod that is gone made room for another one, unless it had ended: then its end did. A quota may count pods that have ended, too.
+func TestAPodThatIsGoneMayHaveMadeRoom(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pod     func(*corev1.Pod)
+		refusal string
+		ends    bool
+	}{
+		"it was active":                      {func(*corev1.Pod) {}, "boom", true},
+		"it had ended":                       {failedPhase, "boom", false},
+		"it had ended, quota of pods":        {failedPhase, "exceeded quota: q, requested: pods=1, used: pods=5, limited: pods=5", false},
+		"it had ended, quota of all objects": {failedPhase, "exceeded quota: q, requested: count/pods=1, used: count/pods=5, limited: count/pods=5", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := build(t, testConfig(newServer(), &script{}))
+			s := seeJob(e)
+			e.watcher.podSeen(nil, cachedPod(2, tc.pod))
+			s.StepFailed(tracker.Create, clock.Limits{First: time.Minute, Max: time.Hour})
+			for range 3 {
+				s.Refusals.Refused(writes.CreatePod, "", time.Now(), tc.refusal)
+			}
+			e.watcher.podGone(cachedPod(2, tc.pod))
+			if ends := s.StepWaitsUntil(tracker.Create).IsZero(); ends != tc.ends {
+				t.Errorf("the delay of creations has ended: %v, want %v", ends, tc.ends)
+			}
+		})
 	}
 }
 

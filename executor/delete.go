@@ -29,19 +29,20 @@ func (a *applier) deletePods(ctx context.Context, s *tracker.Job, calls *api.Pod
 	})
 }
 
-// deleteFinished deletes finished pods. If one cannot be deleted, the others still are.
+// deleteFinished deletes finished pods. If one cannot be deleted, the others still are. Only a round without a failure
+// ends the delay: pods go on finishing, and deletions that succeed say nothing about one that is refused each time.
 func (a *applier) deleteFinished(ctx context.Context, s *tracker.Job, calls *api.Pods, job *batchv1.Job, uids [][]byte) error {
-	return s.Writes.Delete.Do(ctx, len(uids), func(ctx context.Context, i int) error {
+	err := s.Writes.Delete.Do(ctx, len(uids), func(ctx context.Context, i int) error {
 		uid, err := wire.UIDString(uids[i])
 		if err != nil {
 			return fmt.Errorf("delete_finished: %w", err)
 		}
-		if err := calls.DeleteFinished(ctx, job, uid); err != nil {
-			return err
-		}
-		s.StepMayGoOn(tracker.DeleteFinished)
-		return nil
+		return calls.DeleteFinished(ctx, job, uid)
 	})
+	if err == nil && len(uids) > 0 {
+		s.StepMayGoOn(tracker.DeleteFinished)
+	}
+	return err
 }
 
 func deletePod(ctx context.Context, calls *api.Pods, job *batchv1.Job, d *jobpolicyv1.DeletePod) error {

@@ -2,6 +2,8 @@ package executor
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -253,10 +255,20 @@ func (w *watcher) podGone(pod *podcache.Pod) {
 		return
 	}
 	if s.PodGone(pod.UID, tracker.Watch) {
-		s.StepMayGoOn(tracker.Create)
+		// A pod that had ended made room before, except in a quota of objects.
+		if !pod.Ended() || countQuotaRefuses(s) {
+			s.StepMayGoOn(tracker.Create)
+		}
 		w.queue.enqueue(s, causePod, highIf(s.Idle()))
 	}
 	w.jobs.DropUnused(s.Key)
+}
+
+// countQuotaRefuses reports whether pods are refused for a quota that also counts pods which have ended.
+func countQuotaRefuses(s *tracker.Job) bool {
+	return slices.ContainsFunc(s.Refusals.Standing(), func(r writes.Refusal) bool {
+		return r.Kind == writes.CreatePod && strings.Contains(r.Why, "exceeded quota") && strings.Contains(r.Why, "count/pods")
+	})
 }
 
 // countTracking counts terminated pods that get or lose the finalizer.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -26,28 +27,13 @@ type step struct {
 }
 
 // apply carries out a decision in the contract's order, and reports whether it changed anything. It
-// stops at the first error.
+// stops after the first step that does not succeed in full.
 func (c *Controller) apply(ctx context.Context, s *step, decision *jobpolicyv1.DecideJobResponse) (changed bool, err error) {
 	if err := c.create(ctx, s, decision.GetCreate()); err != nil {
 		return false, err
 	}
-	for _, d := range decision.GetDelete() {
-		pod, err := s.pod(d.GetUid())
-		if err == nil {
-			err = s.calls.Delete(ctx, s.Job, pod.UID, d)
-		}
-		if err != nil {
-			return false, err
-		}
-	}
-	for _, e := range decision.GetEnd() {
-		pod, err := s.pod(e.GetUid())
-		if err == nil {
-			err = s.calls.End(ctx, pod.UID, e)
-		}
-		if err != nil {
-			return false, err
-		}
+	if err := c.remove(ctx, s, decision); err != nil {
+		return false, err
 	}
 	status, written, err := wire.NextStatus(decision.GetStatus(), &s.Job.Status)
 	if err == nil && written {
@@ -66,47 +52,87 @@ func (c *Controller) apply(ctx context.Context, s *step, decision *jobpolicyv1.D
 	if err := s.release(ctx, decision.GetRelease()); err != nil {
 		return changed, err
 	}
-	for _, b := range decision.GetDeleteFinished() {
-		pod, err := s.pod(b)
+	return changed, c.prune(ctx, s, decision.GetDeleteFinished())
+}
+
+// remove deletes and ends pods. If one cannot be, the others still are.
+func (c *Controller) remove(ctx context.Context, s *step, decision *jobpolicyv1.DecideJobResponse) (failed error) {
+	for _, d := range decision.GetDelete() {
+		pod, err := s.pod(d.GetUid())
+		if err == nil {
+			err = s.calls.Delete(ctx, s.Job, pod.UID, d)
+		}
+		failed = errors.Join(failed, err)
+	}
+	for _, e := range decision.GetEnd() {
+		pod, err := s.pod(e.GetUid())
+		if err == nil {
+			err = s.calls.End(ctx, pod.UID, e)
+		}
+		failed = errors.Join(failed, err)
+	}
+	// The next Step counts a pod that has ended or started meanwhile as such.
+	if failed != nil && !errors.Is(failed, api.ErrPodEnded) && !errors.Is(failed, api.ErrPodStarted) {
+		c.deferStep(s.pods.UID, deletePods)
+	}
+	return failed
+}
+
+// prune deletes finished pods. If one cannot be deleted, the others still are.
+func (c *Controller) prune(ctx context.Context, s *step, uids [][]byte) (failed error) {
+	for _, uid := range uids {
+		pod, err := s.pod(uid)
 		if err == nil {
 			err = s.calls.DeleteFinished(ctx, s.Job, pod.UID)
 		}
-		if err != nil {
-			return changed, err
-		}
+		failed = errors.Join(failed, err)
 	}
-	return changed, nil
+	if failed != nil {
+		c.deferStep(s.pods.UID, deleteFinished)
+	}
+	return failed
 }
 
-// create creates pods. Each name ends in the first number that is free in the group. So if
-// the answer to a creation is lost and the pod appears after all, the next creation finds
-// its name taken. A pod that admission has changed, so that it does not count for the group, is
-// deleted, and the creation counts as failed.
+// create creates pods. Each name ends in the number after the highest of the group's pods. So if the
+// answer to a creation is lost and the pod appears after all, the next creation finds its name taken,
+// also when an earlier pod is gone. Until that next creation, no finished pod is deleted, which may be the highest.
+// A pod that admission has changed, so that it does not count for the group, is deleted, and the creation counts as failed.
 func (c *Controller) create(ctx context.Context, s *step, create *jobpolicyv1.CreatePods) error {
-	taken := map[string]bool{}
-	for i := range s.Pods {
-		taken[s.Pods[i].Name] = true
-	}
+	next := s.nextNumbers()
 	for _, p := range wire.NewPods(s.Job, create) {
 		pod := p.From(s.Job)
 		pod.OwnerReferences = []metav1.OwnerReference{s.Owner}
 		pod.Annotations[GroupAnnotation] = s.Job.Name
-		if err := s.createOne(ctx, c, pod, p.Index, taken); err != nil {
-			c.deferCreation(s.pods.UID) // Other steps go on meanwhile.
+		if err := s.createOne(ctx, c, pod, p.Index, next); err != nil {
+			c.deferStep(s.pods.UID, createPods)
+			if s.Options.GetKeepFinishedPods() != nil && api.OutcomeUnknown(err) {
+				c.deferStep(s.pods.UID, deleteFinished)
+			}
 			return fmt.Errorf("creating pod %s: %w", pod.Name, errors.Join(err, s.deleteAltered(ctx)))
 		}
 	}
 	return nil
 }
 
-// createOne creates a pod under the first name that is not taken, and marks that name as
-// taken. It passes over the names of pods that are not of this group.
-func (s *step) createOne(ctx context.Context, c *Controller, pod *corev1.Pod, index int32, taken map[string]bool) error {
-	for {
-		for n := 0; pod.Name == "" || taken[pod.Name]; n++ {
-			pod.Name = pod.GenerateName + strconv.Itoa(n)
+// nextNumbers are the numbers after the highest of the pods, by what precedes the number in the name.
+func (g *Group) nextNumbers() map[string]int64 {
+	next := map[string]int64{}
+	for i := range g.Pods {
+		name := g.Pods[i].Name
+		prefix := name[:strings.LastIndexByte(name, '-')+1]
+		if n, err := strconv.ParseInt(name[len(prefix):], 10, 32); err == nil {
+			next[prefix] = max(next[prefix], n+1)
 		}
-		taken[pod.Name] = true
+	}
+	return next
+}
+
+// createOne creates a pod under the next name, and counts on. It passes over the names of pods that
+// are not of this group.
+func (s *step) createOne(ctx context.Context, c *Controller, pod *corev1.Pod, index int32, next map[string]int64) error {
+	for {
+		pod.Name = pod.GenerateName + strconv.FormatInt(next[pod.GenerateName], 10)
+		next[pod.GenerateName]++
 		err := s.calls.Create(ctx, s.Job, pod, index)
 		if !apierrors.IsAlreadyExists(err) {
 			return err

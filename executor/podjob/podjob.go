@@ -32,12 +32,16 @@ import (
 const (
 	// GroupAnnotation names the group that a pod was created for.
 	GroupAnnotation = api.GroupAnnotation
-	// createBackoff is how long no pod of a group is created after a creation failed.
-	createBackoff = 10 * time.Second
+	// backoff is how long a step of a group is not tried again after it failed.
+	backoff = 10 * time.Second
 	// maxRows is a little less than the contract's limit, as the tracker may list more.
 	maxRows = 99_000
 	// retryAfter is how long Run waits after an error.
 	retryAfter = time.Second
+
+	createPods     = jobpolicyv1.Step_STEP_CREATE_PODS
+	deletePods     = jobpolicyv1.Step_STEP_DELETE_PODS
+	deleteFinished = jobpolicyv1.Step_STEP_DELETE_FINISHED_PODS
 )
 
 // A Controller carries out what an engine decides about groups. It is safe for
@@ -56,7 +60,13 @@ type Controller struct {
 	// Now returns wall time. Default time.Now.
 	Now func() time.Time
 
-	createAfter sync.Map // By the UID of a group: until when no pod is created after a failure.
+	after sync.Map // By groupStep: until when the step is not tried again after a failure.
+}
+
+// A groupStep is a step of the group that has a UID.
+type groupStep struct {
+	group types.UID
+	step  jobpolicyv1.Step
 }
 
 // A Group is a group of pods that run as a Job.
@@ -145,10 +155,18 @@ func (c *Controller) request(g *Group, pods *tracker.Job, activePods bool) (*job
 	if view.HasRun {
 		podfacts.TellHasRun(req)
 	}
-	if at, found := c.createAfter.Load(job.UID); found {
-		req.Deferrals = []*jobpolicyv1.Deferral{{Step: jobpolicyv1.Step_STEP_CREATE_PODS, Until: timestamppb.New(clock.WallOf(at.(time.Time), now))}}
-	}
+	req.Deferrals = c.deferrals(pods.UID, now)
 	return req, nil
+}
+
+// deferrals are the steps of a group that are not to be tried now.
+func (c *Controller) deferrals(group types.UID, now time.Time) (all []*jobpolicyv1.Deferral) {
+	for _, step := range []jobpolicyv1.Step{createPods, deletePods, deleteFinished} {
+		if at, found := c.after.Load(groupStep{group, step}); found {
+			all = append(all, &jobpolicyv1.Deferral{Step: step, Until: timestamppb.New(clock.WallOf(at.(time.Time), now))})
+		}
+	}
+	return all
 }
 
 // withoutTTL is a copy of options that have no time to live.
@@ -172,9 +190,9 @@ func (g *Group) known() *tracker.Job {
 	return known
 }
 
-// deferCreation lets a group create no pod for a while.
-func (c *Controller) deferCreation(group types.UID) {
-	until := time.Now().Add(createBackoff)
-	c.createAfter.Store(group, until)
-	time.AfterFunc(createBackoff, func() { c.createAfter.CompareAndDelete(group, until) }) // The group may be gone.
+// deferStep leaves a step of a group for a while. The other steps go on meanwhile.
+func (c *Controller) deferStep(group types.UID, step jobpolicyv1.Step) {
+	key, until := groupStep{group, step}, time.Now().Add(backoff)
+	c.after.Store(key, until)
+	time.AfterFunc(backoff, func() { c.after.CompareAndDelete(key, until) }) // The group may be gone.
 }

@@ -131,6 +131,10 @@ func TestStepsAreDoneInTheContractsOrder(t *testing.T) {
 			Delete: []*jobpolicyv1.DeletePod{{Uid: uidBytes(0)}}, Status: &jobpolicyv1.JobStatus{Active: 2}, Release: [][]byte{uidBytes(1)},
 			Events: []*jobpolicyv1.JobEvent{{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "Suspended"}},
 		},
+		"status, event, patch, delete": {
+			Status: &jobpolicyv1.JobStatus{Active: 2}, Release: [][]byte{uidBytes(1)}, DeleteFinished: [][]byte{uidBytes(2)},
+			Events: []*jobpolicyv1.JobEvent{{Type: jobpolicyv1.EventType_EVENT_TYPE_NORMAL, Reason: "Suspended"}},
+		},
 		"patch, delete, status": {
 			Delete: []*jobpolicyv1.DeletePod{{Uid: uidBytes(0), ReleaseFirst: true}}, Status: &jobpolicyv1.JobStatus{Active: 2},
 		},
@@ -142,7 +146,10 @@ func TestStepsAreDoneInTheContractsOrder(t *testing.T) {
 				continue
 			}
 			t.Run(order+", fails: "+fails, func(t *testing.T) {
-				s := newStand(t, pod(0, corev1.PodRunning), pod(1, corev1.PodSucceeded))
+				pods := []corev1.Pod{pod(0, corev1.PodRunning), pod(1, corev1.PodSucceeded), pod(2, corev1.PodSucceeded), pod(3, corev1.PodSucceeded)}
+				pods[2].Finalizers, pods[3].Finalizers = nil, nil
+				s := newStand(t, pods...)
+				s.group.Options = &jobpolicyv1.JobOptions{KeepFinishedPods: &jobpolicyv1.KeepFinishedPods{Succeeded: new(int32(1))}}
 				s.answer, s.fails = decision, fails
 				_, err := s.step()
 				if (err != nil) != (fails != "") {
@@ -248,11 +255,49 @@ func TestAPodThatIsMadeAgainHasTheSameName(t *testing.T) {
 		}
 	}
 	slices.Sort(names)
-	if diff := cmp.Diff([]string{"train-workers-0", "train-workers-1", "train-workers-2", "train-workers-3"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"train-workers-0", "train-workers-2", "train-workers-3", "train-workers-4"}, names); diff != "" {
 		t.Errorf("pods (-want +got):\n%s", diff)
 	}
 	if _, err := s.step(); !apierrors.IsAlreadyExists(errors.Unwrap(err)) {
 		t.Errorf("the same view once more: error %v, want that the pod exists", err)
+	}
+}
+
+// A creation without an answer makes its pod late. No finished pod is deleted before the creation is tried again, and the name of
+// one that is gone all the same is not free: the late pod's name is tried, and there is no second pod.
+func TestANameThatPruningFreesIsNotTakenForALatePod(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err   error
+		waits bool
+	}{
+		"no answer":  {context.DeadlineExceeded, true},
+		"it refuses": {apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("exceeded quota: count/pods")), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			counted, running, late := pod(0, corev1.PodSucceeded), pod(1, corev1.PodRunning), pod(2, corev1.PodPending)
+			counted.Finalizers, late.Annotations = nil, map[string]string{GroupAnnotation: "train-workers"}
+			s := newStand(t, counted, running)
+			s.group.Options = &jobpolicyv1.JobOptions{KeepFinishedPods: &jobpolicyv1.KeepFinishedPods{Succeeded: new(int32(1))}}
+			s.client.PrependReactor("create", "pods", func(k8stesting.Action) (bool, runtime.Object, error) { return len(s.asked) == 1, nil, tc.err })
+			s.answer.Create = &jobpolicyv1.CreatePods{Count: 1}
+			if _, err := s.step(); err == nil {
+				t.Fatal("the creation did not fail")
+			}
+			s.answer.Create = nil
+			s.mustStep()
+			waits := slices.ContainsFunc(s.asked[1].GetDeferrals(), func(d *jobpolicyv1.Deferral) bool { return d.GetStep() == deleteFinished })
+			if waits != tc.waits {
+				t.Errorf("the deletion of finished pods waits: %v, want %v", waits, tc.waits)
+			}
+			s.after.Clear()
+			s.group.Pods, s.answer.Create = []corev1.Pod{running}, &jobpolicyv1.CreatePods{Count: 1}
+			if err := errors.Join(s.client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("pods"), "default", counted.Name), s.client.Tracker().Add(&late)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.step(); !apierrors.IsAlreadyExists(err) {
+				t.Errorf("error %v, want that the late pod exists", err)
+			}
+		})
 	}
 }
 
@@ -373,11 +418,11 @@ func TestGroupsThatGoAwayAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c Controller
 		for n := range 100 {
-			c.deferCreation(uid(n))
-			time.Sleep(createBackoff)
+			c.deferStep(uid(n), createPods)
+			time.Sleep(backoff)
 		}
 		known := 0
-		c.createAfter.Range(func(any, any) bool { known++; return true })
+		c.after.Range(func(any, any) bool { known++; return true })
 		if known > 1 {
 			t.Errorf("%d groups are known, and the time of all but one is over", known)
 		}
@@ -471,6 +516,61 @@ func TestAfterAFailedCreationTheOtherStepsGoOn(t *testing.T) {
 	}
 }
 
+// A pod that cannot be deleted or told to end holds up neither the other pods nor the other steps: the step waits, and the engine
+// knows it.
+func TestAPodThatCannotBeRemovedHoldsUpNothingElse(t *testing.T) {
+	for name, tc := range map[string]struct {
+		phase  corev1.PodPhase
+		verb   string
+		answer *jobpolicyv1.DecideJobResponse
+		writes int
+		step   jobpolicyv1.Step
+	}{
+		"delete": {
+			corev1.PodRunning, "delete", &jobpolicyv1.DecideJobResponse{
+				Delete: []*jobpolicyv1.DeletePod{{Uid: uidBytes(0)}, {Uid: uidBytes(1)}}, End: []*jobpolicyv1.EndPod{{Uid: uidBytes(2), ActiveDeadlineSeconds: 1}},
+			}, 3, deletePods,
+		},
+		"end": {
+			corev1.PodRunning, "patch", &jobpolicyv1.DecideJobResponse{
+				End: []*jobpolicyv1.EndPod{{Uid: uidBytes(0), ActiveDeadlineSeconds: 1}, {Uid: uidBytes(1), ActiveDeadlineSeconds: 1}},
+			}, 2, deletePods,
+		},
+		"delete finished": {
+			corev1.PodSucceeded, "delete", &jobpolicyv1.DecideJobResponse{DeleteFinished: [][]byte{uidBytes(0), uidBytes(1)}}, 2, deleteFinished,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var pods []corev1.Pod
+			for n := range 3 {
+				pods = append(pods, pod(n, tc.phase))
+				if tc.phase == corev1.PodSucceeded {
+					pods[n].Finalizers = nil
+				}
+			}
+			s := newStand(t, pods...)
+			s.group.Options = &jobpolicyv1.JobOptions{KeepFinishedPods: &jobpolicyv1.KeepFinishedPods{Succeeded: new(int32(1))}}
+			s.client.PrependReactor(tc.verb, "pods", func(action k8stesting.Action) (bool, runtime.Object, error) {
+				named := action.(interface{ GetName() string })
+				return named.GetName() == pods[0].Name && s.did("refused"), nil, apierrors.NewForbidden(corev1.Resource("pods"), pods[0].Name, errors.New("on purpose"))
+			})
+			s.answer, s.fails = tc.answer, "refused"
+			if _, err := s.step(); !apierrors.IsForbidden(err) || len(s.steps) != tc.writes {
+				t.Errorf("error %v after %q, want the refusal, and %d writes", err, s.steps, tc.writes)
+			}
+			s.answer = &jobpolicyv1.DecideJobResponse{Status: &jobpolicyv1.JobStatus{Active: 2}}
+			s.mustStep()
+			d := s.asked[1].GetDeferrals()
+			if len(s.asked[0].GetDeferrals()) > 0 || len(d) != 1 || d[0].GetStep() != tc.step {
+				t.Fatalf("deferrals %v, want none at first, and then %v", d, tc.step)
+			}
+			if wait := d[0].GetUntil().AsTime().Sub(s.asked[0].GetNow().AsTime()); wait < 9*time.Second {
+				t.Errorf("the step waits for %v, want about 10 s", wait)
+			}
+		})
+	}
+}
+
 // A clock that is set back by an hour after a failed creation does not delay the next one by an
 // hour.
 func TestAClockThatIsSetBackDelaysNoCreation(t *testing.T) {
@@ -485,8 +585,8 @@ func TestAClockThatIsSetBackDelaysNoCreation(t *testing.T) {
 	ahead = 0
 	_, _ = s.step() // The answer takes a deferred step, and is refused.
 	second := s.asked[1]
-	if wait := second.GetDeferrals()[0].GetUntil().AsTime().Sub(second.GetNow().AsTime()); wait > createBackoff {
-		t.Errorf("creation waits for %v, want %v at most", wait, createBackoff)
+	if wait := second.GetDeferrals()[0].GetUntil().AsTime().Sub(second.GetNow().AsTime()); wait > backoff {
+		t.Errorf("creation waits for %v, want %v at most", wait, backoff)
 	}
 }
 

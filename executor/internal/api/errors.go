@@ -25,6 +25,9 @@ var (
 	// ErrPutBack: a finalizer was removed, and somebody (an admission webhook) put it
 	// back in the same request.
 	ErrPutBack = errors.New("finalizer was put back")
+	// ErrDropped: a pod was given less time, and somebody (an admission webhook) dropped that from the
+	// same request.
+	ErrDropped = errors.New("active deadline was dropped")
 )
 
 // OutcomeUnknown reports whether a failed write may have taken effect all the same:
@@ -69,6 +72,8 @@ func refusalOf(err error) string {
 		return altered.Error()
 	case errors.Is(err, ErrPutBack):
 		return ErrPutBack.Error() + ", as an admission webhook does"
+	case errors.Is(err, ErrDropped):
+		return ErrDropped.Error() + ", as an admission webhook does"
 	case NamespaceTerminating(err) || !errors.As(err, &status):
 		return ""
 	case Refused(err) || apierrors.IsConflict(err) || status.Status().Reason == metav1.StatusReasonInternalError:

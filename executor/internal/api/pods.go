@@ -141,7 +141,7 @@ func (p *Pods) Delete(ctx context.Context, job *batchv1.Job, uid types.UID, d *j
 }
 
 // End has the pod ended by its node as a decision says, unless it has ended, is being deleted or has no longer
-// time already. A pod that does not exist any more counts as ended.
+// time already. A pod that does not exist any more counts as ended. ErrDropped: the answer shows the pod with more time.
 func (p *Pods) End(ctx context.Context, uid types.UID, e *jobpolicyv1.EndPod) (err error) {
 	pod, known := p.job.Pod(uid)
 	if !known {
@@ -150,11 +150,17 @@ func (p *Pods) End(ctx context.Context, uid types.UID, e *jobpolicyv1.EndPod) (e
 	ctx, end := p.client.Tracer.Span(ctx, telemetry.SpanPodEnded, podAttrs(pod)...)
 	defer func() { end(err) }()
 	defer func() { p.ended(writes.EndPod, pod, err) }()
-	_, err = p.patchAsSeen(ctx, pod, func(pod *podcache.Pod) (podPatch, bool) {
+	goesOn := func(pod *podcache.Pod) bool {
 		seconds, limited := pod.ActiveDeadline()
 		longer := !limited || seconds > e.GetActiveDeadlineSeconds()
-		return podPatch{spec: &specPatch{e.GetActiveDeadlineSeconds()}}, longer && p.owns(pod) && !pod.Ended() && !pod.Deleting
+		return longer && p.owns(pod) && !pod.Ended() && !pod.Deleting
+	}
+	after, err := p.patchAsSeen(ctx, pod, func(pod *podcache.Pod) (podPatch, bool) {
+		return podPatch{spec: &specPatch{e.GetActiveDeadlineSeconds()}}, goesOn(pod)
 	})
+	if err == nil && after != nil && goesOn(after) {
+		err = ErrDropped
+	}
 	if err != nil {
 		return fmt.Errorf("ending pod %s: %w", pod.Name, err)
 	}

@@ -284,6 +284,39 @@ func TestEnd(t *testing.T) {
 	}
 }
 
+// An admission webhook may drop the deadline, or set a longer one. That is an error, so that nobody tries again without
+// a pause (invariant I11). If the pod ends by itself meanwhile, nothing is missing.
+func TestADeadlineThatIsDroppedIsAnError(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answer  func(*corev1.Pod)
+		dropped bool
+	}{
+		"it is dropped":        {func(*corev1.Pod) {}, true},
+		"it is longer":         {mayBeActive(61), true},
+		"it is as told":        {mayBeActive(60), false},
+		"it is shorter":        {mayBeActive(59), false},
+		"the pod has ended":    {func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, false},
+		"the pod is another's": {func(p *corev1.Pod) { p.OwnerReferences = ownedBy("3") }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			seen := heldPod()
+			answer := seen.DeepCopy()
+			answer.ResourceVersion = "11"
+			tc.answer(answer)
+			client := fake.NewClientset(seen)
+			client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, answer, nil })
+			calls, _ := callsAbout(client, seen)
+			err := calls.End(t.Context(), seen.UID, &jobpolicyv1.EndPod{ActiveDeadlineSeconds: 60})
+			if errors.Is(err, ErrDropped) != tc.dropped || err != nil && !tc.dropped {
+				t.Errorf("error %v, want that the deadline was dropped: %v", err, tc.dropped)
+			}
+			if told := refusalOf(err) != ""; told != tc.dropped {
+				t.Errorf("people are told: %v, want %v", told, tc.dropped)
+			}
+		})
+	}
+}
+
 func mayBeActive(seconds int64) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = &seconds }
 }

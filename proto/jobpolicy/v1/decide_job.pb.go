@@ -775,12 +775,12 @@ func (x *Settings) GetPodGroups() PodGroups {
 //  2. create, or delete and end (a decision that creates pods neither deletes nor ends any);
 //  3. status, if every step before it succeeded in full;
 //  4. release, once the status is durably written, or at once if there is none;
-//  5. delete_finished, or delete_job;
-//  6. events.
+//  5. events;
+//  6. delete_finished, or delete_job.
 //
 // When a step fails in part, the caller stops there, and asks again with a
 // snapshot that holds what did succeed. There is one exception: once the status is
-// written, record the events and count pod_failure_actions even if a later step
+// written, record the events and count pod_failure_actions even if a release
 // fails, because no later decision repeats them. When every step succeeded, follow_up
 // and requeue_time say when to ask again.
 //
@@ -830,7 +830,7 @@ type DecideJobResponse struct {
 	// ascending order. To be used as preconditions of the deletions. AFTER release; these pods were counted before. Also
 	// together with create or delete.
 	DeleteFinished [][]byte `protobuf:"bytes,17,rep,name=delete_finished,json=deleteFinished,proto3" json:"delete_finished,omitempty"`
-	// When to ask again. Set with DISPOSITION_APPLY. AFTER events.
+	// When to ask again. Set with DISPOSITION_APPLY. AFTER every step.
 	FollowUp FollowUp `protobuf:"varint,14,opt,name=follow_up,json=followUp,proto3,enum=jobpolicy.v1.FollowUp" json:"follow_up,omitempty"`
 	// How the Job ends. Absent: it does not end yet, or it has ended already.
 	Verdict *Verdict `protobuf:"bytes,15,opt,name=verdict,proto3" json:"verdict,omitempty"`
