@@ -64,8 +64,12 @@ func (r *cronReader) explainUntil(now time.Time) {
 	}
 }
 
-// managed reports whether the executors run the CronJob.
+// managed reports whether the executors run the CronJob, and when is for itself to say: the next run of one of a group may
+// wait for others.
 func (r *cronReader) managed(cron *batchv1.CronJob) bool {
+	if inGroup(cron) {
+		return false
+	}
 	manager, named := cron.Annotations[wire.CronJobManagedBy]
 	return (named && manager == managedByUs) || (!named && r.plan.executor.replace)
 }

@@ -18,8 +18,9 @@ func (j *judge) judgeDeletion(w apiserver.Write, p *podRecord) {
 	case j.podjob && r.gone:
 	case p.excuse != "": // It was released for one of these reasons before.
 	case ledger.Ended(p.pod):
-		j.judgeDeletionOfEnded(w, r, p)
-		j.judgeDeletionOfCounted(w, r, p)
+		if !j.judgeDeletionOfEnded(w, r, p) {
+			j.judgeDeletionOfCounted(w, r, p)
+		}
 	case !r.decidedAt.IsZero() && j.mustBeEnded(r, p, w.By):
 		j.breach("options", p.key, p.uid, "%s deleted a pod of Job %s, whose active pods are to be ended and to stay", w.By, r.key.Name)
 	case !r.decidedAt.IsZero():
@@ -32,12 +33,13 @@ func (j *judge) judgeDeletion(w apiserver.Write, p *podRecord) {
 // judgeDeletionOfEnded: a pod that ended by itself stays when its Job has finished, and so do
 // its logs. An executor may delete it only if it need not know that the pod has ended, and if
 // something may have asked for the pod's end while it ran.
-func (j *judge) judgeDeletionOfEnded(w apiserver.Write, r *jobRecord, p *podRecord) {
+func (j *judge) judgeDeletionOfEnded(w apiserver.Write, r *jobRecord, p *podRecord) (broken bool) {
 	if r.finishedAt.IsZero() || (!j.knowsEnd(r, p, w.By) && j.mayEndRunning(r, p)) {
-		return
+		return false
 	}
 	j.breach("deletion", p.key, p.uid, "%s deleted a pod of Job %s that had ended by itself %s before, and that must stay with its logs",
 		w.By, r.key.Name, w.Time.Sub(p.endedAt))
+	return true
 }
 
 // knowsEnd reports whether an executor must know that a pod has ended: every view shows it,

@@ -14,19 +14,14 @@ func (j *judge) judgeIndexes(w apiserver.Write, r *jobRecord, next *batchv1.Job)
 	for _, job := range j.recent(r) {
 		kept = min(kept, valueOr(job.Spec.Completions, 0))
 	}
-	j.judgeLost(w, r, "completed", r.completed.Below(kept).Minus(completed))
-	j.judgeLost(w, r, "failed", r.failed.Below(kept).Minus(failed))
+	if lost := r.failed.Below(kept).Minus(failed); !lost.Empty() { // Of completed ones the ledger says so.
+		j.breach("I2", r.key, r.uid, "%s took index %d out of the failed ones, and what was recorded stays", w.By, lost.Ranges()[0].First)
+	}
 	if fresh := completed.Minus(r.completed); !fresh.Empty() {
 		j.judgeCompleted(w, r, fresh)
 	}
 	if fresh := failed.Minus(r.failed); !fresh.Empty() {
 		j.judgeFailedIndexes(w, r, fresh)
-	}
-}
-
-func (j *judge) judgeLost(w apiserver.Write, r *jobRecord, what string, lost indexset.Set) {
-	if !lost.Empty() {
-		j.breach("I2", r.key, r.uid, "%s took index %d out of the %s ones, and what was recorded stays", w.By, lost.Ranges()[0].First, what)
 	}
 }
 

@@ -249,8 +249,8 @@ func TestIndexes(t *testing.T) {
 			tp.job("b", indexedJob(2), limited)
 			tp.pod(user, "job-b", "a-0", 0, failedBefore("1"))
 			tp.edit(user, "a-0", loose)
+			tp.edit(user, "a-0", func(pod *corev1.Pod) { pod.Labels = map[string]string{"job": "a"} })
 			tp.edit(executorA, "a-0", func(pod *corev1.Pod) {
-				pod.Labels = map[string]string{"job": "a"}
 				pod.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "a", UID: "job-a", Controller: new(true)}}
 			})
 			tp.ends("a-0", 1)
