@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,9 +110,14 @@ func run(t *testing.T, s *server, d controller.Decider) (stop func()) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	go jobs.RunWithContext(ctx)
-	go func() { _ = c.Run(ctx) }()
-	return func() { cancel(); synctest.Wait() }
+	var running sync.WaitGroup
+	running.Go(func() { jobs.RunWithContext(ctx) })
+	running.Go(func() { _ = c.Run(ctx) })
+	return func() {
+		cancel()
+		running.Wait() // A decision may take its time.
+		synctest.Wait()
+	}
 }
 
 // Eight workers decide about eight CronJobs at the same minute: two runs start at once, and each that ends makes room for the next by
@@ -184,13 +191,13 @@ func TestARunWhoseCreationWasNotAnsweredCountsInItsGroup(t *testing.T) {
 			}
 			return nil
 		}
-		tooLate, lost := false, ""
+		var lost atomic.Value // Of the CronJob whose run was lost, and is too late now.
 		d := &script{Otherwise: func(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
 			if deferredUntil(req) != nil {
-				tooLate, lost = true, req.GetCronJob().GetName()
+				lost.Store(req.GetCronJob().GetName())
 				return &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}, nil
 			}
-			if tooLate && req.GetCronJob().GetName() == lost {
+			if req.GetCronJob().GetName() == lost.Load() {
 				return &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}, nil
 			}
 			return oneEach(req)

@@ -388,7 +388,8 @@ func recorded(t *testing.T, dir string) Measurement {
 	return m
 }
 
-// A status that breaks an invariant on the way is found, although the last one is right.
+// A status that breaks an invariant on the way is found, although the last one is right. Each of these writes is two problems:
+// the number is wrong, and no step of the specification changes it.
 func TestAStatusOnTheWayIsHeldToTheInvariants(t *testing.T) {
 	o := newObserver(nil)
 	o.announce("ns", "a")
@@ -405,21 +406,21 @@ func TestAStatusOnTheWayIsHeldToTheInvariants(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if found := o.problems("ns"); len(found) != 2 {
-		t.Errorf("found %q, want two problems", found)
+	if found := o.problems("ns"); len(found) != 4 {
+		t.Errorf("found %q, want two problems of each of two writes", found)
 	}
 	// The watch breaks off, and a list shows what has become of the Job meanwhile.
 	if err := watched.Replace([]any{version(7)}, "8"); err != nil {
 		t.Fatal(err)
 	}
-	if found := o.problems("ns"); len(found) != 2 {
+	if found := o.problems("ns"); len(found) != 4 {
 		t.Errorf("found %q after a list, want no further problem", found)
 	}
 	if err := watched.Update(version(9)); err != nil {
 		t.Fatal(err)
 	}
-	if found := o.problems("ns"); len(found) != 3 {
-		t.Errorf("found %q after the list and a version, want a third problem", found)
+	if found := o.problems("ns"); len(found) != 6 {
+		t.Errorf("found %q after the list and a version, want those of a third write", found)
 	}
 	if found := o.problems("other"); len(found) > 0 {
 		t.Errorf("found %q in another namespace, want nothing", found)
