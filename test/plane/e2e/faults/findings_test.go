@@ -65,10 +65,9 @@ var findings = map[string]func(*lab) func() bool{
 		l.bind(pods...)
 		l.run(pods[0])
 		l.wait(job.Name, "one pod is ready", func(j *batchv1.Job) bool { return ready(j) == 1 })
-		release := l.proxy.HoldWatch("pods")
+		release, releases := l.proxy.HoldWatch("pods"), l.proxy.On(Releases, pass)
 		l.succeed(pods[1])
 		l.patch(job.Name, `{"spec":{"parallelism":1}}`)
-		releases := l.proxy.On(Releases, pass)
 		l.hits(releases, 1)
 		release()
 		return func() bool { return l.job(job.Name).Status.Succeeded == 0 }
