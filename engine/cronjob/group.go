@@ -93,9 +93,7 @@ func (f facts) groupClaim(rule jobpolicyv1.Rule, last answer) *jobpolicyv1.Group
 			return nil
 		}
 		return f.manualClaim()
-	case jobpolicyv1.Rule_RULE_GROUP_FULL, jobpolicyv1.Rule_RULE_RUN_DUE:
-		return f.claim(f.placeSince(), f.due.start)
-	case jobpolicyv1.Rule_RULE_START_JITTER:
+	case jobpolicyv1.Rule_RULE_GROUP_FULL, jobpolicyv1.Rule_RULE_RUN_DUE, jobpolicyv1.Rule_RULE_START_JITTER:
 		return f.claim(f.placeSince(), f.due.start)
 	case jobpolicyv1.Rule_RULE_CREATION_DEFERRED:
 		until, _ := f.creationDeferredUntil()
