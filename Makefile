@@ -171,7 +171,7 @@ test-test: build
 
 .PHONY: cases
 cases: ## write the cases of proto/conformance from the engine's scenarios
-	go -C engine test -count=1 . ./cronjob ./jobstatus -run 'TestScenarios|TestInvalidRequests|TestWrittenCases|TestConformanceCases' -conformance.write
+	go -C engine test -count=1 . ./cronjob ./statusrules -run 'TestScenarios|TestInvalidRequests|TestWrittenCases|TestConformanceCases' -conformance.write
 
 .PHONY: explore
 explore: ## run the property tests with new seeds, and print the seeds that fail (FOR=10m, or N=100 seeds)
@@ -323,7 +323,7 @@ verify: tools ## run all checks except the tests; each check is also a target, v
 .PHONY: verify-tidy
 verify-tidy: ## each go.mod and go.sum lists exactly what the code needs
 	@$(call each_module,GOWORK=off go -C $$m mod tidy -diff)
-	@for m in deploy/local/programs/*/ deploy/local/versions/*/ test/plane/clients/programs/*/; do GOWORK=off go -C $$m mod tidy -diff || { echo "^ in $$m"; exit 1; }; done
+	@for m in deploy/local/programs/*/ deploy/local/olderminors/*/ test/plane/clients/programs/*/; do GOWORK=off go -C $$m mod tidy -diff || { echo "^ in $$m"; exit 1; }; done
 
 .PHONY: verify-gofumpt
 verify-gofumpt: tools ## Go code is formatted

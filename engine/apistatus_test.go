@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"jobpolicy.dev/engine"
-	"jobpolicy.dev/engine/jobstatus"
+	"jobpolicy.dev/engine/statusrules"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -22,11 +22,11 @@ type statusChange struct {
 // apiServers are those that must accept what the engine writes (invariant I5):
 // every known version with its default gates, but v1.30. See
 // TestAPIServersThatRefuseAnswers for the others.
-func apiServers() []jobstatus.APIServer {
-	var servers []jobstatus.APIServer
-	for minor := int32(jobstatus.OldestMinor); minor <= jobstatus.NewestMinor; minor++ {
+func apiServers() []statusrules.APIServer {
+	var servers []statusrules.APIServer
+	for minor := int32(statusrules.OldestMinor); minor <= statusrules.NewestMinor; minor++ {
 		if minor != 30 {
-			servers = append(servers, jobstatus.Default(minor))
+			servers = append(servers, statusrules.Default(minor))
 		}
 	}
 	return servers
@@ -36,7 +36,7 @@ func apiServers() []jobstatus.APIServer {
 func (c statusChange) violations() []string {
 	var broken []string
 	for _, server := range apiServers() {
-		for _, v := range server.Check(jobstatus.Transition{Spec: c.spec, Before: c.old, After: c.new}) {
+		for _, v := range server.Check(statusrules.Transition{Spec: c.spec, Before: c.old, After: c.new}) {
 			broken = append(broken, fmt.Sprintf("v1.%d: %s", server.Minor, v))
 		}
 	}
@@ -113,10 +113,10 @@ func TestAPIServersAcceptAnswers(t *testing.T) {
 		}
 		for _, server := range apiServers() {
 			wrong := map[string]bool{}
-			for _, v := range server.Check(jobstatus.Transition{Spec: req.GetSpec(), After: req.GetStatus()}) {
+			for _, v := range server.Check(statusrules.Transition{Spec: req.GetSpec(), After: req.GetStatus()}) {
 				wrong[v.Rule] = true
 			}
-			for _, v := range server.Check(jobstatus.Transition{Spec: req.GetSpec(), Before: req.GetStatus(), After: resp.GetStatus()}) {
+			for _, v := range server.Check(statusrules.Transition{Spec: req.GetSpec(), Before: req.GetStatus(), After: resp.GetStatus()}) {
 				if !wrong[v.Rule] {
 					t.Fatalf("I5: v1.%d would refuse the status: %s\nrequest:\n%s\nresponse:\n%s", server.Minor, v, render(req), render(resp))
 				}
@@ -137,31 +137,31 @@ func neverWritten(s *jobpolicyv1.JobStatus) bool {
 // a resumption change the start time. The engine writes what v1.32 and later expect.
 func TestAPIServersThatRefuseAnswers(t *testing.T) {
 	cases := map[string]struct {
-		server jobstatus.APIServer
+		server statusrules.APIServer
 		scene  string
 		want   []string
 	}{
 		"any Job that completes, by v1.30": {
-			server: jobstatus.Default(30), scene: "job completions=1\nstatus start=0s succeeded=1",
+			server: statusrules.Default(30), scene: "job completions=1\nstatus start=0s succeeded=1",
 			want: []string{"SuccessCriteriaMetNonIndexed", "SuccessCriteriaMetWithoutSuccessPolicy"},
 		},
-		"any Job that completes, by v1.31": {server: jobstatus.Default(31), scene: "job completions=1\nstatus start=0s succeeded=1"},
+		"any Job that completes, by v1.31": {server: statusrules.Default(31), scene: "job completions=1\nstatus start=0s succeeded=1"},
 		"nothing to do and suspended, by v1.32": {
-			server: jobstatus.Default(32),
+			server: statusrules.Default(32),
 			scene:  "job completions=0 suspend\nstatus\ncondition SuccessCriteriaMet",
 		},
 		"nothing to do and suspended, by v1.31 with the gate": {
-			server: jobstatus.APIServer{Minor: 31, JobManagedBy: true},
+			server: statusrules.APIServer{Minor: 31, JobManagedBy: true},
 			scene:  "job completions=0 suspend\nstatus\ncondition SuccessCriteriaMet",
 			want:   []string{"FinishedWithoutStartTime"},
 		},
 		"a start time that is kept while suspended, and a resume, by v1.31 with the gate": {
-			server: jobstatus.APIServer{Minor: 31, JobManagedBy: true},
+			server: statusrules.APIServer{Minor: 31, JobManagedBy: true},
 			scene:  "job completions=1\nstatus start=-60s\ncondition Suspended",
 			want:   []string{"StartTimeChanged"},
 		},
 		"a start time that is kept while suspended, and a resume, by v1.32": {
-			server: jobstatus.Default(32),
+			server: statusrules.Default(32),
 			scene:  "job completions=1\nstatus start=-60s\ncondition Suspended",
 		},
 	}
@@ -174,7 +174,7 @@ func TestAPIServersThatRefuseAnswers(t *testing.T) {
 				t.Fatalf("DecideJob = %v, %v, want a status", resp, err)
 			}
 			var got []string
-			for _, v := range tc.server.Check(jobstatus.Transition{Spec: s.req.GetSpec(), Before: s.req.GetStatus(), After: resp.GetStatus()}) {
+			for _, v := range tc.server.Check(statusrules.Transition{Spec: s.req.GetSpec(), Before: s.req.GetStatus(), After: resp.GetStatus()}) {
 				got = append(got, v.Rule)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

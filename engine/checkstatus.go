@@ -2,7 +2,7 @@ package engine
 
 import (
 	"jobpolicy.dev/engine/internal/check"
-	"jobpolicy.dev/engine/jobstatus"
+	"jobpolicy.dev/engine/statusrules"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -10,7 +10,7 @@ import (
 const maxItems = 1000
 
 // CheckJobStatus says whether an API server accepts updates of Jobs' statuses, and
-// which rules each update breaks. The rules are those of package jobstatus, which
+// which rules each update breaks. The rules are those of package statusrules, which
 // callers in the same process can also use directly.
 //
 // Errors are those of DecideJob: *InvalidRequestError and *UnsupportedError. A status
@@ -22,14 +22,14 @@ func CheckJobStatus(req *jobpolicyv1.CheckJobStatusRequest) (*jobpolicyv1.CheckJ
 	}); err != nil {
 		return nil, err
 	}
-	server := jobstatus.Default(req.GetKubernetesMinor())
+	server := statusrules.Default(req.GetKubernetesMinor())
 	if req.JobManagedByGate != nil {
 		server.JobManagedBy = req.GetJobManagedByGate()
 	}
 	resp := &jobpolicyv1.CheckJobStatusResponse{}
 	for _, u := range req.GetUpdates() {
 		answer := &jobpolicyv1.JobStatusCheck{}
-		for _, v := range server.Check(jobstatus.Transition{Spec: u.GetSpec(), Before: u.GetBefore(), After: u.GetAfter()}) {
+		for _, v := range server.Check(statusrules.Transition{Spec: u.GetSpec(), Before: u.GetBefore(), After: u.GetAfter()}) {
 			answer.Violations = append(answer.Violations,
 				&jobpolicyv1.StatusViolation{Rule: v.Rule, Field: v.Field, Description: v.Description})
 		}
@@ -50,10 +50,10 @@ func (c checker) statusUpdate(u *jobpolicyv1.JobStatusUpdate) {
 
 func (c checker) apiServer(req *jobpolicyv1.CheckJobStatusRequest) {
 	minor := req.GetKubernetesMinor()
-	if !c.Between("kubernetes_minor", int64(minor), jobstatus.OldestMinor, jobstatus.NewestMinor) || req.JobManagedByGate == nil {
+	if !c.Between("kubernetes_minor", int64(minor), statusrules.OldestMinor, statusrules.NewestMinor) || req.JobManagedByGate == nil {
 		return
 	}
-	c.Require(jobstatus.GateSettable(minor, req.GetJobManagedByGate()), "job_managed_by_gate",
+	c.Require(statusrules.GateSettable(minor, req.GetJobManagedByGate()), "job_managed_by_gate",
 		"must not be %t in v1.%d: the gate does not exist before v1.30, and is locked on from v1.35", req.GetJobManagedByGate(), minor)
 }
 

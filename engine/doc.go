@@ -86,7 +86,7 @@
 //
 // CheckJobStatus says whether the API server of a given Kubernetes version accepts a
 // status, whoever made it, and which of its rules the status breaks. Package
-// jobstatus holds the rules. Every status that DecideJob returns keeps them, from
+// statusrules holds the rules. Every status that DecideJob returns keeps them, from
 // v1.29 to v1.37 with default feature gates. The exception is v1.30, which lets only
 // Jobs with a success policy have the condition SuccessCriteriaMet.
 //

@@ -12,7 +12,7 @@ import (
 
 	"jobpolicy.dev/engine"
 	"jobpolicy.dev/engine/cronjob"
-	"jobpolicy.dev/engine/jobstatus"
+	"jobpolicy.dev/engine/statusrules"
 	"jobpolicy.dev/proto/conformance/casefile"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -151,8 +151,8 @@ func unwritables() map[string]unwritable {
 			asking(engine.CheckJobStatus),
 			&jobpolicyv1.CheckJobStatusRequest{KubernetesMinor: 37, Updates: make([]*jobpolicyv1.JobStatusUpdate, 1001)}, "updates",
 		},
-		"a version too old": {asking(engine.CheckJobStatus), checking(jobstatus.OldestMinor-1, started), "kubernetes_minor"},
-		"a version to come": {asking(engine.CheckJobStatus), checking(jobstatus.NewestMinor+1, started), "kubernetes_minor"},
+		"a version too old": {asking(engine.CheckJobStatus), checking(statusrules.OldestMinor-1, started), "kubernetes_minor"},
+		"a version to come": {asking(engine.CheckJobStatus), checking(statusrules.NewestMinor+1, started), "kubernetes_minor"},
 		"a completion at no time": {
 			asking(engine.CheckJobStatus), checking(37, &jobpolicyv1.JobStatus{CompletionTime: badTime()}), "updates[0].after.completion_time",
 		},
@@ -252,7 +252,7 @@ func askSafely(t rapid.TB, name string, q question, req proto.Message) proto.Mes
 func checkAnswer(t *testing.T, answer proto.Message) {
 	checks, _ := answer.(*jobpolicyv1.CheckJobStatusResponse)
 	for _, c := range checks.GetChecks() {
-		if n := len(c.GetViolations()); n > jobstatus.MaxViolations {
+		if n := len(c.GetViolations()); n > statusrules.MaxViolations {
 			t.Errorf("%d violations", n)
 		}
 		for _, v := range c.GetViolations() {

@@ -19,7 +19,7 @@ required() { sed -n "s#^\t$1 \(v[^ ]*\)\$#\1#p" deploy/local/go.mod; }
 from=$(required k8s.io/kubernetes)
 fromEtcd=$(required go.etcd.io/etcd/server/v3)
 
-mapfile -t modules < <(git grep -l -E "^\s*(k8s.io/api|k8s.io/kubernetes)\s" -- '*go.mod' ':!deploy/local/versions' | xargs -n1 dirname)
+mapfile -t modules < <(git grep -l -E "^\s*(k8s.io/api|k8s.io/kubernetes)\s" -- '*go.mod' ':!deploy/local/olderminors' | xargs -n1 dirname)
 for module in "${modules[@]}"; do
 	sed -i -e "s#\(k8s\.io/[a-z-]* \)v0${from#v1}\$#\1v0${version#v1}#" -e "s#k8s.io/kubernetes $from#k8s.io/kubernetes $version#" \
 		-e "s#go.etcd.io/etcd/server/v3 $fromEtcd#go.etcd.io/etcd/server/v3 $etcd#" "$module/go.mod"

@@ -4,7 +4,7 @@
 #
 #   JOBPOLICY_TESTS='TestA|TestB' tools/test-version.sh 1.34
 #
-# JOBPOLICY_TESTS names tests of test/plane/e2e. A minor without a module in deploy/local/versions is that of jobpolicy-local.
+# JOBPOLICY_TESTS names tests of test/plane/e2e. A minor without a module in deploy/local/olderminors is that of jobpolicy-local.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,10 +12,10 @@ minor=$1
 versions=()
 tests=$JOBPOLICY_TESTS
 begin=$SECONDS
-if [ -e "deploy/local/versions/$minor" ]; then
+if [ -e "deploy/local/olderminors/$minor" ]; then
 	deploy/local/build-version.sh "$minor"
 	export JOBPOLICY_KUBERNETES=$minor
-	versions=(--kubernetes-dir="$JOBPOLICY_BIN_DIR/versions/$minor")
+	versions=(--kubernetes-dir="$JOBPOLICY_BIN_DIR/olderminors/$minor")
 fi
 built=$SECONDS
 

@@ -270,7 +270,7 @@ type StatusViolation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The rule's name, for example FinishedWithActivePods. Names are part of the
 	// contract and the same for every version of Kubernetes; the table of
-	// jobpolicy.dev/engine/jobstatus lists them.
+	// jobpolicy.dev/engine/statusrules lists them.
 	Rule string `protobuf:"bytes,1,opt,name=rule,proto3" json:"rule,omitempty"`
 	// The field that the API server blames, as it spells it, for example
 	// status.uncountedTerminatedPods.failed[3].

@@ -5,7 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"jobpolicy.dev/engine/jobstatus"
+	"jobpolicy.dev/engine/statusrules"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	jobpolicyv1grpc "jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/services/internal/testengine"
@@ -13,7 +13,7 @@ import (
 
 // check asks for a status that two rules refuse.
 func check() *jobpolicyv1.CheckJobStatusRequest {
-	return &jobpolicyv1.CheckJobStatusRequest{KubernetesMinor: jobstatus.NewestMinor, Updates: []*jobpolicyv1.JobStatusUpdate{{
+	return &jobpolicyv1.CheckJobStatusRequest{KubernetesMinor: statusrules.NewestMinor, Updates: []*jobpolicyv1.JobStatusUpdate{{
 		Spec:   &jobpolicyv1.JobSpec{Parallelism: 1},
 		Before: &jobpolicyv1.JobStatus{Failed: 2},
 		After:  &jobpolicyv1.JobStatus{Failed: 1, Ready: proto.Int32(1)},
@@ -32,7 +32,7 @@ func TestBadChecksAreRefusedByField(t *testing.T) {
 			want:  "kubernetes_minor",
 		},
 		"a version to come": {
-			spoil: func(r *jobpolicyv1.CheckJobStatusRequest) { r.KubernetesMinor = jobstatus.NewestMinor + 1 },
+			spoil: func(r *jobpolicyv1.CheckJobStatusRequest) { r.KubernetesMinor = statusrules.NewestMinor + 1 },
 			want:  "kubernetes_minor",
 		},
 		"a gate that is locked": {

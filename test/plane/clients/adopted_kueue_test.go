@@ -16,7 +16,7 @@ func TestKueueWithEngine(t *testing.T) { compare(t, kueueWithEngine) }
 var kueueDefects = map[string]defect{
 	"one index too many is missing":  {"engine/questions.go", "int64(completions) - progress.taken(busy).Len()", "1 + int64(completions) - progress.taken(busy).Len()"},
 	"a failed index gets pods again": {"engine/indexprogress.go", "p.succeededIndexes.Union(p.failedIndexes).Union(busy)", "p.succeededIndexes.Union(busy)"},
-	"a counter may decrease by one":  {"engine/jobstatus/counts.go", "if after < before {", "if after < before-1 {"},
+	"a counter may decrease by one":  {"engine/statusrules/counts.go", "if after < before {", "if after < before-1 {"},
 }
 
 const (

@@ -1,4 +1,4 @@
-// Package apistatus compares the rules of jobpolicy.dev/engine/jobstatus with the real
+// Package apistatus compares the rules of jobpolicy.dev/engine/statusrules with the real
 // API server.
 //
 // Walkers create Jobs of every shape that the rules distinguish and write random

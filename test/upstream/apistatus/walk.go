@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typedbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
 
-	"jobpolicy.dev/engine/jobstatus"
+	"jobpolicy.dev/engine/statusrules"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/test/kit/controlplane"
@@ -32,13 +32,13 @@ const (
 )
 
 // server is what the rules are asked about: the API server that runs here.
-var server = jobstatus.Default(minor())
+var server = statusrules.Default(minor())
 
 func minor() int32 {
 	if asked := controlplane.Minor(); asked != 0 {
 		return int32(asked)
 	}
-	return jobstatus.NewestMinor
+	return statusrules.NewestMinor
 }
 
 // A walker writes statuses to one Job after another.
@@ -163,7 +163,7 @@ func (w *walker) step(ctx context.Context) error {
 		return err
 	}
 	after := w.next(spec, w.before)
-	transition := jobstatus.Transition{Spec: spec, Before: w.before, After: after}
+	transition := statusrules.Transition{Spec: spec, Before: w.before, After: after}
 	violations := server.Check(transition)
 
 	job := w.job.DeepCopy()
@@ -202,7 +202,7 @@ func blamedFields(err error) ([]string, error) {
 	return fields, nil
 }
 
-func fieldsOf(violations []jobstatus.Violation) []string {
+func fieldsOf(violations []statusrules.Violation) []string {
 	var fields []string
 	for _, v := range violations {
 		fields = append(fields, v.Field)
@@ -263,7 +263,7 @@ func joined(set *jobpolicyv1.IndexSet) *jobpolicyv1.IndexSet {
 	return out
 }
 
-func described(t jobstatus.Transition, violations []jobstatus.Violation) string {
+func described(t statusrules.Transition, violations []statusrules.Violation) string {
 	text := fmt.Sprintf("spec:\n%sbefore:\n%safter:\n%srules:\n",
 		prototext.Format(t.Spec), prototext.Format(t.Before), prototext.Format(t.After))
 	for _, v := range violations {
@@ -272,7 +272,7 @@ func described(t jobstatus.Transition, violations []jobstatus.Violation) string 
 	return text
 }
 
-func (y *tally) add(t jobstatus.Transition, violations []jobstatus.Violation) {
+func (y *tally) add(t statusrules.Transition, violations []statusrules.Violation) {
 	if len(violations) > 0 {
 		y.bad++
 		for _, rule := range rulesOf(violations) {
@@ -281,13 +281,13 @@ func (y *tally) add(t jobstatus.Transition, violations []jobstatus.Violation) {
 		return
 	}
 	y.legal++
-	if len(server.Check(jobstatus.Transition{Spec: t.Spec, After: t.After})) > 0 {
+	if len(server.Check(statusrules.Transition{Spec: t.Spec, After: t.After})) > 0 {
 		y.unchecked++
 	}
 }
 
 // rulesOf are the rules that are broken, each once.
-func rulesOf(violations []jobstatus.Violation) []string {
+func rulesOf(violations []statusrules.Violation) []string {
 	var rules []string
 	for _, v := range violations {
 		rules = append(rules, v.Rule)

@@ -47,7 +47,7 @@ var followed = []area{
 	{
 		title: "status rules and validation", module: kubernetes,
 		files: []string{"pkg/apis/batch/validation/*.go", "pkg/api/job/*.go", "pkg/registry/batch/*/strategy.go"},
-		by:    []string{"engine/jobstatus", "engine/validate.go", "services/internal/jobcheck", "test/upstream/apistatus", "test/upstream/requests", "test/simulated/world/apiserver/registry.go"},
+		by:    []string{"engine/statusrules", "engine/validate.go", "services/internal/jobcheck", "test/upstream/apistatus", "test/upstream/requests", "test/simulated/world/apiserver/registry.go"},
 	},
 	{
 		title: "defaults", module: kubernetes, files: []string{"pkg/apis/batch/v1/defaults.go"},

@@ -1,4 +1,4 @@
-package jobstatus_test
+package statusrules_test
 
 import (
 	"maps"
@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"jobpolicy.dev/engine/jobstatus"
+	"jobpolicy.dev/engine/statusrules"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -100,12 +100,12 @@ type testCase struct {
 	want []string
 }
 
-func (tc testCase) transition() jobstatus.Transition {
+func (tc testCase) transition() statusrules.Transition {
 	spec := &jobpolicyv1.JobSpec{Parallelism: 2}
 	for _, change := range tc.spec {
 		change(spec)
 	}
-	return jobstatus.Transition{Spec: spec, Before: status(tc.before), After: status(tc.after)}
+	return statusrules.Transition{Spec: spec, Before: status(tc.before), After: status(tc.after)}
 }
 
 func status(facts []fact) *jobpolicyv1.JobStatus {
@@ -116,7 +116,7 @@ func status(facts []fact) *jobpolicyv1.JobStatus {
 	return s
 }
 
-func found(violations []jobstatus.Violation) []string {
+func found(violations []statusrules.Violation) []string {
 	var list []string
 	for _, v := range violations {
 		list = append(list, v.Rule+" "+v.Field)
@@ -140,7 +140,7 @@ func ruleCases() map[string]testCase {
 func TestRules(t *testing.T) {
 	for name, tc := range ruleCases() {
 		t.Run(name, func(t *testing.T) {
-			got := jobstatus.Default(jobstatus.NewestMinor).Check(tc.transition())
+			got := statusrules.Default(statusrules.NewestMinor).Check(tc.transition())
 			if diff := cmp.Diff(tc.want, found(got)); diff != "" {
 				t.Errorf("violations (-want +got):\n%s", diff)
 			}
@@ -161,7 +161,7 @@ func TestEveryRuleHasACaseThatBreaksIt(t *testing.T) {
 			broken[rule] = true
 		}
 	}
-	for _, rule := range jobstatus.Default(jobstatus.NewestMinor).Rules() {
+	for _, rule := range statusrules.Default(statusrules.NewestMinor).Rules() {
 		if !broken[rule.Name] {
 			t.Errorf("no case breaks %s", rule.Name)
 		}
@@ -174,11 +174,11 @@ func TestTableIsWellFormed(t *testing.T) {
 	camelCase := regexp.MustCompile(`^([A-Z][a-zA-Z]+)+$`)
 	ends := map[string]int32{}
 	gated := map[string]bool{}
-	for _, rule := range jobstatus.Rules() {
+	for _, rule := range statusrules.Rules() {
 		if !camelCase.MatchString(rule.Name) {
 			t.Errorf("name %q", rule.Name)
 		}
-		if rule.Since < jobstatus.OldestMinor || rule.Until > jobstatus.NewestMinor || rule.Since > rule.Until {
+		if rule.Since < statusrules.OldestMinor || rule.Until > statusrules.NewestMinor || rule.Since > rule.Until {
 			t.Errorf("%s is of v1.%d to v1.%d", rule.Name, rule.Since, rule.Until)
 		}
 		if end, again := ends[rule.Name]; again && (rule.Since != end+1 || rule.Gated != gated[rule.Name]) {
@@ -190,14 +190,14 @@ func TestTableIsWellFormed(t *testing.T) {
 
 func TestViolationsAreBounded(t *testing.T) {
 	uids := make([]string, 200_000)
-	got := jobstatus.Default(jobstatus.NewestMinor).Check(testCase{after: []fact{uncounted(nil, uids), active(-1)}}.transition())
-	if len(got) != jobstatus.MaxViolations || got[0].Field != "status.active" {
+	got := statusrules.Default(statusrules.NewestMinor).Check(testCase{after: []fact{uncounted(nil, uids), active(-1)}}.transition())
+	if len(got) != statusrules.MaxViolations || got[0].Field != "status.active" {
 		t.Errorf("%d violations, the first %v", len(got), got[0])
 	}
 }
 
 func TestNothingAtAllIsLegal(t *testing.T) {
-	if got := jobstatus.Default(jobstatus.NewestMinor).Check(jobstatus.Transition{}); got != nil {
+	if got := statusrules.Default(statusrules.NewestMinor).Check(statusrules.Transition{}); got != nil {
 		t.Errorf("violations %v of nothing", got)
 	}
 }

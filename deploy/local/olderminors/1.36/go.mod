@@ -1,4 +1,4 @@
-module jobpolicy.dev/deploy/local/versions/1.36
+module jobpolicy.dev/deploy/local/olderminors/1.36
 
 go 1.26.0
 

@@ -1,4 +1,4 @@
-package jobstatus_test
+package statusrules_test
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"jobpolicy.dev/engine/jobstatus"
+	"jobpolicy.dev/engine/statusrules"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -47,12 +47,12 @@ func TestVersions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for gate, refused := range map[bool][2]int32{true: tc.withGate, false: tc.withoutGate} {
 				want, got := "", ""
-				for minor := int32(jobstatus.OldestMinor); minor <= jobstatus.NewestMinor; minor++ {
-					if !jobstatus.GateSettable(minor, gate) {
+				for minor := int32(statusrules.OldestMinor); minor <= statusrules.NewestMinor; minor++ {
+					if !statusrules.GateSettable(minor, gate) {
 						continue
 					}
 					want += fmt.Sprintln(minor, refused[0] <= minor && minor <= refused[1])
-					server := jobstatus.APIServer{Minor: minor, JobManagedBy: gate}
+					server := statusrules.APIServer{Minor: minor, JobManagedBy: gate}
 					got += fmt.Sprintln(minor, len(server.Check(tc.transition())) > 0)
 				}
 				if diff := cmp.Diff(want, got); diff != "" {
@@ -64,9 +64,9 @@ func TestVersions(t *testing.T) {
 }
 
 func TestDefaultGates(t *testing.T) {
-	for minor := int32(jobstatus.OldestMinor); minor <= jobstatus.NewestMinor; minor++ {
-		on := jobstatus.Default(minor).JobManagedBy
-		if on != (minor >= 32) || !jobstatus.GateSettable(minor, on) {
+	for minor := int32(statusrules.OldestMinor); minor <= statusrules.NewestMinor; minor++ {
+		on := statusrules.Default(minor).JobManagedBy
+		if on != (minor >= 32) || !statusrules.GateSettable(minor, on) {
 			t.Errorf("v1.%d: gate %t", minor, on)
 		}
 	}

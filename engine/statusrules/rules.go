@@ -1,4 +1,4 @@
-package jobstatus
+package statusrules
 
 // A Rule is one row of the table of what the API server checks.
 type Rule struct {

@@ -1,4 +1,4 @@
-package jobstatus_test
+package statusrules_test
 
 const (
 	isComplete      = "Complete"

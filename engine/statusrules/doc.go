@@ -1,4 +1,4 @@
-// Package jobstatus says which status updates of a Job the Kubernetes API server
+// Package statusrules says which status updates of a Job the Kubernetes API server
 // accepts, by minor version, and which rules an update breaks.
 //
 // The rules are those that the API server applies to writes of the status subresource
@@ -41,4 +41,4 @@
 //
 // Rules about the spec are not part of this package, even if they depend on the
 // status (for example which parts of a started Job's template may change).
-package jobstatus
+package statusrules

@@ -1,4 +1,4 @@
-package jobstatus_test
+package statusrules_test
 
 import (
 	"flag"
@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"jobpolicy.dev/engine"
-	"jobpolicy.dev/engine/jobstatus"
+	"jobpolicy.dev/engine/statusrules"
 	"jobpolicy.dev/proto/conformance/casefile"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -19,7 +19,7 @@ var writeCases = flag.Bool("conformance.write", false, "write the cases of proto
 func TestConformanceCases(t *testing.T) {
 	var file casefile.File
 	cases := ruleCases()
-	for _, minor := range []int32{jobstatus.OldestMinor, 31, jobstatus.NewestMinor} {
+	for _, minor := range []int32{statusrules.OldestMinor, 31, statusrules.NewestMinor} {
 		for _, name := range slices.Sorted(maps.Keys(cases)) {
 			tr := cases[name].transition()
 			req := &jobpolicyv1.CheckJobStatusRequest{
