@@ -1,6 +1,6 @@
-// Package differences is the table of what jobpolicy deliberately does otherwise than the built-in
-// controllers. The tables of docs/differences.md, the texts of kubectl jobpolicy preflight, and the
-// differences that the comparing tests tolerate are made from it.
+// Package differences reads the table of what jobpolicy deliberately does otherwise than the built-in
+// controllers. People read table.md itself. The texts of kubectl jobpolicy preflight and the differences that
+// the comparing tests tolerate come from it.
 package differences
 
 import (
@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// table has a Markdown table for each section of docs/differences.md.
+// table has a section for each kind of object, with a Markdown table.
 //
 //go:embed table.md
 var table string

@@ -1,7 +1,6 @@
 package differences_test
 
 import (
-	"flag"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,45 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"jobpolicy.dev/services/differences"
 	"jobpolicy.dev/services/internal/testenv"
 )
 
-const (
-	root = "../.."
-	page = root + "/docs/differences.md"
-	head = "| what | built-in | here |\n|---|---|---|\n"
-)
-
-var rewrite = flag.Bool("rewrite", false, "write the tables of docs/differences.md")
-
-func TestThePageHasTheTables(t *testing.T) {
-	got := string(testenv.ReadFile(t, page))
-	want, sections := got, map[string]string{}
-	for _, r := range differences.Rows() {
-		sections[r.Section] += "| " + r.What + " | " + r.BuiltIn + " | " + r.Here + " |\n"
-	}
-	for section, rows := range sections {
-		before, after, found := strings.Cut(want, "\n## "+section+"\n")
-		prose, after, headed := strings.Cut(after, head)
-		if !found || !headed || strings.Contains(prose, "\n## ") {
-			t.Fatalf("%s has no section %q with a table", page, section)
-		}
-		end := regexp.MustCompile(`(?m)^[^|]|^$|\z`).FindStringIndex(after)
-		want = before + "\n## " + section + "\n" + prose + head + rows + after[end[0]:]
-	}
-	if *rewrite {
-		if err := os.WriteFile(page, []byte(want), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got); -rewrite writes it:\n%s", page, diff)
-	}
-}
+const root = "../.."
 
 // Each row names what shows it, and that exists.
 func TestEachRowIsShown(t *testing.T) {
