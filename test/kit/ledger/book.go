@@ -25,6 +25,7 @@ type Book struct {
 	// jobPasts and podPasts are what was ever stored, by UID.
 	jobPasts map[types.UID]*jobPast
 	podPasts map[types.UID]*podPast
+	rivals   bool
 	// namespaceGone is when the deletion of the namespace was requested; zero: it was not.
 	namespaceGone time.Time
 }
@@ -42,6 +43,10 @@ func NewBook() *Book {
 		jobPasts: map[types.UID]*jobPast{}, podPasts: map[types.UID]*podPast{},
 	}
 }
+
+// Rivals says that several controllers act on the same Jobs at once. Such a one may create a pod before it sees that a pod of another
+// one has ended. So it may see more active pods than ever were active, but not more than there ever were.
+func (b *Book) Rivals() { b.rivals = true }
 
 // A Kind is what is wrong.
 type Kind string

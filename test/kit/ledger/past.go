@@ -116,7 +116,9 @@ func (b *Book) podPastOf(uid types.UID) *podPast {
 func (b *Book) rememberPod(uid types.UID, was, pod *corev1.Pod) {
 	past := b.podPastOf(uid)
 	for _, job := range past.jobs {
-		delete(job.active, uid)
+		if !b.rivals {
+			delete(job.active, uid)
+		}
 	}
 	if pod == nil {
 		return

@@ -43,6 +43,7 @@ func TestWhatWantsAPodToEnd(t *testing.T) {
 		before jobs // The versions of the Job before its pods are there.
 		pods   []*corev1.Pod
 		after  jobs
+		rivals bool
 		may    bool
 	}{
 		"nothing":                                 {before: jobs{asks(1, 1)}, pods: []*corev1.Pod{pod("p", running, "")}},
@@ -54,6 +55,8 @@ func TestWhatWantsAPodToEnd(t *testing.T) {
 		"one pod is wanted, and two are active":   {before: jobs{asks(1, 2)}, pods: []*corev1.Pod{pod("q", running, ""), pod("p", running, "")}, may: true},
 		"one was wanted, and two are active":      {before: jobs{asks(1, 2), asks(2, 2)}, pods: []*corev1.Pod{pod("q", running, ""), pod("p", running, "")}, may: true},
 		"the other one has ended":                 {before: jobs{asks(1, 2)}, pods: []*corev1.Pod{pod("q", succeeded, ""), pod("p", running, "")}},
+		"a rival may not know that it has ended":  {before: jobs{asks(1, 2)}, pods: []*corev1.Pod{pod("q", running, ""), pod("q", succeeded, ""), pod("p", running, "")}, rivals: true, may: true},
+		"rivals, and two are wanted":              {before: jobs{asks(2, 2)}, pods: []*corev1.Pod{pod("q", running, ""), pod("p", running, "")}, rivals: true},
 		"fewer are wanted than before":            {before: jobs{asks(2, 2)}, pods: []*corev1.Pod{pod("p", running, "")}, after: jobs{asks(1, 2)}, may: true},
 		"fewer completions than before":           {before: jobs{asks(2, 2)}, pods: []*corev1.Pod{pod("p", running, "")}, after: jobs{asks(2, 1)}, may: true},
 		"one of two has succeeded, two run":       {before: jobs{asks(2, 2)}, pods: []*corev1.Pod{pod("r", succeeded, ""), pod("q", running, ""), pod("p", running, "")}, may: true},
@@ -70,6 +73,9 @@ func TestWhatWantsAPodToEnd(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			b := NewBook()
+			if tc.rivals {
+				b.Rivals()
+			}
 			for n, version := range tc.before {
 				b.Job(jobAt(1+n, version))
 			}
