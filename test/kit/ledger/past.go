@@ -140,6 +140,7 @@ func (b *Book) rememberOwned(past *podPast, known bool, pod *corev1.Pod) {
 		// Whoever adopts a pod may not know yet that another one has ended.
 		job.crowded = job.crowded || known
 	}
+	job.crowded = job.crowded || past.putBack // A pod whose finalizer came back may count once more.
 	switch index := indexOf(pod); {
 	case pod.Status.Phase == corev1.PodSucceeded:
 		job.succeeded[uid] = pod
