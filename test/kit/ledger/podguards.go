@@ -60,15 +60,19 @@ func (c *change) deletedEnded() []finding {
 
 // deletedUncounted: of the finished pods that a Job does not keep, only counted ones are deleted. One whose finalizer came back is to count again.
 func (c *change) deletedUncounted() []finding {
-	if !c.deletesOfJob() || !Ended(c.wasPod) || !c.prunes() || c.mayEnd() || c.past().putBack || c.owner() == nil || uncounted(c.owner())[c.wasPod.UID] == "" {
+	if !c.deletesOfJob() || !Ended(c.wasPod) || !c.prunes() || c.mayEnd() || c.past().putBack {
 		return nil
 	}
-	return found(c.wasPod.UID, "pod %s: %s", c.wasPod.Name, Describe(c.owner()))
+	job := c.owner()
+	if job == nil || uncounted(job)[c.wasPod.UID] == "" {
+		return nil
+	}
+	return found(c.wasPod.UID, "pod %s: %s", c.wasPod.Name, Describe(job))
 }
 
-// deletedForeign: executors delete no pod that no Job ever controlled.
+// deletedForeign: executors delete no pod that no Job ever controlled, by its owner reference.
 func (c *change) deletedForeign() []finding {
-	if !c.controller || !c.deletes() || len(c.past().jobs) > 0 {
+	if !c.controller || !c.deletes() || c.past().ofJob {
 		return nil
 	}
 	return found(c.wasPod.UID, "pod %s of %q", c.wasPod.Name, controllerOf(c.wasPod))

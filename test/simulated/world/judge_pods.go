@@ -97,8 +97,8 @@ func (j *judge) podWritten(w apiserver.Write, ours bool) {
 	}
 	problems := j.enterPod(w, ours, next)
 	if ours {
-		j.judgeOwnership(w, old, next)
 		before := len(j.found)
+		j.judgeOwnership(w, old, next)
 		j.judgePodWrite(w, old, next)
 		if len(j.found) == before { // What two judges say of one write is said once.
 			j.judgeSteps(w, problems)
