@@ -118,7 +118,12 @@ inline seeJob(e) {
 	fi;
 	X.leaving = 0; /* the decision under way is not on this version, so its write will be refused */
 	X.jex = jex; X.uid = juid; X.jdel = jdel; X.susp = susp;
-	X.uS = uS; X.uF = uF; X.nS = nS; X.nF = nF; X.cidx = cidx; X.interim = interim; X.final = final;
+	X.uS = uS; X.uF = uF; X.nS = nS; X.nF = nF; X.cidx = cidx; X.interim = interim;
+#ifdef WRONG_INTERIM_IS_FINAL
+	X.final = interim;
+#else
+	X.final = final;
+#endif
 	X.fresh = 1
 }
 
@@ -334,7 +339,11 @@ inline writeStatus(e) {
 #ifdef WRONG_NO_VERSION
 	:: d_step { !isCurrent(e) && jex && juid == X.uid -> store(e); X.fresh = 1; learn(e) }
 #else
-	:: d_step { !isCurrent(e) -> forget(e) }
+	:: d_step { !isCurrent(e) ->
+#ifndef WRONG_REFUSED_IS_REPEATED
+		forget(e)
+#endif
+		}
 #endif
 	:: d_step { mayLose -> lose;
 #ifdef WRONG_LOST_IS_WRITTEN
@@ -365,7 +374,11 @@ inline letGo(p) {
 /* The answer shows the pod, or it is lost, and the write may have taken effect or not. */
 inline releasePod(e, p) {
 	if
-	:: d_step { true -> X.release = X.release & ~bit_(p); letGo(p); seePods(e, bit_(p)) }
+	:: d_step { true -> X.release = X.release & ~bit_(p); letGo(p);
+#ifndef WRONG_RELEASE_UNSEEN
+		seePods(e, bit_(p))
+#endif
+		}
 	:: d_step { mayLose -> lose; X.release = X.release & ~bit_(p); letGo(p) }
 	:: d_step { mayLose -> lose; X.release = X.release & ~bit_(p);
 #ifdef WRONG_LOST_IS_RELEASED
@@ -427,6 +440,18 @@ inline createPod(e, p) {
 /* Nothing has to be read first, and the last decision is carried out. */
 #define ready(e) (X.jex && !X.staleJob && !X.stalePods && !X.unknown && X.release == 0 && idle(e))
 
+#ifdef WRONG_WRITES_THE_SAME
+#define toWrite(e) true
+#else
+#define toWrite(e) X.changed
+#endif
+#ifdef WRONG_ORPHANS_ARE_LEFT
+#define orphan(e, p) false
+#elif defined(WRONG_ORPHAN_BY_CACHE)
+#define orphan(e, p) (X.jex -> !has((X.uid -> X.own1 : X.own0), p) : 1)
+#else
+#define orphan(e, p) (!jobOf(p))
+#endif
 #ifdef WRONG_RUNNING_UNSEEN
 #define asSeen(e, p) has(ex, p)
 #else
@@ -436,11 +461,6 @@ inline createPod(e, p) {
 #define mayEnd(e) (X.verdict != 0)
 #else
 #define mayEnd(e) (X.verdict != 0 && X.interim == X.verdict)
-#endif
-#ifdef WRONG_ORPHAN_BY_CACHE
-#define orphan(e, p) (X.jex -> !has((X.uid -> X.own1 : X.own0), p) : 1)
-#else
-#define orphan(e, p) (!jobOf(p))
 #endif
 #ifdef WRONG_ADOPT_UNSEEN
 #define adoptable(e, p) has(ex, p)
@@ -521,8 +541,14 @@ proctype executor(byte e) {
 	POD(e, 3)
 #endif
 	:: d_step { !X.fresh && !X.staleJob -> seeJob(e) }
+#ifndef WRONG_LOST_IS_NOT_READ
 	:: d_step { X.staleJob && idle(e) -> seeJob(e); X.staleJob = 0 }
-	:: d_step { (X.stalePods || X.unknown) && idle(e) -> seePods(e, 255); X.stalePods = 0; X.unknown = 0 }
+#endif
+	:: d_step { (X.stalePods || X.unknown) && idle(e) -> seePods(e, 255); X.unknown = 0;
+#ifndef WRONG_LISTS_AGAIN
+		X.stalePods = 0
+#endif
+		}
 	/* A decision. A routine status may wait, and then only recorded pods are released. */
 #ifdef EXPECT
 	:: d_step { ready(e) && X.final == 0 && X.changed -> decide(e); X.sent = 1; X.base = X.fresh && jex;
@@ -533,7 +559,7 @@ proctype executor(byte e) {
 			X.fresh = X.base }
 		writeStatus(e) }
 #else
-	:: atomic { ready(e) && X.final == 0 && X.changed -> d_step { decide(e) }; writeStatus(e) }
+	:: atomic { ready(e) && X.final == 0 && toWrite(e) -> d_step { decide(e) }; writeStatus(e) }
 #endif
 	:: d_step { ready(e) && X.final == 0 && !X.changed && (X.released | X.leaving) != 0 -> X.release = X.released; X.leaving = 0 }
 	:: d_step { ready(e) && X.final == 0 && X.verdict == 0 && !X.jdel && X.known != 0 -> X.release = X.known }

@@ -22,6 +22,10 @@ type Book struct {
 	// ever are all Jobs that were ever entered, and taken is how often each step was taken.
 	ever  map[types.UID]bool
 	taken map[Step]int
+	// jobPasts and podPasts are what was ever stored, by UID.
+	jobPasts map[types.UID]*jobPast
+	podPasts map[types.UID]*podPast
+	rivals   bool
 	// namespaceGone is when the deletion of the namespace was requested; zero: it was not.
 	namespaceGone time.Time
 }
@@ -34,8 +38,15 @@ type account struct {
 
 // NewBook returns a Book of an empty cluster.
 func NewBook() *Book {
-	return &Book{jobs: map[types.UID]*account{}, pods: map[types.UID]*corev1.Pod{}, ever: map[types.UID]bool{}, taken: map[Step]int{}}
+	return &Book{
+		jobs: map[types.UID]*account{}, pods: map[types.UID]*corev1.Pod{}, ever: map[types.UID]bool{}, taken: map[Step]int{},
+		jobPasts: map[types.UID]*jobPast{}, podPasts: map[types.UID]*podPast{},
+	}
 }
+
+// Rivals says that several controllers act on the same Jobs at once. Such a one may create a pod before it sees that a pod of another
+// one has ended. So it may see more active pods than ever were active, but not more than there ever were.
+func (b *Book) Rivals() { b.rivals = true }
 
 // A Kind is what is wrong.
 type Kind string
@@ -62,6 +73,14 @@ const (
 	NeverAJob       Kind = "a pod is created for a Job that never was"
 	CreatedUnheld   Kind = "a pod is created without the tracking finalizer, and its end could go uncounted"
 	ReleasedTooSoon Kind = "a pod that had ended was released before the status accounts for it"
+
+	ReleasedWanted   Kind = "a pod that may still run was released, and nothing ever asked for its end"
+	ReleasedForeign  Kind = "a pod of another controller was released"
+	DeletedHeld      Kind = "a pod was deleted with its finalizer before a verdict is written, and the deletion may count as a failure"
+	DeletedWanted    Kind = "a pod that may still run was deleted, and nothing ever asked for its end"
+	DeletedEnded     Kind = "a pod that had ended by itself was deleted, and nothing ever asked for its end"
+	DeletedUncounted Kind = "a finished pod was deleted that the status still has to count"
+	DeletedForeign   Kind = "a pod was deleted that no Job ever controlled"
 )
 
 // A Problem is an invariant that a write breaks.
@@ -95,10 +114,16 @@ func (b *Book) Job(job *batchv1.Job) []Problem {
 	if a == nil {
 		a = &account{job: &batchv1.Job{}, counted: map[types.UID]bool{}}
 		b.jobs[job.UID], b.ever[job.UID] = a, true
+		for uid, pod := range b.pods {
+			if OwnedBy(pod, job.UID) {
+				b.rememberPod(uid, pod, pod)
+			}
+		}
 	}
 	c := &change{book: b, wasJob: a.job, job: job, was: uncounted(a.job), is: uncounted(job), counted: a.counted}
 	a.job = job
 	problems := b.take(c, ofStatus)
+	b.jobPastOf(job.UID).remember(job)
 	for _, uid := range missing(c.was, c.is) {
 		a.counted[uid] = true
 	}
@@ -134,6 +159,7 @@ func (b *Book) Taken() map[Step]int { return maps.Clone(b.taken) }
 // JobAfterGap enters a version of a Job after versions that nobody saw. Only later versions are held
 // against it.
 func (b *Book) JobAfterGap(job *batchv1.Job) {
+	b.jobPastOf(job.UID).remember(job)
 	if a := b.jobs[job.UID]; a != nil {
 		a.job = job
 		return
@@ -143,7 +169,10 @@ func (b *Book) JobAfterGap(job *batchv1.Job) {
 }
 
 // JobGone strikes a Job out.
-func (b *Book) JobGone(uid types.UID) { delete(b.jobs, uid) }
+func (b *Book) JobGone(uid types.UID) {
+	b.jobPastOf(uid).gone = true
+	delete(b.jobs, uid)
+}
 
 // Pod enters a version of a pod, whoever wrote it.
 func (b *Book) Pod(pod *corev1.Pod) []Problem { return b.pod(pod.UID, pod, false) }
@@ -166,6 +195,7 @@ func (b *Book) pod(uid types.UID, pod *corev1.Pod, controller bool) []Problem {
 		b.pods[uid] = pod
 	}
 	problems := b.take(c, ofPod)
+	b.rememberPod(uid, c.wasPod, pod)
 	for i := range problems {
 		if a := b.jobs[controllerOf(c.last())]; a != nil {
 			problems[i].Job = a.job

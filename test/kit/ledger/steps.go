@@ -39,7 +39,8 @@ type row struct {
 	guards []guard
 }
 
-// A guard is a condition of a step, and the invariant of ARCHITECTURE.md that it belongs to.
+// A guard is a condition of a step, and the invariant of ARCHITECTURE.md that it belongs to. Others are: order, that pods are deleted for a
+// verdict only after it is written; and deletion, that pods are deleted for a reason.
 type guard struct {
 	kind Kind
 	rule string
@@ -76,15 +77,21 @@ var ofStatus = []row{
 	},
 }
 
-// ofPod is the specification of a write of a pod. Whether its writer could know enough for a step depends on what it has
-// seen of the cluster, so package world judges that.
+// ofPod is the specification of a write of a pod. A writer acts on what it has seen, however old that is. So a guard asks
+// whether anything that was stored at any time allows the step (past.go). Package world also judges how old it may be.
 var ofPod = []row{
 	{Release, (*change).releasesEnded, []string{"finalizer"}, []guard{{ReleasedTooSoon, "I1", (*change).releasedTooSoon}}},
-	{ReleaseRunning, (*change).releasesRunning, []string{"finalizer"}, nil},
-	{ReleaseOrphan, (*change).releasesOrphan, []string{"finalizer"}, nil},
+	{ReleaseRunning, (*change).releasesRunning, []string{"finalizer"}, []guard{{ReleasedWanted, "I1", (*change).releasedWanted}}},
+	{ReleaseOrphan, (*change).releasesOrphan, []string{"finalizer"}, []guard{{ReleasedForeign, "I9", (*change).releasedForeign}}},
 	{Adopt, (*change).adopts, []string{"owner", "finalizer"}, []guard{{AdoptedOwned, "I9", (*change).adoptedOwned}, {AdoptedUnheld, "I1", (*change).adoptedUnheld}}},
 	{CreatePod, (*change).creates, []string{"creation"}, []guard{{NeverAJob, "I8", (*change).neverAJob}, {CreatedUnheld, "I1", (*change).createdUnheld}}},
-	{DeletePod, (*change).deletes, []string{"deletion"}, nil},
+	{DeletePod, (*change).deletes, []string{"deletion"}, []guard{
+		{DeletedHeld, "order", (*change).deletedHeld},
+		{DeletedWanted, "deletion", (*change).deletedWanted},
+		{DeletedEnded, "deletion", (*change).deletedEnded},
+		{DeletedUncounted, "I2", (*change).deletedUncounted},
+		{DeletedForeign, "I9", (*change).deletedForeign},
+	}},
 }
 
 // beside are the parts of a status that the model leaves out: they say nothing about which pods are counted. Package world judges them.

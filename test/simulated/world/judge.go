@@ -22,7 +22,7 @@ const defaultLag = 2 * time.Minute
 // A breach is one broken rule.
 type breach struct {
 	at time.Time
-	// rule is an invariant, I1 to I12, or one of deletion, verdict, options, status,
+	// rule is an invariant, I1 to I12, or one of deletion, order, verdict, options, status,
 	// liveness, rest, writes, cron, ttl, event, runaway, stray.
 	rule string
 	key  types.NamespacedName
@@ -163,10 +163,14 @@ func newJudge(options judgeOptions) *judge {
 	options.calmLag = cmp.Or(options.calmLag, options.lag)
 	options.firstDelay = cmp.Or(options.firstDelay, firstDelay)
 	options.longestDelay = cmp.Or(options.longestDelay, max(longestDelay, options.firstDelay))
+	book := ledger.NewBook()
+	if options.rivals {
+		book.Rivals()
+	}
 	return &judge{
 		judgeOptions: options,
 		said:         map[said]bool{},
-		book:         ledger.NewBook(),
+		book:         book,
 		steps:        stepCounts{},
 		jobs:         map[types.UID]*jobRecord{},
 		pods:         map[types.UID]*podRecord{},

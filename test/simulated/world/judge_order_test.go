@@ -31,6 +31,7 @@ func TestOrderOfDeletions(t *testing.T) {
 	deletesOne := func(tp *tape, pod string) {
 		tp.wait(10 * time.Minute)
 		tp.spec(parallel(1))
+		tp.release(executorA, types.UID(pod))
 		tp.deletes(executorA, types.UID(pod))
 		tp.wait(10 * time.Minute)
 		tp.judge.look(tp.now)
@@ -63,13 +64,16 @@ func TestOrderOfDeletions(t *testing.T) {
 			tp.wait(10 * time.Minute)
 			tp.runsOn("a-1", true)
 			tp.spec(parallel(1))
+			tp.release(executorA, "a-1")
 			tp.deletes(executorA, "a-1")
 		}},
 		"both": {play: func(tp *tape) {
 			two(tp)
 			tp.wait(10 * time.Minute)
 			tp.spec(parallel(0))
+			tp.release(executorA, "a-0")
 			tp.deletes(executorA, "a-0")
+			tp.release(executorA, "a-1")
 			tp.deletes(executorA, "a-1")
 			tp.wait(10 * time.Minute)
 			tp.judge.look(tp.now)

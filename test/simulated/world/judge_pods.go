@@ -95,10 +95,14 @@ func (j *judge) podWritten(w apiserver.Write, ours bool) {
 		j.altered(w, pod)
 		return
 	}
-	j.enterPod(w, ours, next)
+	problems := j.enterPod(w, ours, next)
 	if ours {
+		before := len(j.found)
 		j.judgeOwnership(w, old, next)
 		j.judgePodWrite(w, old, next)
+		if len(j.found) == before { // What two judges say of one write is said once.
+			j.judgeSteps(w, problems)
+		}
 		if pod, _ := podOf(w); j.jobs[controllerUID(pod)] != nil {
 			j.judgeStandDown(w, j.jobs[controllerUID(pod)])
 		}
@@ -106,24 +110,27 @@ func (j *judge) podWritten(w apiserver.Write, ours bool) {
 	j.observePod(w, ours, old, next)
 }
 
-// enterPod enters a version of a pod, or that it is gone, into the book, and reports what an executor did that is no step of a
-// pod. Of a release, judgeRelease knows more.
-func (j *judge) enterPod(w apiserver.Write, ours bool, next *corev1.Pod) {
+// enterPod enters a version of a pod, or that it is gone, into the book.
+func (j *judge) enterPod(w apiserver.Write, ours bool, next *corev1.Pod) (problems []ledger.Problem) {
 	if !ours {
 		if next != nil {
-			j.book.Pod(next)
-		} else {
-			j.book.PodGone(w.UID)
+			return j.book.Pod(next)
 		}
-		return
+		return j.book.PodGone(w.UID)
 	}
 	before := j.book.Taken()
-	for _, problem := range j.book.ControllerPod(w.UID, next) {
+	problems = j.book.ControllerPod(w.UID, next)
+	j.steps.add(before, j.book.Taken())
+	return problems
+}
+
+// judgeSteps reports what an executor did that is no step of a pod. Of the release of a pod that has ended, judgeRelease knows more.
+func (j *judge) judgeSteps(w apiserver.Write, problems []ledger.Problem) {
+	for _, problem := range problems {
 		if problem.Kind != ledger.ReleasedTooSoon {
 			j.report(said{problem.Rule(), string(problem.Kind), w.UID}, w.Key, w.By+" wrote a pod: "+problem.String())
 		}
 	}
-	j.steps.add(before, j.book.Taken())
 }
 
 // judgePodWrite checks an executor's write of a pod.
