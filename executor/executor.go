@@ -146,7 +146,7 @@ func (e *Executor) build(cfg *Config, own *jobMetrics, client *api.Client, pods 
 // So what is known of the pods is never older than the Job statuses that were read at the
 // start.
 func (e *Executor) addCaches() error {
-	jobsSeen, err := e.informer.AddEventHandler(e.watcher.jobHandler())
+	jobsSeen, err := e.informer.AddOrderedEventHandler(e.watcher.jobHandler())
 	if err != nil {
 		return fmt.Errorf("job handler: %w", err)
 	}

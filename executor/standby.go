@@ -71,7 +71,7 @@ func (w *podWatch) run(ctx context.Context, handler cache.ResourceEventHandler) 
 		w.seen[key] = &progress{jobsListed: wire.ResourceVersion(version)}
 	}
 	w.mu.Unlock()
-	handled, err := w.pods.AddEventHandler(handler)
+	handled, err := w.pods.AddOrderedEventHandler(handler)
 	if err != nil {
 		w.log.ErrorContext(ctx, "pods cannot be watched: the pod informer has stopped", slog.Any("error", err))
 		return

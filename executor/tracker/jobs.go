@@ -3,6 +3,7 @@ package tracker
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -141,7 +142,7 @@ func (j *Job) unused() bool {
 	return j.version.job == nil && len(j.pods.records) == 0
 }
 
-// Selecting returns the existing Jobs of the namespace whose selector matches the pod.
+// Selecting returns the existing Jobs of the namespace whose selector matches the pod, ordered by UID.
 func (j *Jobs) Selecting(pod *podcache.Pod) []*Job {
 	var out []*Job
 	for _, s := range j.in(pod.Namespace()) {
@@ -149,6 +150,7 @@ func (j *Jobs) Selecting(pod *podcache.Pod) []*Job {
 			out = append(out, s)
 		}
 	}
+	slices.SortFunc(out, func(a, b *Job) int { return strings.Compare(string(a.UID), string(b.UID)) })
 	return out
 }
 

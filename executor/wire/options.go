@@ -5,8 +5,10 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/yaml"
 
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -62,6 +64,13 @@ func PolicyName(annotations map[string]string) (name string, named bool) {
 	return name, true
 }
 
+// readable are the specs of texts that were read lately. They are read at each reconcile, and many objects have
+// the same text.
+var readable = lru.New(1000)
+
+// maxReadableBytes is the length of the longest text in it.
+const maxReadableBytes = 4096
+
 // PolicySpec reads the options that an object holds in its annotations; nil if it asks
 // for none. A JobPolicy that it names is read elsewhere (package policy of the executor). problems say why they cannot be read, as the contract has them
 // (JobSpec.option_problems); then there is no spec.
@@ -73,12 +82,18 @@ func PolicySpec(annotations map[string]string) (spec *jobpolicyv1.PolicySpec, pr
 	if name, named := PolicyName(annotations); named {
 		return nil, []string{Text(fmt.Sprintf("annotation %s names the JobPolicy %q, which is not known here", Policy, name), maxProblemBytes)}
 	}
+	if known, ok := readable.Get(text); ok {
+		return proto.CloneOf(known.(*jobpolicyv1.PolicySpec)), nil
+	}
 	document, err := yaml.YAMLToJSONStrict([]byte(text))
 	if err != nil {
 		return nil, []string{problemText(options.Problem{Description: fmt.Sprintf("expected JSON, or YAML in braces, found %s", err)})}
 	}
 	spec, found := options.Parse(document)
 	if len(found) == 0 {
+		if len(text) <= maxReadableBytes {
+			readable.Add(text, proto.CloneOf(spec))
+		}
 		return spec, nil
 	}
 	for _, p := range found[:min(len(found), maxProblems)] {

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -80,11 +81,12 @@ func (s *Informers) List() (all []any) {
 	return all
 }
 
-// IndexValues returns the keys of an index of all informers, in no order.
+// IndexValues returns the keys of an index of all informers, in ascending order.
 func (s *Informers) IndexValues(index string) (all []string) {
 	for _, i := range s.by {
 		all = append(all, i.GetIndexer().ListIndexFuncValues(index)...)
 	}
+	slices.Sort(all)
 	return all
 }
 
@@ -107,19 +109,30 @@ func (s *Informers) AddIndexers(indexers cache.Indexers) error {
 }
 
 // AddEventHandler adds a handler to all informers. Events of different namespaces may come
-// at the same time. seen reports whether the handler has got all objects of the first
-// lists.
-func (s *Informers) AddEventHandler(handler cache.ResourceEventHandler) (seen cache.InformerSynced, err error) {
-	var synced []cache.InformerSynced
+// at the same time.
+func (s *Informers) AddEventHandler(handler cache.ResourceEventHandler) error {
+	return s.each(func(i cache.SharedIndexInformer) error {
+		_, err := i.AddEventHandler(handler)
+		return err
+	})
+}
+
+// AddOrderedEventHandler does the same, except that the handler gets the objects of the first list of an
+// informer ordered by name. seen reports whether the handler has got them; until it is called, or
+// another event comes, the handler gets nothing.
+func (s *Informers) AddOrderedEventHandler(handler cache.ResourceEventHandler) (seen cache.InformerSynced, err error) {
+	var first []*firstList
 	err = s.each(func(i cache.SharedIndexInformer) error {
-		registration, err := i.AddEventHandler(handler)
+		f := &firstList{handler: handler}
+		registration, err := i.AddEventHandler(f)
 		if err == nil {
-			synced = append(synced, registration.HasSynced)
+			f.complete = registration.HasSynced
+			first = append(first, f)
 		}
 		return err
 	})
 	return func() bool {
-		return !slices.ContainsFunc(synced, func(has cache.InformerSynced) bool { return !has() })
+		return !slices.ContainsFunc(first, func(f *firstList) bool { return !f.seen() })
 	}, err
 }
 
@@ -142,9 +155,10 @@ func (s *Informers) Run(ctx context.Context) {
 	running.Wait()
 }
 
+// each calls f with the informers, ordered by namespace.
 func (s *Informers) each(f func(cache.SharedIndexInformer) error) error {
-	for _, i := range s.by {
-		if err := f(i); err != nil {
+	for _, namespace := range slices.Sorted(maps.Keys(s.by)) {
+		if err := f(s.by[namespace]); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,8 @@ package controller
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,7 +60,7 @@ func (p PodInformers) Pod(namespace, name string) (*podcache.Pod, bool) {
 }
 
 // Uncontrolled returns the pods of the namespace that nothing controls, as far as the
-// cache shows them.
+// cache shows them, ordered by name.
 func (p PodInformers) Uncontrolled(namespace string) []*podcache.Pod {
 	found, err := p.In(namespace).GetIndexer().ByIndex(uncontrolledIndex, namespace)
 	if err != nil {
@@ -70,5 +72,6 @@ func (p PodInformers) Uncontrolled(namespace string) []*podcache.Pod {
 			pods = append(pods, pod)
 		}
 	}
+	slices.SortFunc(pods, func(a, b *podcache.Pod) int { return strings.Compare(a.Name, b.Name) })
 	return pods
 }

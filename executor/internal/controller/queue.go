@@ -3,8 +3,11 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"runtime/pprof"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -209,6 +212,12 @@ func (q *Queue[K]) engineIsBack() {
 		}
 	}
 	q.mu.Unlock()
+	names := make(map[K]string, len(retried))
+	for _, key := range retried {
+		names[key] = fmt.Sprint(key)
+	}
+	// The entries are in no order. What is worked on first must not differ each time.
+	slices.SortFunc(retried, func(a, b K) int { return strings.Compare(names[a], names[b]) })
 	for _, key := range retried {
 		q.Enqueue(key, CauseRetry, PriorityHigh)
 	}

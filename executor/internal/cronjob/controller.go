@@ -114,11 +114,11 @@ func (c *Controller) addCaches() error {
 	if err := c.cfg.Jobs.AddIndexers(cache.Indexers{ownerIndex: indexByOwner}); err != nil {
 		return fmt.Errorf("index of jobs: %w", err)
 	}
-	crons, err := c.informer.AddEventHandler(controller.Handler(c.cronSeen, c.cronGone))
+	crons, err := c.informer.AddOrderedEventHandler(controller.Handler(c.cronSeen, c.cronGone))
 	if err != nil {
 		return fmt.Errorf("cron job handler: %w", err)
 	}
-	jobs, err := c.cfg.Jobs.AddEventHandler(controller.Handler(c.jobSeen, c.jobGone))
+	jobs, err := c.cfg.Jobs.AddOrderedEventHandler(controller.Handler(c.jobSeen, c.jobGone))
 	if err != nil {
 		return fmt.Errorf("job handler: %w", err)
 	}

@@ -85,7 +85,7 @@ func (g *Gangs) OnWorkload(f func(delegating, namespace, job string)) error {
 		}
 		f(ownerKey(w.Namespace, kindOf(w.Spec.ControllerRef), w.Spec.ControllerRef.Name), w.Namespace, job)
 	}
-	_, err := g.workloads.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	err := g.workloads.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: changed, UpdateFunc: func(_, obj any) { changed(obj) }, DeleteFunc: changed,
 	})
 	if err != nil {

@@ -73,7 +73,7 @@ func New(cfg Config) (*Policies, error) {
 	if err := p.policies.SetTransform(p.decode); err != nil {
 		return nil, fmt.Errorf("policy transform: %w", err)
 	}
-	if _, err := p.policies.AddEventHandler(controller.Handler(p.policySeen, p.policyGone)); err != nil {
+	if err := p.policies.AddEventHandler(controller.Handler(p.policySeen, p.policyGone)); err != nil {
 		return nil, fmt.Errorf("policy handler: %w", err)
 	}
 	if len(cfg.Namespaces) > 0 {

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -104,11 +105,15 @@ func (p *Policies) users(objects *controller.Informers, namespace, policy string
 	return users
 }
 
+// indexed are those users, ordered by name.
 func indexed(objects *controller.Informers, namespace, policy string) []any {
 	found, err := objects.In(namespace).GetIndexer().ByIndex(usersIndex, userKey(namespace, policy))
 	if err != nil {
 		panic("the index was added in Follow: " + err.Error())
 	}
+	slices.SortFunc(found, func(a, b any) int {
+		return strings.Compare(a.(metav1.Object).GetName(), b.(metav1.Object).GetName())
+	})
 	return found
 }
 

@@ -84,7 +84,7 @@ func build(cfg Config) (*Controller, error) {
 }
 
 func (c *Controller) addHandler() error {
-	jobs, err := c.cfg.Jobs.AddEventHandler(controller.Handler(
+	jobs, err := c.cfg.Jobs.AddOrderedEventHandler(controller.Handler(
 		func(_, job *batchv1.Job) { c.enqueue(job, causeJob) }, func(job *batchv1.Job) { c.comparer.Gone(job.UID) }))
 	if err != nil {
 		return fmt.Errorf("job handler: %w", err)

@@ -123,7 +123,6 @@ type report struct {
 	Writes   int            `json:"writes"`
 	Micros   int64          `json:"micros"`
 	Digest   string         `json:"digest,omitempty"`
-	Again    string         `json:"again,omitempty"` // The digest of a second play.
 	Breaches []string       `json:"breaches,omitempty"`
 	Rule     string         `json:"rule,omitempty"`
 	Story    string         `json:"story,omitempty"`

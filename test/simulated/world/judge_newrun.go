@@ -50,7 +50,11 @@ func wrongNewRun(cron *batchv1.CronJob, job *batchv1.Job) string {
 	case !equality.Semantic.DeepEqual(annotations, template.Annotations):
 		return sprint("its annotations are %v, not %v", annotations, template.Annotations)
 	}
-	if diff := cmp.Diff(defaulted(template.Spec, job), job.Spec, cmpopts.EquateEmpty(), cmp.Comparer(resource.Quantity.Equal)); diff != "" {
+	want := defaulted(template.Spec, job)
+	if equality.Semantic.DeepEqual(want, job.Spec) {
+		return ""
+	}
+	if diff := cmp.Diff(want, job.Spec, cmpopts.EquateEmpty(), cmp.Comparer(resource.Quantity.Equal)); diff != "" {
 		return "its spec differs from what the template says (-template +Job): " + diff
 	}
 	return ""
@@ -115,7 +119,7 @@ func (j *judge) judgeReference(w apiserver.Write, event *corev1.Event) {
 	if about.GroupVersionKind() != batchv1.SchemeGroupVersion.WithKind(kind) || about.Name != name || about.Namespace != event.Namespace || event.Source.Component == "" || event.Count < 1 {
 		j.breach("event", w.Key, about.UID, "an event of %s (%s) is about %s %s of %s, and its object is %s %s", w.By, event.Reason, about.Kind, about.Name, about.APIVersion, kind, name)
 	}
-	if said, ok := cronEvents[event.Reason]; ok && kind == "CronJob" && (event.Type != said.kind || !regexp.MustCompile(`^(?:`+regexp.QuoteMeta(combined)+`)?(?:`+said.message+`)$`).MatchString(event.Message)) {
+	if said, ok := cronEvents[event.Reason]; ok && kind == "CronJob" && (event.Type != said.kind || !pattern(`^(?:`+regexp.QuoteMeta(combined)+`)?(?:`+said.message+`)$`).MatchString(event.Message)) {
 		j.breach("event", w.Key, about.UID, "an event of %s says %s, %s: %q, and such an event says something else", w.By, event.Type, event.Reason, event.Message)
 	}
 }

@@ -2,6 +2,7 @@ package world
 
 import (
 	"math"
+	"sync"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -30,14 +31,23 @@ type jobOptions struct {
 }
 
 func optionsOf(job *batchv1.Job) (o jobOptions) {
-	if text := job.Annotations[wire.Policy]; text != "" {
-		policy := struct{ Job *jobOptions }{&o}
-		if err := yaml.Unmarshal([]byte(text), &policy); err != nil {
-			panic(err)
-		}
+	text := job.Annotations[wire.Policy]
+	if text == "" {
+		return o
 	}
+	if read, ok := readOptions.Load(text); ok {
+		return read.(jobOptions)
+	}
+	policy := struct{ Job *jobOptions }{&o}
+	if err := yaml.Unmarshal([]byte(text), &policy); err != nil {
+		panic(err)
+	}
+	readOptions.Store(text, o)
 	return o
 }
+
+// readOptions are the options by the texts that judges have read: they ask at each write, and change nothing in them.
+var readOptions sync.Map
 
 // delays are the shortest and the longest time that a Job may wait after so many failures.
 func (j *judge) delays(r *jobRecord, failures int) (least, most time.Duration) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -103,7 +104,7 @@ func (j *judge) wrongWords(r *jobRecord, next *batchv1.Job, c *batchv1.JobCondit
 		if s.reason != c.Reason {
 			continue
 		}
-		groups := regexp.MustCompile(`^(?:` + s.message + `)$`).FindStringSubmatch(c.Message)
+		groups := pattern(`^(?:` + s.message + `)$`).FindStringSubmatch(c.Message)
 		if groups == nil {
 			continue
 		}
@@ -267,7 +268,7 @@ func (j *judge) wrongEvent(r *jobRecord, event *corev1.Event) string {
 		}
 		return ""
 	}
-	if event.Type != known.kind || !regexp.MustCompile(`^(?:`+known.message+`)$`).MatchString(message) {
+	if event.Type != known.kind || !pattern(`^(?:`+known.message+`)$`).MatchString(message) {
 		return "such an event says something else"
 	}
 	if _, pod, named := strings.Cut(message, " pod: "); named && j.podNamed(r, pod) == nil && len(j.alterations[r.uid]) == 0 {
@@ -275,3 +276,15 @@ func (j *judge) wrongEvent(r *jobRecord, event *corev1.Event) string {
 	}
 	return ""
 }
+
+// pattern is a compiled regular expression. Judges ask for the same few again and again.
+func pattern(text string) *regexp.Regexp {
+	if known, ok := patterns.Load(text); ok {
+		return known.(*regexp.Regexp)
+	}
+	compiled := regexp.MustCompile(text)
+	patterns.Store(text, compiled)
+	return compiled
+}
+
+var patterns sync.Map

@@ -9,16 +9,19 @@ import (
 // other seeds may give two histories: none of these does.
 const sampled = 20
 
-// TestASeedGivesTheSameHistoryTwice plays some worlds twice, and compares the logs of writes byte for byte.
+// TestASeedGivesTheSameHistoryTwice plays some worlds in two processes, in opposite orders, and compares the logs
+// of writes byte for byte.
 func TestASeedGivesTheSameHistoryTwice(t *testing.T) {
 	prepare()
 	twice := sameness{}
-	pool := workerPool{
-		binary: os.Args[0], args: []string{"-world.twice"}, workers: *workersFlag, seeds: &seedRange{next: 1, end: 1 + sampled},
-		tell: twice.add,
-	}
-	if err := pool.play(t); err != nil {
-		t.Fatal(err)
+	for _, down := range []bool{false, true} {
+		pool := workerPool{
+			binary: os.Args[0], args: []string{"-world.twice"}, workers: 1,
+			seeds: &seedRange{next: 1, end: 1 + sampled, down: down}, tell: twice.add,
+		}
+		if err := pool.play(t); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if twice.all != sampled || twice.same != sampled {
 		t.Errorf("%d of %d worlds were played twice. %s", twice.all, sampled, twice)

@@ -18,6 +18,7 @@ import (
 type seedRange struct {
 	mu        sync.Mutex
 	next, end uint64
+	down      bool // From the last one to the first.
 }
 
 func (s *seedRange) take() (seed uint64, ok bool) {
@@ -25,6 +26,10 @@ func (s *seedRange) take() (seed uint64, ok bool) {
 	defer s.mu.Unlock()
 	if s.next >= s.end {
 		return 0, false
+	}
+	if s.down {
+		s.end--
+		return s.end, true
 	}
 	s.next++
 	return s.next - 1, true
@@ -144,8 +149,9 @@ func workerArgs() []string {
 	return args
 }
 
-// sameness counts the worlds that had the same log of writes when played again.
+// sameness counts the worlds that had the same log of writes when another process played them again.
 type sameness struct {
+	first     map[uint64]string // The digests of the seeds that were played once.
 	same, all int
 	others    []uint64 // The seeds whose logs differ.
 }
@@ -154,8 +160,16 @@ func (s *sameness) add(r report) {
 	if r.Digest == "" {
 		return
 	}
+	first, known := s.first[r.Seed]
+	if !known {
+		if s.first == nil {
+			s.first = map[uint64]string{}
+		}
+		s.first[r.Seed] = r.Digest
+		return
+	}
 	s.all++
-	if r.Digest == r.Again {
+	if r.Digest == first {
 		s.same++
 		return
 	}
