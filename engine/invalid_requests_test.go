@@ -292,6 +292,14 @@ var invalidRows = []invalidRequest{
 		func(r *request) { r.UnaccountedPods[1].Failure.ContainerExits[0].Reason = long(254) },
 	},
 	{
+		"a long termination message", "unaccounted_pods[1].failure.container_exits[0].termination_message", "0 to 200 bytes, has 201",
+		func(r *request) { r.UnaccountedPods[1].Failure.ContainerExits[0].TerminationMessage = long(201) },
+	},
+	{
+		"failures without the condition that tells them", "spec.options.end_condition_failures", "needs end_condition to be true",
+		func(r *request) { r.Spec.Options = &jobpolicyv1.JobOptions{EndConditionFailures: proto.Int32(3)} },
+	},
+	{
 		"an exit with code 0", "unaccounted_pods[1].failure.container_exits[0].exit_code", "must not be 0",
 		func(r *request) { r.UnaccountedPods[1].Failure.ContainerExits[0].ExitCode = 0 },
 	},

@@ -59,17 +59,17 @@ func jobEnd(s *snapshot, t tally, v verdict) *jobpolicyv1.JobEnd {
 			end.Tries = last.tries
 		}
 	}
+	end.Failures = s.lastFailures(t, v)
 	return end
 }
 
 // describeBackoffLimit finds the pod whose failure was the last one that backoffLimit allows, or,
 // if restarts of containers reached the limit, the pod with the last restart.
 func (s *snapshot) describeBackoffLimit(end *jobpolicyv1.JobEnd, t tally) {
-	if t.failed <= int64(s.spec.GetBackoffLimit()) {
+	if byRestarts(s, t) {
 		end.Tries = clamp32(s.pods.GetRestarts())
 		if pod, ok := lastRestarted(s.req.GetActivePods().GetPods()); ok {
-			failure := &jobpolicyv1.PodFailure{PodName: pod.GetPodName(), ContainerExits: []*jobpolicyv1.ContainerExit{pod.GetLastExit()}}
-			s.describe(end, failedPod{failure: failure, index: pod.Index})
+			s.describe(end, restartedPod(pod))
 		}
 		return
 	}
@@ -78,9 +78,21 @@ func (s *snapshot) describeBackoffLimit(end *jobpolicyv1.JobEnd, t tally) {
 	}
 }
 
-// lastFailed finds the failed pod that finished last. It looks at rows and recent failures: a pod
-// may have no row because it was accounted for, or because the caller cut the list.
+// byRestarts reports whether restarts of containers have reached backoffLimit, and failed pods have not.
+func byRestarts(s *snapshot, t tally) bool { return t.failed <= int64(s.spec.GetBackoffLimit()) }
+
+// lastFailed finds the failed pod that finished last.
 func lastFailed(s *snapshot, t tally, counts func(failedPod) bool) (failedPod, bool) {
+	pods := slices.DeleteFunc(failedPods(s, t), func(f failedPod) bool { return !counts(f) })
+	if len(pods) == 0 {
+		return failedPod{}, false
+	}
+	return slices.MaxFunc(pods, byFinish), true
+}
+
+// failedPods are the failed pods of rows and of recent failures, so that a pod may be there twice: a pod
+// may have no row because it was accounted for, or because the caller cut the list.
+func failedPods(s *snapshot, t tally) []failedPod {
 	var pods []failedPod
 	for _, r := range t.rows {
 		if r.failed && r.inRange {
@@ -94,11 +106,7 @@ func lastFailed(s *snapshot, t tally, counts func(failedPod) bool) (failedPod, b
 	for _, u := range s.overdue(failIndex) {
 		pods = append(pods, u.failedPod())
 	}
-	pods = slices.DeleteFunc(pods, func(f failedPod) bool { return !counts(f) })
-	if len(pods) == 0 {
-		return failedPod{}, false
-	}
-	return slices.MaxFunc(pods, byFinish), true
+	return pods
 }
 
 // byFinish orders failed pods by when they finished, and those of the same time by what a request
@@ -138,7 +146,7 @@ func lastRestarted(pods []*jobpolicyv1.ActivePod) (*jobpolicyv1.ActivePod, bool)
 // needsRestarts reports whether the condition that says how the Job failed has to name a pod
 // that only the rows of active pods show.
 func needsRestarts(s *snapshot, t tally, v verdict) bool {
-	return v.rule == jobpolicyv1.Rule_RULE_BACKOFF_LIMIT_EXCEEDED && t.failed <= int64(s.spec.GetBackoffLimit()) &&
+	return v.rule == jobpolicyv1.Rule_RULE_BACKOFF_LIMIT_EXCEEDED && byRestarts(s, t) &&
 		s.spec.GetOptions().GetEndCondition() && s.pods.GetActive() > 0
 }
 
@@ -153,16 +161,21 @@ func (s *snapshot) describe(end *jobpolicyv1.JobEnd, pod failedPod) {
 		end.PolicyRuleIndex = proto.Int32(int32(pod.match.rule))
 		end.PolicyRuleName = s.failureRuleName(pod.match.rule)
 	}
-	exit := decisiveExit(pod.failure, pod.match)
-	if pod.failure.GetStart() != nil {
-		exit = nil // The container has not run; its node only says that it ended with the pod.
-	}
+	exit := pod.toldExit()
 	end.ContainerName, end.ExitCode, end.Signal = exit.GetContainerName(), exit.GetExitCode(), exit.GetSignal()
 	end.Reason = cmp.Or(pod.failure.GetReason(), pod.failure.GetStart().GetReason(), exit.GetReason())
 	end.Problem = pod.failure.GetStart().GetProblem()
 	if option, step := s.spec.GetOptions().GetNextTryResources(), pod.failure.GetResourceStep(); option != nil && step > 0 {
 		end.RaisedResource, end.RaisedBy = option.GetResource(), multiplier(option, step)
 	}
+}
+
+// toldExit is the container that made the pod fail; nil if none has.
+func (f failedPod) toldExit() *jobpolicyv1.ContainerExit {
+	if f.failure.GetStart() != nil {
+		return nil // The container has not run; its node only says that it ended with the pod.
+	}
+	return decisiveExit(f.failure, f.match)
 }
 
 // failureRuleName is the name of a rule of the pod failure policy; empty if it has none.

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"time"
 
@@ -97,9 +98,9 @@ func (p *modelPod) terminating() bool { return !p.gone && !p.terminal() && p.del
 func (p *modelPod) holds() bool { return p.tracked || !p.releaseSeen }
 
 func (p *modelPod) failure() *jobpolicyv1.PodFailure {
-	f := &jobpolicyv1.PodFailure{PodName: "pod"}
+	f := &jobpolicyv1.PodFailure{PodName: fmt.Sprintf("pod-%x", p.uid)}
 	if p.exitCode != 0 {
-		f.ContainerExits = []*jobpolicyv1.ContainerExit{{ContainerName: "main", ExitCode: p.exitCode}}
+		f.ContainerExits = []*jobpolicyv1.ContainerExit{{ContainerName: "main", ExitCode: p.exitCode, TerminationMessage: "said by a pod\u202e\n"}}
 	}
 	if p.disrupted {
 		f.Conditions = []*jobpolicyv1.PodConditionPattern{pattern("DisruptionTarget")}

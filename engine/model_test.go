@@ -73,6 +73,7 @@ func drawSpec(t *rapid.T) *jobpolicyv1.JobSpec {
 			spec.Options = &jobpolicyv1.JobOptions{}
 		}
 		spec.Options.EndCondition = true
+		spec.Options.EndConditionFailures = rapid.SampledFrom([]*int32{nil, proto.Int32(1), proto.Int32(3), proto.Int32(10)}).Draw(t, "end condition failures")
 		for range spec.GetPodFailurePolicy().GetRules() {
 			spec.Options.FailureRuleNames = append(spec.Options.FailureRuleNames, rapid.SampledFrom([]string{"", "bad-input", "a b"}).Draw(t, "rule name"))
 		}

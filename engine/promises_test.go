@@ -449,6 +449,7 @@ func (p *promises) end() {
 	}
 	read, ok := jobend.Read(said.GetReason(), said.GetMessage())
 	p.expect(ok && proto.Equal(read, end), "the condition says %v, the verdict %v", said, end)
+	p.endFailures(end)
 }
 
 // conditionOf is the condition of a type; nil if there is none.

@@ -14,7 +14,7 @@ import (
 // changes nothing (invariant I10):
 //
 //   - The retry delay needs the last success and, while failures delay the next pod, the last 64 failures since then.
-//   - JobEnd needs the last failure that counts.
+//   - JobEnd needs the last failure that counts, and as many of the last failures as options.end_condition_failures says.
 //   - options.next_try_resources needs the failures of each index that is not done; of a NON_INDEXED Job, all failures.
 //
 // With limits per index, the delays need none of them: the last failed pod of an index is unaccounted until it is replaced, and
@@ -34,7 +34,7 @@ func (p plan) prune(s *snapshot, t tally, v verdict) plan {
 		chosen = append(chosen, surplus(pods.GetFirst(), jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED, pods.GetSucceeded()-max(keep.GetSucceeded(), neededSuccesses))...)
 	}
 	if keep.Failed != nil {
-		failed := surplus(pods.GetFirst(), jobpolicyv1.PodPhase_POD_PHASE_FAILED, pods.GetFailed()-max(keep.GetFailed(), s.explaining(t)))
+		failed := surplus(pods.GetFirst(), jobpolicyv1.PodPhase_POD_PHASE_FAILED, pods.GetFailed()-max(keep.GetFailed(), s.explaining(t), s.tellable()))
 		chosen = append(chosen, slices.DeleteFunc(notDelaying(t.retry, failed, pods.GetFailed()), s.mayRaise)...)
 	}
 	known := len(chosen)
@@ -96,6 +96,26 @@ func (s *snapshot) explaining(t tally) int32 {
 	}
 	facts := s.req.GetRetry().GetRecentFailures()
 	return max(sinceLast(facts, counts), sinceLast(facts, ofFailedIndex))
+}
+
+// tellable is how many of the recent failures the end of the Job may tell: as many as it is to tell, and those that ended at the same
+// time as the last of them.
+func (s *snapshot) tellable() (n int32) {
+	most := int(s.spec.GetOptions().GetEndConditionFailures())
+	if most == 0 {
+		return 0
+	}
+	var times []time.Time
+	for _, f := range s.req.GetRetry().GetRecentFailures() {
+		times = append(times, f.GetFinishedTime().AsTime())
+	}
+	slices.SortFunc(times, func(a, b time.Time) int { return b.Compare(a) })
+	for i, at := range times {
+		if i < most || at.Equal(times[most-1]) {
+			n++
+		}
+	}
+	return n
 }
 
 // sinceLast counts the failures that ended at the time of the last one that is meant, or later.

@@ -255,6 +255,7 @@ func (s *scene) finished(args []datadriven.CmdArg) error {
 func failureKeys(why *jobpolicyv1.PodFailure) map[string]func(value) {
 	return map[string]func(value){
 		"exit":             func(v value) { why.ContainerExits = append(why.ContainerExits, v.exit()) },
+		"says":             func(v value) { v.saidBy(why.ContainerExits[len(why.ContainerExits)-1]) },
 		"condition":        func(v value) { why.Conditions = append(why.Conditions, pattern(v.text)) },
 		"reason":           func(v value) { why.Reason = v.text },
 		"deletedBeforeEnd": func(v value) { why.DeletedBeforeEnd = v.bool() },
@@ -319,6 +320,7 @@ func (s *scene) row(args []datadriven.CmdArg) error {
 	}
 	err := tellFields(pod, args[1:], fields, map[string]func(value){
 		"lastExit":    func(v value) { pod.PodName, pod.LastExit = args[0].Key, v.exit() },
+		"says":        func(v value) { v.saidBy(pod.LastExit) },
 		"unscheduled": func(v value) { pod.Scheduled = !v.bool() },
 		"untracked":   func(v value) { pod.Tracked = !v.bool() },
 	})
@@ -495,6 +497,11 @@ func (v value) exit() *jobpolicyv1.ContainerExit {
 	container, rest, _ := strings.Cut(v.text, ":")
 	code, reason, _ := strings.Cut(rest, ":")
 	return &jobpolicyv1.ContainerExit{ContainerName: container, ExitCode: value{code}.int32(), Reason: reason}
+}
+
+// saidBy reads the last line of the termination message of a container, with _ for spaces.
+func (v value) saidBy(exit *jobpolicyv1.ContainerExit) {
+	exit.TerminationMessage = strings.ReplaceAll(v.text, "_", " ")
 }
 
 // start reads what keeps a pod from starting: a problem and, if there is one, the reason.

@@ -3,6 +3,7 @@ package engine
 import (
 	"jobpolicy.dev/engine/indexset"
 	"jobpolicy.dev/engine/internal/check"
+	"jobpolicy.dev/proto/jobend"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -156,6 +157,7 @@ func (c checker) exit(exit *jobpolicyv1.ContainerExit) {
 	c.BytesBetween("container_name", exit.GetContainerName(), 0, check.MaxNameBytes)
 	c.Require(exit.GetExitCode() != 0, "exit_code", "must not be 0: only failed containers are listed")
 	c.BytesBetween("reason", exit.GetReason(), 0, check.MaxNameBytes)
+	c.BytesBetween("termination_message", exit.GetTerminationMessage(), 0, jobend.MaxLineBytes)
 }
 
 func (c checker) activePod(pod *jobpolicyv1.ActivePod, seen uids) {

@@ -29,7 +29,7 @@ func (a *applier) createPods(ctx context.Context, s *tracker.Job, calls *api.Pod
 		return nil
 	}
 	job := gang.InPodGroup(newest(s, snap), podGroup)
-	pods := wire.NewPods(job, d.GetCreate())
+	pods := wire.NewPods(job, snap.req.GetSpec().GetOptions(), d.GetCreate())
 	reason := creationReason(job, d.GetCreate(), snap.req.GetPods().GetTerminating())
 	err := s.Writes.Create.Do(ctx, len(pods), func(ctx context.Context, i int) error {
 		if _, stands := a.cfg.standstill(s); stands {

@@ -109,6 +109,8 @@ func (r *reporter) failed(ctx context.Context, job *batchv1.Job, end *jobpolicyv
 	if end == nil {
 		return
 	}
+	end = proto.CloneOf(end)
+	end.Failures = nil // What pods said at their end may be secret.
 	class := jobend.ClassName(end.GetClass())
 	r.metrics.failures.WithLabelValues(class, end.GetRule().Name()).Inc()
 	r.base.Logger.InfoContext(ctx, "job fails", append(telemetry.JobAttrs(job), slog.String("class", class), slog.String("end", jobend.Message(end)))...)

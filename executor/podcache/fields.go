@@ -89,6 +89,7 @@ var (
 		1: whole, // exitCode
 		2: whole, // signal
 		3: whole, // reason
+		4: whole, // message
 		6: whole, // finishedAt
 	}
 )

@@ -57,6 +57,9 @@ func fillWhatAJobReads(t *rapid.T, pod *corev1.Pod) {
 		batchv1.JobIndexFailureCountAnnotation:        strconv.Itoa(rapid.IntRange(-1, 9).Draw(t, "failures")),
 		batchv1.JobIndexIgnoredFailureCountAnnotation: strconv.Itoa(rapid.IntRange(-1, 9).Draw(t, "ignored")),
 	}
+	if rapid.Bool().Draw(t, "says") {
+		pod.Annotations[KeepTerminationMessageAnnotation] = "true"
+	}
 	if rapid.Bool().Draw(t, "held") {
 		pod.Finalizers = append(pod.Finalizers, batchv1.JobTrackingFinalizer)
 	}
@@ -92,14 +95,14 @@ func fillWhatAJobReads(t *rapid.T, pod *corev1.Pod) {
 	if rapid.Bool().Draw(t, "containers ended") {
 		for i := range pod.Status.ContainerStatuses {
 			pod.Status.ContainerStatuses[i].State.Terminated = &corev1.ContainerStateTerminated{
-				ExitCode: 1, FinishedAt: metav1.Unix(2, 0), Reason: "OOMKilled", Signal: 9, Message: "not kept",
+				ExitCode: 1, FinishedAt: metav1.Unix(2, 0), Reason: "OOMKilled", Signal: 9, Message: "first\nlast",
 			}
 		}
 	}
 	if rapid.Bool().Draw(t, "containers were restarted") {
 		for i := range pod.Status.ContainerStatuses {
 			pod.Status.ContainerStatuses[i].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{
-				ExitCode: 1, FinishedAt: metav1.Unix(int64(i), 0), Reason: "OOMKilled", Message: "not kept",
+				ExitCode: 1, FinishedAt: metav1.Unix(int64(i), 0), Reason: "OOMKilled", Message: "last",
 			}
 		}
 	}

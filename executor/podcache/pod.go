@@ -17,12 +17,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"jobpolicy.dev/proto/jobend"
 	"jobpolicy.dev/proto/podfacts"
 )
 
 // ResourceStepAnnotation says how often the resources of a pod had been raised when it was created
 // (options.next_try_resources). A pod without it has what the template says.
 const ResourceStepAnnotation = "jobpolicy.dev/resource-step"
+
+// KeepTerminationMessageAnnotation says that the Job of a pod asked, when the pod was created, for what its containers
+// say at their end (options.end_condition_failures). Of other pods a cache keeps none of that, which may be secret and long.
+// It stands on the pod, because pods are decoded before anybody knows the options of their Jobs.
+const KeepTerminationMessageAnnotation = "jobpolicy.dev/keep-termination-message"
 
 // NoIndex is the index of a pod without a valid completion index.
 const NoIndex int32 = -1
@@ -147,8 +153,20 @@ type Exit struct {
 	Signal int32
 	// Reason is the runtime's word for it, such as OOMKilled.
 	Reason string
-	// Restarted is when it ended if it was restarted since, and zero if it was not.
-	Restarted time.Time
+	// Message is the last line of its termination message (jobend.LastLine). Empty if the pod has no
+	// annotation KeepTerminationMessageAnnotation.
+	Message string
+
+	// restarted is Restarted in seconds; 0: it was not.
+	restarted int64
+}
+
+// Restarted is when it ended if it was restarted since, and zero if it was not.
+func (e *Exit) Restarted() time.Time {
+	if e.restarted == 0 {
+		return time.Time{}
+	}
+	return time.Unix(e.restarted, 0)
 }
 
 // Condition is a condition of a pod, without texts and times.
@@ -267,19 +285,20 @@ func (p *Pod) readConditions(conditions []corev1.PodCondition) {
 }
 
 func (p *Pod) readContainers(pod *corev1.Pod) {
+	says := keepsMessages(pod)
 	for i := range pod.Status.ContainerStatuses {
 		s := &pod.Status.ContainerStatuses[i]
 		p.MaxRestarts = max(p.MaxRestarts, s.RestartCount)
-		p.readExit(s)
+		p.readExit(s, says)
 	}
 	for i := range pod.Status.InitContainerStatuses {
 		s := &pod.Status.InitContainerStatuses[i]
 		if restartable(pod, s.Name) {
 			p.MaxSidecarRestarts = max(p.MaxSidecarRestarts, s.RestartCount)
 		}
-		p.readExit(s)
+		p.readExit(s, says)
 	}
-	if last := lastRestarted(pod); last != nil && !p.Ended() {
+	if last := lastRestarted(pod, says); last != nil && !p.Ended() {
 		p.Exits = append(p.Exits, *last)
 	}
 }
@@ -297,28 +316,38 @@ func hasRun(pod *corev1.Pod) bool {
 	})
 }
 
-func (p *Pod) readExit(s *corev1.ContainerStatus) {
+// keepsMessages reports whether what the pod's containers say at their end is kept.
+func keepsMessages(pod *corev1.Pod) bool {
+	return pod.Annotations[KeepTerminationMessageAnnotation] == "true"
+}
+
+func (p *Pod) readExit(s *corev1.ContainerStatus, says bool) {
 	if ended := s.State.Terminated; ended != nil && ended.ExitCode != 0 {
-		p.Exits = append(p.Exits, exitOf(s.Name, ended))
+		p.Exits = append(p.Exits, exitOf(s.Name, ended, says))
 	}
 }
 
-func exitOf(container string, ended *corev1.ContainerStateTerminated) Exit {
-	return Exit{Container: container, Code: ended.ExitCode, Signal: ended.Signal, Reason: unique.Make(ended.Reason).Value()}
+func exitOf(container string, ended *corev1.ContainerStateTerminated, says bool) Exit {
+	exit := Exit{Container: container, Code: ended.ExitCode, Signal: ended.Signal, Reason: unique.Make(ended.Reason).Value()}
+	if says {
+		exit.Message = jobend.LastLine(ended.Message)
+	}
+	return exit
 }
 
 // lastRestarted is how that container ended that was restarted last; nil if none was, or if it ended
 // with code 0.
-func lastRestarted(pod *corev1.Pod) (last *Exit) {
+func lastRestarted(pod *corev1.Pod, says bool) (last *Exit) {
+	var at metav1.Time
 	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
 		for i := range statuses {
 			ended := statuses[i].LastTerminationState.Terminated
-			if ended == nil || ended.ExitCode == 0 || ended.FinishedAt.IsZero() || last != nil && !ended.FinishedAt.After(last.Restarted) {
+			if ended == nil || ended.ExitCode == 0 || ended.FinishedAt.IsZero() || last != nil && !ended.FinishedAt.After(at.Time) {
 				continue
 			}
-			exit := exitOf(statuses[i].Name, ended)
-			exit.Restarted = ended.FinishedAt.Time
-			last = &exit
+			exit := exitOf(statuses[i].Name, ended, says)
+			exit.restarted = max(1, ended.FinishedAt.Unix()) // 0 says that it was not restarted.
+			last, at = &exit, ended.FinishedAt
 		}
 	}
 	return last

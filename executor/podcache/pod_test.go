@@ -162,13 +162,27 @@ func TestWhatIsKeptOfContainers(t *testing.T) {
 			}},
 			want: Pod{Indexing: Indexing{Index: NoIndex}, Containers: Containers{Exits: []Exit{{Container: "a", Code: 137, Signal: 9, Reason: "OOMKilled"}}}},
 		},
+		"what containers say at their end, of a pod that was made to keep it": {
+			pod: corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{KeepTerminationMessageAnnotation: "true"}},
+				Status: corev1.PodStatus{
+					Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{
+						{Name: "a", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3, Message: "one\ntwo\x1b\n"}}},
+						{Name: "b", LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 4, Message: "three", FinishedAt: since(5)}}},
+					},
+				},
+			},
+			want: Pod{HasRun: true, Indexing: Indexing{Index: NoIndex}, Containers: Containers{Exits: []Exit{
+				{Container: "a", Code: 3, Message: "two"}, {Container: "b", Code: 4, Message: "three", restarted: since(5).Unix()},
+			}}},
+		},
 		"the last restart of a pod that has not ended": {
 			pod: corev1.Pod{Status: corev1.PodStatus{
 				Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{
 					restarted("a", 3, since(4)), restarted("b", 137, since(5)), restarted("c", 0, since(6)),
 				},
 			}},
-			want: Pod{HasRun: true, Indexing: Indexing{Index: NoIndex}, Containers: Containers{Exits: []Exit{{Container: "b", Code: 137, Restarted: since(5).Time}}}},
+			want: Pod{HasRun: true, Indexing: Indexing{Index: NoIndex}, Containers: Containers{Exits: []Exit{{Container: "b", Code: 137, restarted: since(5).Unix()}}}},
 		},
 		"restarts of a pod that has ended": {
 			pod:  corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{restarted("a", 3, since(4))}}},

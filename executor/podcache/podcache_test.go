@@ -49,7 +49,7 @@ func cachedPod() *corev1.Pod {
 	p.GenerateName, p.ManagedFields = "", nil
 	p.Spec.Volumes, p.Spec.Containers, p.Spec.InitContainers[0].Image = nil, nil, ""
 	p.Status.Message, p.Status.PodIP, p.Status.Conditions[0].Message = "", "", ""
-	p.Status.ContainerStatuses[0].Image, p.Status.ContainerStatuses[0].State.Terminated.Message = "", ""
+	p.Status.ContainerStatuses[0].Image = ""
 	return p
 }
 

@@ -99,7 +99,7 @@ func (c *Controller) prune(ctx context.Context, s *step, uids [][]byte) (failed 
 // A pod that admission has changed, so that it does not count for the group, is deleted, and the creation counts as failed.
 func (c *Controller) create(ctx context.Context, s *step, create *jobpolicyv1.CreatePods) error {
 	next := s.nextNumbers()
-	for _, p := range wire.NewPods(s.Job, create) {
+	for _, p := range wire.NewPods(s.Job, s.Options, create) {
 		pod := p.From(s.Job)
 		pod.OwnerReferences = []metav1.OwnerReference{s.Owner}
 		pod.Annotations[GroupAnnotation] = s.Job.Name

@@ -34,17 +34,19 @@ type NewPod struct {
 	deadline *int64
 	// raised says what the pod gets more of than the template says; nil: nothing.
 	raised *jobpolicyv1.RaisedPods
+	// keepMessage: what its containers say at their end is to be kept.
+	keepMessage bool
 }
 
-// NewPods lists the pods that a decision creates, those of an Indexed Job in ascending
+// NewPods lists the pods that a decision creates for a Job with these options, those of an Indexed Job in ascending
 // order.
-func NewPods(job *batchv1.Job, create *jobpolicyv1.CreatePods) []NewPod {
+func NewPods(job *batchv1.Job, options *jobpolicyv1.JobOptions, create *jobpolicyv1.CreatePods) []NewPod {
 	var pods []NewPod
 	for _, p := range answer.NewPods(create) {
 		if Indexed(job) != (p.Index != nil) {
 			continue // The decision is about another kind of Job.
 		}
-		pod := NewPod{Index: podcache.NoIndex, deadline: create.ActiveDeadlineSeconds, raised: p.Raised}
+		pod := NewPod{Index: podcache.NoIndex, deadline: create.ActiveDeadlineSeconds, raised: p.Raised, keepMessage: options.GetEndConditionFailures() > 0}
 		if p.Index != nil {
 			pod.Index = *p.Index
 		}
@@ -74,6 +76,7 @@ func (p NewPod) From(job *batchv1.Job) *corev1.Pod {
 		Spec: template.Spec,
 	}
 	delete(pod.Annotations, podcache.ResourceStepAnnotation) // A template that was made of a raised pod.
+	delete(pod.Annotations, podcache.KeepTerminationMessageAnnotation)
 	newerfields.Pod(pod, job)
 	if p.Index != podcache.NoIndex {
 		setIndex(pod, job.Name, p.Index)
@@ -86,6 +89,9 @@ func (p NewPod) From(job *batchv1.Job) *corev1.Pod {
 	}
 	if p.raised != nil {
 		raiseResources(pod, p.raised)
+	}
+	if p.keepMessage {
+		pod.Annotations[podcache.KeepTerminationMessageAnnotation] = "true"
 	}
 	return pod
 }

@@ -85,7 +85,7 @@ func TestADeadlineIsLowered(t *testing.T) {
 			job.Spec.Template.Spec.ActiveDeadlineSeconds = new(template)
 		}
 		before := job.DeepCopy()
-		for _, p := range NewPods(job, &jobpolicyv1.CreatePods{Count: 1, ActiveDeadlineSeconds: new(int64(60))}) {
+		for _, p := range NewPods(job, nil, &jobpolicyv1.CreatePods{Count: 1, ActiveDeadlineSeconds: new(int64(60))}) {
 			if got := p.From(job).Spec.ActiveDeadlineSeconds; got == nil || *got != want {
 				t.Errorf("with %ds in the template (0: none) a pod may be active for %v, want %d", template, got, want)
 			}
@@ -100,7 +100,7 @@ func TestADeadlineIsLowered(t *testing.T) {
 func TestTheTemplateSaysNoStep(t *testing.T) {
 	job := &batchv1.Job{}
 	job.Spec.Template.Annotations = map[string]string{podcache.ResourceStepAnnotation: "3"}
-	for _, p := range NewPods(job, &jobpolicyv1.CreatePods{Count: 1}) {
+	for _, p := range NewPods(job, nil, &jobpolicyv1.CreatePods{Count: 1}) {
 		if step, has := p.From(job).Annotations[podcache.ResourceStepAnnotation]; has {
 			t.Errorf("the pod has step %q, want none", step)
 		}

@@ -54,8 +54,8 @@ func PodFacts(p *podcache.Pod) podfacts.Pod {
 	}
 	if p.Ended() || p.Deleting {
 		addFailure(&facts, p)
-	} else if n := len(p.Exits); n > 0 && !p.Exits[n-1].Restarted.IsZero() {
-		facts.LastExit, facts.LastExited = containerExit(&p.Exits[n-1]), p.Exits[n-1].Restarted
+	} else if n := len(p.Exits); n > 0 && !p.Exits[n-1].Restarted().IsZero() {
+		facts.LastExit, facts.LastExited = containerExit(&p.Exits[n-1]), Time(p.Exits[n-1].Restarted())
 	}
 	return facts
 }
@@ -64,7 +64,7 @@ func PodFacts(p *podcache.Pod) podfacts.Pod {
 func containerExit(exit *podcache.Exit) *jobpolicyv1.ContainerExit {
 	return &jobpolicyv1.ContainerExit{
 		ContainerName: Text(exit.Container, maxContainerNameBytes), ExitCode: exit.Code,
-		Reason: Text(exit.Reason, maxContainerNameBytes), Signal: exit.Signal,
+		Reason: Text(exit.Reason, maxContainerNameBytes), Signal: exit.Signal, TerminationMessage: exit.Message,
 	}
 }
 
@@ -80,7 +80,7 @@ func podStart(start podcache.Start) *jobpolicyv1.PodStart {
 func addFailure(facts *podfacts.Pod, p *podcache.Pod) {
 	facts.Reason = Text(p.Reason(), maxContainerNameBytes)
 	for i := range p.Exits {
-		if p.Exits[i].Restarted.IsZero() {
+		if p.Exits[i].Restarted().IsZero() {
 			facts.Exits = append(facts.Exits, containerExit(&p.Exits[i]))
 		}
 	}

@@ -96,7 +96,7 @@ func TestResourcesAreRaised(t *testing.T) {
 			}
 			before := job.DeepCopy()
 			create := &jobpolicyv1.CreatePods{Count: 1, Raised: []*jobpolicyv1.RaisedPods{{Step: 3, Multiplier: tc.by, Resource: tc.of, Max: tc.most}}}
-			pod := NewPods(job, create)[0].From(job)
+			pod := NewPods(job, nil, create)[0].From(job)
 			want := resources(key, tc.wantRequest, tc.wantLimit)
 			for where, got := range map[string]corev1.ResourceRequirements{
 				"init": pod.Spec.InitContainers[0].Resources, "main": pod.Spec.Containers[0].Resources,
@@ -109,7 +109,7 @@ func TestResourcesAreRaised(t *testing.T) {
 				t.Errorf("step %q, want 3", got)
 			}
 			create.Raised[0].Container = "main"
-			pod = NewPods(job, create)[0].From(job)
+			pod = NewPods(job, nil, create)[0].From(job)
 			if diff := cmp.Diff(want, pod.Spec.Containers[0].Resources); diff != "" {
 				t.Errorf("only main (-want +got):\n%s", diff)
 			}
@@ -178,7 +178,7 @@ func TestThePodIsRaisedWithItsContainers(t *testing.T) {
 				Containers: []corev1.Container{{Name: "main", Resources: of(tc.template[1])}, {Name: "log", Resources: of(tc.template[2])}}, Resources: &whole,
 			}
 			before := job.DeepCopy()
-			pod := NewPods(job, &jobpolicyv1.CreatePods{Count: 1, Raised: []*jobpolicyv1.RaisedPods{{
+			pod := NewPods(job, nil, &jobpolicyv1.CreatePods{Count: 1, Raised: []*jobpolicyv1.RaisedPods{{
 				Step: 1, Multiplier: tc.by, Resource: memory, Max: tc.most, Container: tc.container,
 			}}})[0].From(job)
 			got := []corev1.ResourceRequirements{*pod.Spec.Resources, pod.Spec.Containers[0].Resources, pod.Spec.Containers[1].Resources}
@@ -219,7 +219,7 @@ func TestARaisedPodIsValid(t *testing.T) {
 		whole := asks(request, max(request, limit))
 		job.Spec.Template.Spec.Resources = &whole
 		most := quantity(rapid.Int64Range(1, 1<<42).Draw(t, "most"))
-		pod := NewPods(job, &jobpolicyv1.CreatePods{Count: 1, Raised: []*jobpolicyv1.RaisedPods{{
+		pod := NewPods(job, nil, &jobpolicyv1.CreatePods{Count: 1, Raised: []*jobpolicyv1.RaisedPods{{
 			Step: 1, Multiplier: rapid.Float64Range(1, 10).Draw(t, "by"), Max: most.String(),
 			Resource:  map[corev1.ResourceName]jobpolicyv1.RaisedResource{corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory}[key],
 			Container: rapid.SampledFrom([]string{"", "0"}).Draw(t, "container"),

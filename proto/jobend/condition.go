@@ -117,13 +117,30 @@ func number(into *int32, s string) bool {
 // Message is the message of the condition: a sentence, and behind it what is known, such as
 // [rule=backoffLimitExceeded pod=train-x7k2p exitCode=137]. JobOptions.end_condition describes it.
 func Message(end *jobpolicyv1.JobEnd) string {
+	known := writeParts(end)
+	text := Sentence(end) + opening + strings.Join(known, " ")
+	for _, f := range end.GetFailures() {
+		part := failedKey + "=" + quoted(failureText(f))
+		if len(known) > 0 {
+			part = " " + part
+		}
+		if len(text)+len(part) >= maxMessageBytes {
+			break
+		}
+		text, known = text+part, append(known, part)
+	}
+	return text + "]"
+}
+
+// writeParts are the parts of an end that are known.
+func writeParts(end *jobpolicyv1.JobEnd) []string {
 	var known []string
 	for _, p := range parts {
 		if value := p.write(end); value != "" {
 			known = append(known, p.key+"="+quoted(value))
 		}
 	}
-	return Sentence(end) + opening + strings.Join(known, " ") + "]"
+	return known
 }
 
 // Read returns the end of which a condition has the reason and the message. ok is false if they
@@ -145,6 +162,9 @@ func Read(reason, message string) (end *jobpolicyv1.JobEnd, ok bool) {
 }
 
 func readPart(end *jobpolicyv1.JobEnd, key, value string) bool {
+	if key == failedKey {
+		return readFailure(end, value)
+	}
 	for _, p := range parts {
 		if p.key == key {
 			return p.read(end, value)

@@ -16,6 +16,9 @@ const (
 	infrastructure = jobpolicyv1.EndClass_END_CLASS_INFRASTRUCTURE
 )
 
+// maxName is how long names may be in a message that tells all failures, whatever their characters are.
+const maxName = 300
+
 func TestMessages(t *testing.T) {
 	cases := map[string]struct {
 		end  *jobpolicyv1.JobEnd
@@ -73,6 +76,12 @@ func FuzzWhatIsWrittenIsRead(f *testing.F) {
 		}
 		if n > 0 {
 			want.RaisedResource, want.RaisedBy = jobpolicyv1.RaisedResource(1+n%2), float64(n)*1.1e30
+		}
+		if len(name) < maxName {
+			want.Failures = []*jobpolicyv1.EndFailure{
+				{PodName: name, ContainerName: name, ExitCode: n, Reason: name, TerminationMessage: name},
+				{PodName: name, Index: proto.Int32(m), Signal: m, TerminationMessage: jobend.LastLine(name)},
+			}
 		}
 		if indexed {
 			want.Index, want.PolicyRuleIndex = proto.Int32(n), proto.Int32(m)

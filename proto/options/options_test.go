@@ -64,6 +64,11 @@ var mistakes = map[string]struct {
 		"job.neverStarted[1].problem: is required",
 		"job.neverStarted[1].afterSeconds: is required",
 	}},
+	"failures without a condition":               {`{"job": {"endConditionFailures": 3}}`, []string{"job.endConditionFailures: needs endCondition to be true"}},
+	"failures of a condition that is not wanted": {`{"job": {"endConditionFailures": 1, "endCondition": false}}`, []string{"job.endConditionFailures: needs endCondition to be true"}},
+	"no failures":                  {`{"job": {"endConditionFailures": 0, "endCondition": true}}`, []string{"job.endConditionFailures: expected a whole number from 1 to 10, found 0"}},
+	"more failures than the limit": {`{"job": {"endConditionFailures": 11, "endCondition": true}}`, []string{"job.endConditionFailures: expected a whole number from 1 to 10, found 11"}},
+	"failures that are all":        {`{"job": {"endConditionFailures": "all", "endCondition": true}}`, []string{`job.endConditionFailures: expected a whole number, found "all"`}},
 	"a problem twice": {`{"job": {"neverStarted": [{"problem": "Image", "afterSeconds": 1}, {"problem": "Image", "afterSeconds": 2}]}}`, []string{
 		"job.neverStarted: has two items of the same problem",
 	}},

@@ -50,6 +50,9 @@ func together(path string, m protoreflect.Message, name func(protoreflect.FieldD
 			}
 			seen[n.GetProblem()] = true
 		}
+		if o.EndConditionFailures != nil && !o.GetEndCondition() {
+			problem("end_condition_failures", "needs %s to be true", names("end_condition"))
+		}
 	}
 	return problems
 }

@@ -28,6 +28,20 @@ type End struct {
 	Tries          int32  `json:"tries,omitempty"`
 	// RaisedBy is how many times the resource of the template the pod had, up to the option's max.
 	RaisedBy float64 `json:"raisedBy,omitempty"`
+	// Failures are the pods that failed last, the newest first, if the option endConditionFailures asks for them.
+	Failures []EndFailure `json:"failures,omitempty"`
+}
+
+// An EndFailure is how one pod failed.
+type EndFailure struct {
+	Pod       string `json:"pod,omitempty"`
+	Index     *int32 `json:"index,omitempty"`
+	Container string `json:"container,omitempty"`
+	ExitCode  int32  `json:"exitCode,omitempty"`
+	Signal    int32  `json:"signal,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+	// TerminationMessage is the last line of what the container said at its end.
+	TerminationMessage string `json:"terminationMessage,omitempty"`
 }
 
 // end says how the Job failed: by its condition, or by the verdict that the status does not show
@@ -45,5 +59,10 @@ func (w *work) end() {
 		PolicyRule: end.PolicyRuleIndex, PolicyRuleName: end.GetPolicyRuleName(),
 		Pod: end.GetPodName(), Index: end.Index, Container: end.GetContainerName(),
 		ExitCode: end.GetExitCode(), Signal: end.GetSignal(), Reason: end.GetReason(), Tries: end.GetTries(), RaisedBy: end.GetRaisedBy(),
+	}
+	for _, f := range end.GetFailures() {
+		w.End.Failures = append(w.End.Failures, EndFailure{
+			f.GetPodName(), f.Index, f.GetContainerName(), f.GetExitCode(), f.GetSignal(), f.GetReason(), f.GetTerminationMessage(),
+		})
 	}
 }

@@ -25,6 +25,13 @@ func TestHowAJobFailed(t *testing.T) {
 	oomKilled.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{
 		Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"},
 	}}}
+	tells := &jobpolicyv1.JobEnd{
+		Class: jobpolicyv1.EndClass_END_CLASS_APPLICATION, PodName: "job-2", ContainerName: "main", ExitCode: 3,
+		Failures: []*jobpolicyv1.EndFailure{
+			{PodName: "job-2", ContainerName: "main", ExitCode: 3, Reason: "Error", TerminationMessage: "no such file"},
+			{PodName: "job-1", Index: new(int32), Signal: 9},
+		},
+	}
 	cases := map[string]struct {
 		facts explain.Facts
 		want  string
@@ -43,6 +50,11 @@ func TestHowAJobFailed(t *testing.T) {
 			facts: explain.Facts{Job: job(withLimit0), Pods: []corev1.Pod{oomKilled}},
 			want: `{"class":"OutOfMemory","sentence":"Container main of pod job-1 ran out of memory.",` +
 				`"rule":"backoffLimitExceeded","pod":"job-1","container":"main","exitCode":137,"reason":"OOMKilled","tries":1}`,
+		},
+		"with the pods that failed last": {
+			facts: explain.Facts{Job: job(target, condition(batchv1.JobConditionType(jobend.ConditionType), "Application", jobend.Message(tells)))},
+			want: `{"class":"Application","sentence":"Container main of pod job-2 failed with exit code 3.","pod":"job-2","container":"main","exitCode":3,` +
+				`"failures":[{"pod":"job-2","container":"main","exitCode":3,"reason":"Error","terminationMessage":"no such file"},{"pod":"job-1","index":0,"signal":9}]}`,
 		},
 		"nothing but the reason of the condition is known": {facts: explain.Facts{Job: job(target)}, want: "null"},
 		"it has not failed": {facts: explain.Facts{Job: job(classified)}, want: "null"},

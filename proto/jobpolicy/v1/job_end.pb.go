@@ -163,7 +163,12 @@ type JobEnd struct {
 	// nothing.
 	RaisedResource RaisedResource `protobuf:"varint,13,opt,name=raised_resource,json=raisedResource,proto3,enum=jobpolicy.v1.RaisedResource" json:"raised_resource,omitempty"`
 	// How many times as much, but at most the option's max. Only with raised_resource.
-	RaisedBy      float64 `protobuf:"fixed64,14,opt,name=raised_by,json=raisedBy,proto3" json:"raised_by,omitempty"`
+	RaisedBy float64 `protobuf:"fixed64,14,opt,name=raised_by,json=raisedBy,proto3" json:"raised_by,omitempty"`
+	// The pods that failed last, the newest first; of the same time, in the order of their names. As many as
+	// JobOptions.end_condition_failures says, of those that the request has in unaccounted_pods and
+	// retry.recent_failures; or, if restarts of containers reached the limit, in active_pods. The condition has fewer if
+	// its message would be longer than 32768 bytes.
+	Failures      []*EndFailure `protobuf:"bytes,1000,rep,name=failures,proto3" json:"failures,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -296,11 +301,118 @@ func (x *JobEnd) GetRaisedBy() float64 {
 	return 0
 }
 
+func (x *JobEnd) GetFailures() []*EndFailure {
+	if x != nil {
+		return x.Failures
+	}
+	return nil
+}
+
+// EndFailure is how one pod failed. A fact that is not known is absent. Its fields are as those of the same name in JobEnd.
+type EndFailure struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// metadata.name of the pod.
+	PodName string `protobuf:"bytes,1,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`
+	// INDEXED only.
+	Index *int32 `protobuf:"varint,2,opt,name=index,proto3,oneof" json:"index,omitempty"`
+	// The container that failed.
+	ContainerName string `protobuf:"bytes,3,opt,name=container_name,json=containerName,proto3" json:"container_name,omitempty"`
+	// 0: not known.
+	ExitCode int32 `protobuf:"varint,4,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
+	// 0: not known.
+	Signal int32 `protobuf:"varint,5,opt,name=signal,proto3" json:"signal,omitempty"`
+	// What the cluster calls it.
+	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	// ContainerExit.termination_message of the container, with a space for each character that cannot be printed.
+	TerminationMessage string `protobuf:"bytes,7,opt,name=termination_message,json=terminationMessage,proto3" json:"termination_message,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *EndFailure) Reset() {
+	*x = EndFailure{}
+	mi := &file_jobpolicy_v1_job_end_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndFailure) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndFailure) ProtoMessage() {}
+
+func (x *EndFailure) ProtoReflect() protoreflect.Message {
+	mi := &file_jobpolicy_v1_job_end_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndFailure.ProtoReflect.Descriptor instead.
+func (*EndFailure) Descriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_job_end_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *EndFailure) GetPodName() string {
+	if x != nil {
+		return x.PodName
+	}
+	return ""
+}
+
+func (x *EndFailure) GetIndex() int32 {
+	if x != nil && x.Index != nil {
+		return *x.Index
+	}
+	return 0
+}
+
+func (x *EndFailure) GetContainerName() string {
+	if x != nil {
+		return x.ContainerName
+	}
+	return ""
+}
+
+func (x *EndFailure) GetExitCode() int32 {
+	if x != nil {
+		return x.ExitCode
+	}
+	return 0
+}
+
+func (x *EndFailure) GetSignal() int32 {
+	if x != nil {
+		return x.Signal
+	}
+	return 0
+}
+
+func (x *EndFailure) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *EndFailure) GetTerminationMessage() string {
+	if x != nil {
+		return x.TerminationMessage
+	}
+	return ""
+}
+
 var File_jobpolicy_v1_job_end_proto protoreflect.FileDescriptor
 
 const file_jobpolicy_v1_job_end_proto_rawDesc = "" +
 	"\n" +
-	"\x1ajobpolicy/v1/job_end.proto\x12\fjobpolicy.v1\x1a\x1ajobpolicy/v1/options.proto\x1a\x17jobpolicy/v1/rule.proto\"\xb6\x04\n" +
+	"\x1ajobpolicy/v1/job_end.proto\x12\fjobpolicy.v1\x1a\x1ajobpolicy/v1/options.proto\x1a\x17jobpolicy/v1/rule.proto\"\xed\x04\n" +
 	"\x06JobEnd\x12,\n" +
 	"\x05class\x18\x01 \x01(\x0e2\x16.jobpolicy.v1.EndClassR\x05class\x12&\n" +
 	"\x04rule\x18\x02 \x01(\x0e2\x12.jobpolicy.v1.RuleR\x04rule\x12/\n" +
@@ -316,8 +428,19 @@ const file_jobpolicy_v1_job_end_proto_rawDesc = "" +
 	"\x05tries\x18\v \x01(\x05R\x05tries\x127\n" +
 	"\aproblem\x18\f \x01(\x0e2\x1d.jobpolicy.v1.PodStartProblemR\aproblem\x12E\n" +
 	"\x0fraised_resource\x18\r \x01(\x0e2\x1c.jobpolicy.v1.RaisedResourceR\x0eraisedResource\x12\x1b\n" +
-	"\traised_by\x18\x0e \x01(\x01R\braisedByB\x14\n" +
+	"\traised_by\x18\x0e \x01(\x01R\braisedBy\x125\n" +
+	"\bfailures\x18\xe8\a \x03(\v2\x18.jobpolicy.v1.EndFailureR\bfailuresB\x14\n" +
 	"\x12_policy_rule_indexB\b\n" +
+	"\x06_index\"\xf1\x01\n" +
+	"\n" +
+	"EndFailure\x12\x19\n" +
+	"\bpod_name\x18\x01 \x01(\tR\apodName\x12\x19\n" +
+	"\x05index\x18\x02 \x01(\x05H\x00R\x05index\x88\x01\x01\x12%\n" +
+	"\x0econtainer_name\x18\x03 \x01(\tR\rcontainerName\x12\x1b\n" +
+	"\texit_code\x18\x04 \x01(\x05R\bexitCode\x12\x16\n" +
+	"\x06signal\x18\x05 \x01(\x05R\x06signal\x12\x16\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\x12/\n" +
+	"\x13termination_message\x18\a \x01(\tR\x12terminationMessageB\b\n" +
 	"\x06_index*\xdd\x01\n" +
 	"\bEndClass\x12\x19\n" +
 	"\x15END_CLASS_UNSPECIFIED\x10\x00\x12\x1b\n" +
@@ -342,24 +465,26 @@ func file_jobpolicy_v1_job_end_proto_rawDescGZIP() []byte {
 }
 
 var file_jobpolicy_v1_job_end_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_jobpolicy_v1_job_end_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+var file_jobpolicy_v1_job_end_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_jobpolicy_v1_job_end_proto_goTypes = []any{
 	(EndClass)(0),        // 0: jobpolicy.v1.EndClass
 	(*JobEnd)(nil),       // 1: jobpolicy.v1.JobEnd
-	(Rule)(0),            // 2: jobpolicy.v1.Rule
-	(PodStartProblem)(0), // 3: jobpolicy.v1.PodStartProblem
-	(RaisedResource)(0),  // 4: jobpolicy.v1.RaisedResource
+	(*EndFailure)(nil),   // 2: jobpolicy.v1.EndFailure
+	(Rule)(0),            // 3: jobpolicy.v1.Rule
+	(PodStartProblem)(0), // 4: jobpolicy.v1.PodStartProblem
+	(RaisedResource)(0),  // 5: jobpolicy.v1.RaisedResource
 }
 var file_jobpolicy_v1_job_end_proto_depIdxs = []int32{
 	0, // 0: jobpolicy.v1.JobEnd.class:type_name -> jobpolicy.v1.EndClass
-	2, // 1: jobpolicy.v1.JobEnd.rule:type_name -> jobpolicy.v1.Rule
-	3, // 2: jobpolicy.v1.JobEnd.problem:type_name -> jobpolicy.v1.PodStartProblem
-	4, // 3: jobpolicy.v1.JobEnd.raised_resource:type_name -> jobpolicy.v1.RaisedResource
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	3, // 1: jobpolicy.v1.JobEnd.rule:type_name -> jobpolicy.v1.Rule
+	4, // 2: jobpolicy.v1.JobEnd.problem:type_name -> jobpolicy.v1.PodStartProblem
+	5, // 3: jobpolicy.v1.JobEnd.raised_resource:type_name -> jobpolicy.v1.RaisedResource
+	2, // 4: jobpolicy.v1.JobEnd.failures:type_name -> jobpolicy.v1.EndFailure
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_job_end_proto_init() }
@@ -370,13 +495,14 @@ func file_jobpolicy_v1_job_end_proto_init() {
 	file_jobpolicy_v1_options_proto_init()
 	file_jobpolicy_v1_rule_proto_init()
 	file_jobpolicy_v1_job_end_proto_msgTypes[0].OneofWrappers = []any{}
+	file_jobpolicy_v1_job_end_proto_msgTypes[1].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_job_end_proto_rawDesc), len(file_jobpolicy_v1_job_end_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   1,
+			NumMessages:   2,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -703,8 +703,20 @@ type JobOptions struct {
 	// that end_condition asks for, so that a program can tell one rule from another. Empty: the rules have no
 	// names.
 	FailureRuleNames []string `protobuf:"bytes,31,rep,name=failure_rule_names,json=failureRuleNames,proto3" json:"failure_rule_names,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// How many failed pods the condition that end_condition asks for tells, besides why the Job failed: those that
+	// failed last, the newest first, each as one more part in the brackets. For example
+	//
+	//	failed="pod=train-x7k2p container=main exitCode=3 reason=Error message=no such file: /data/a"
+	//
+	// It has pod, index, container, exitCode, signal and reason as the condition itself, each only if it is known, and as
+	// message the last line of the container's termination message that is not empty: at most 200
+	// bytes, with a space for each character that cannot be printed. If restarts of containers reached backoffLimit, it tells
+	// the pods whose containers were restarted, too. What pods say may be secret: whoever may read the Job then reads
+	// it, also when the pods are gone. Only pods that are created while it is set tell their messages: their annotation
+	// jobpolicy.dev/keep-termination-message says so. Needs end_condition. It may be set until the Job fails. Absent: none.
+	EndConditionFailures *int32 `protobuf:"varint,32,opt,name=end_condition_failures,json=endConditionFailures,proto3,oneof" json:"end_condition_failures,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *JobOptions) Reset() {
@@ -828,11 +840,18 @@ func (x *JobOptions) GetFailureRuleNames() []string {
 	return nil
 }
 
+func (x *JobOptions) GetEndConditionFailures() int32 {
+	if x != nil && x.EndConditionFailures != nil {
+		return *x.EndConditionFailures
+	}
+	return 0
+}
+
 // KeepFinishedPods says how many finished pods stay while the Job runs, those that finished last. The others
 // are deleted once the Job has counted them and released them, about as soon as that is done; their logs go with them. A pod that somebody
 // else has released may be deleted although nobody has counted it.
 // What decides about further pods stays in any case: the last pod that succeeded, up to 64 failed ones since then, which
-// the retry delay counts, the failed one that explains how the Job failed, and with next_try_resources the failed ones that
+// the retry delay counts, the failed one that explains how the Job failed and those that end_condition_failures tells, and with next_try_resources the failed ones that
 // raise the next. It acts on pods that exist, too. When the Job has succeeded or failed, its pods stay until it is deleted.
 type KeepFinishedPods struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1394,7 +1413,7 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\n" +
 	"PolicySpec\x12*\n" +
 	"\x03job\x18\x01 \x01(\v2\x18.jobpolicy.v1.JobOptionsR\x03job\x127\n" +
-	"\bcron_job\x18\x02 \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\acronJob\"\xf2\t\n" +
+	"\bcron_job\x18\x02 \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\acronJob\"\xdc\v\n" +
 	"\n" +
 	"JobOptions\x12H\n" +
 	"\x1attl_seconds_after_complete\x18\x01 \x01(\x05B\x06\x8a\xce\x18\x02\b\x00H\x00R\x17ttlSecondsAfterComplete\x88\x01\x01\x12D\n" +
@@ -1412,14 +1431,18 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\x12next_try_resources\x18\x11 \x01(\v2\x1e.jobpolicy.v1.NextTryResourcesR\x10nextTryResources\x12#\n" +
 	"\rend_condition\x18\x1e \x01(\bR\fendCondition\x128\n" +
 	"\x12failure_rule_names\x18\x1f \x03(\tB\n" +
-	"\x8a\xce\x18\x06\x10\x14\"\x02\x10?R\x10failureRuleNames:\xa4\x01\x92\xce\x18\x9f\x01\n" +
-	"l!has(self.neverStarted) || self.neverStarted.all(a, self.neverStarted.exists_one(b, b.problem == a.problem))\x12!has two items of the same problem\x1a\fneverStartedB\x1d\n" +
+	"\x8a\xce\x18\x06\x10\x14\"\x02\x10?R\x10failureRuleNames\x12C\n" +
+	"\x16end_condition_failures\x18  \x01(\x05B\b\x8a\xce\x18\x04\b\x01\x10\n" +
+	"H\x06R\x14endConditionFailures\x88\x01\x01:\xae\x02\x92\xce\x18\x9f\x01\n" +
+	"l!has(self.neverStarted) || self.neverStarted.all(a, self.neverStarted.exists_one(b, b.problem == a.problem))\x12!has two items of the same problem\x1a\fneverStarted\x92\xce\x18\x85\x01\n" +
+	"N!has(self.endConditionFailures) || has(self.endCondition) && self.endCondition\x12\x1dneeds endCondition to be true\x1a\x14endConditionFailuresB\x1d\n" +
 	"\x1b_ttl_seconds_after_completeB\x1b\n" +
 	"\x19_ttl_seconds_after_failedB%\n" +
 	"#_default_ttl_seconds_after_finishedB\x19\n" +
 	"\x17_start_deadline_secondsB\x17\n" +
 	"\x15_try_deadline_secondsB\x1f\n" +
-	"\x1d_termination_deadline_seconds\"\x83\x01\n" +
+	"\x1d_termination_deadline_secondsB\x19\n" +
+	"\x17_end_condition_failures\"\x83\x01\n" +
 	"\x10KeepFinishedPods\x12-\n" +
 	"\tsucceeded\x18\x01 \x01(\x05B\n" +
 	"\x8a\xce\x18\x06\b\x00\x10\xa0\x8d\x06H\x00R\tsucceeded\x88\x01\x01\x12'\n" +

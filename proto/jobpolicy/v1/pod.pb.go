@@ -516,9 +516,12 @@ type ContainerExit struct {
 	// rest. Read only for JobEnd and in FailedTry.
 	Reason string `protobuf:"bytes,1000,opt,name=reason,proto3" json:"reason,omitempty"`
 	// state.terminated.signal; 0: the runtime does not say. Read only for JobEnd.
-	Signal        int32 `protobuf:"varint,1001,opt,name=signal,proto3" json:"signal,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Signal int32 `protobuf:"varint,1001,opt,name=signal,proto3" json:"signal,omitempty"`
+	// The last line of state.terminated.message that is not empty, at most 200 bytes: the caller cuts off the
+	// rest. Needed only with options.end_condition_failures, and read only for JobEnd.failures.
+	TerminationMessage string `protobuf:"bytes,1002,opt,name=termination_message,json=terminationMessage,proto3" json:"termination_message,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *ContainerExit) Reset() {
@@ -577,6 +580,13 @@ func (x *ContainerExit) GetSignal() int32 {
 		return x.Signal
 	}
 	return 0
+}
+
+func (x *ContainerExit) GetTerminationMessage() string {
+	if x != nil {
+		return x.TerminationMessage
+	}
+	return ""
 }
 
 // UnlistedPods counts pods that should have an UnaccountedPod row but have none,
@@ -1471,12 +1481,13 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"\bPodStart\x127\n" +
 	"\aproblem\x18\x01 \x01(\x0e2\x1d.jobpolicy.v1.PodStartProblemR\aproblem\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x120\n" +
-	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\x85\x01\n" +
+	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\xb7\x01\n" +
 	"\rContainerExit\x12%\n" +
 	"\x0econtainer_name\x18\x01 \x01(\tR\rcontainerName\x12\x1b\n" +
 	"\texit_code\x18\x02 \x01(\x05R\bexitCode\x12\x17\n" +
 	"\x06reason\x18\xe8\a \x01(\tR\x06reason\x12\x17\n" +
-	"\x06signal\x18\xe9\a \x01(\x05R\x06signal\"\xea\x01\n" +
+	"\x06signal\x18\xe9\a \x01(\x05R\x06signal\x120\n" +
+	"\x13termination_message\x18\xea\a \x01(\tR\x12terminationMessage\"\xea\x01\n" +
 	"\fUnlistedPods\x12\x1c\n" +
 	"\tsucceeded\x18\x01 \x01(\x05R\tsucceeded\x12\x16\n" +
 	"\x06failed\x18\x02 \x01(\x05R\x06failed\x12C\n" +

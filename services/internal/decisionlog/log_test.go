@@ -485,7 +485,7 @@ var plain = []protoreflect.FullName{
 	"jobpolicy.v1.DecideCronJobRequest.request_id", "jobpolicy.v1.DecideCronJobResponse.request_id",
 	"jobpolicy.v1.DecideJobRequest.request_id", "jobpolicy.v1.DecideJobResponse.request_id",
 	"jobpolicy.v1.JobCondition.reason", "jobpolicy.v1.JobCondition.type", "jobpolicy.v1.JobEvent.reason", "jobpolicy.v1.PodConditionPattern.type",
-	"jobpolicy.v1.ContainerExit.reason", "jobpolicy.v1.JobEnd.reason", "jobpolicy.v1.PodFailure.reason", "jobpolicy.v1.PodStart.reason",
+	"jobpolicy.v1.ContainerExit.reason", "jobpolicy.v1.JobEnd.reason", "jobpolicy.v1.EndFailure.reason", "jobpolicy.v1.PodFailure.reason", "jobpolicy.v1.PodStart.reason",
 	"jobpolicy.v1.NextTryResources.max", "jobpolicy.v1.RaisedPods.max",
 }
 

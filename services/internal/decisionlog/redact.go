@@ -23,6 +23,7 @@ var named = fields(
 	"ActiveJob.name", "OwnedJob.name", "KeptJob.name", "CreateJob.name", "DeleteJob.name", "DecideCronJobRequest.names_taken", "GroupClaim.cron_job", "RunGroup.name",
 	"JobSpec.group_template_name", "Gang.template_name", "JobSpec.option_problems", "CronJobSpec.option_problems",
 	"PodFailure.pod_name", "ActivePod.pod_name", "TerminatingPod.pod_name", "ContainerExit.container_name", "ExitCodesRequirement.container_name",
+	"ContainerExit.termination_message", "EndFailure.pod_name", "EndFailure.container_name", "EndFailure.termination_message",
 	"JobEnd.pod_name", "JobEnd.container_name", "JobEnd.policy_rule_name", "JobOptions.failure_rule_names",
 	"NextTryResources.container", "RaisedPods.container",
 	"JobCondition.message", "JobEvent.message",

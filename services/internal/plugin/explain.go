@@ -219,7 +219,34 @@ func endLines(end *explain.End) []string {
 	if end.Tries > 0 {
 		lines = append(lines, fmt.Sprintf("failures that count: %d", end.Tries))
 	}
+	for i := range end.Failures {
+		lines = append(lines, failureLine(&end.Failures[i]))
+	}
 	return lines
+}
+
+// failureLine is one of the pods that failed last.
+func failureLine(f *explain.EndFailure) string {
+	line := "pod " + f.Pod
+	if f.Index != nil {
+		line += fmt.Sprintf(", index %d", *f.Index)
+	}
+	if f.Container != "" {
+		line += ", container " + f.Container
+	}
+	switch {
+	case f.Signal != 0:
+		line += fmt.Sprintf(", signal %d", f.Signal)
+	case f.ExitCode != 0:
+		line += fmt.Sprintf(", exit code %d", f.ExitCode)
+	}
+	if f.Reason != "" {
+		line += ", " + f.Reason
+	}
+	if f.TerminationMessage != "" {
+		line += ": " + f.TerminationMessage
+	}
+	return line
 }
 
 func waitLines(waits []explain.Wait, now time.Time) []string {

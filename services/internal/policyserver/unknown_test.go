@@ -150,6 +150,8 @@ var ignorableFields = map[protoreflect.FullName]string{
 	"jobpolicy.v1.MatchPodFailurePolicyRequest.rule_names": "an engine that ignores it answers without names; the actions are the same",
 	"jobpolicy.v1.ContainerExit.reason":                    "read only for Verdict.end, and for options.next_try_resources, which an engine that does not know them refuses",
 	"jobpolicy.v1.ContainerExit.signal":                    "as reason",
+	"jobpolicy.v1.ContainerExit.termination_message":       "as reason",
+	"jobpolicy.v1.JobEnd.failures":                         "as Verdict.end",
 	"jobpolicy.v1.PodFailure.reason":                       "as ContainerExit.reason",
 	"jobpolicy.v1.PodFailure.deleted_before_end":           "as ContainerExit.reason",
 	"jobpolicy.v1.PodFailure.never_ran":                    "as ContainerExit.reason",

@@ -103,7 +103,7 @@ func (w *world) request(s *tracker.Job, job *batchv1.Job, activePods bool) (*job
 
 // callsOf are the calls of a decision.
 func (w *world) callsOf(s *tracker.Job, m *trackerState, d *jobpolicyv1.DecideJobResponse) (calls []call, err error) {
-	for _, pod := range wire.NewPods(m.job.job, d.GetCreate()) {
+	for _, pod := range wire.NewPods(m.job.job, nil, d.GetCreate()) {
 		calls = append(calls, call{kind: callCreate, index: pod.Index, create: pod, base: m.job})
 	}
 	for _, del := range d.GetDelete() {

@@ -89,7 +89,7 @@ func (w *world) createAll() {
 	if w.scope.Indexed {
 		create.Indexes = &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 0, Last: w.scope.Parallelism - 1}}}
 	}
-	for _, pod := range wire.NewPods(w.job(), create) {
+	for _, pod := range wire.NewPods(w.job(), nil, create) {
 		w.createPod(pod.From(w.job()), pod.Index)
 	}
 }

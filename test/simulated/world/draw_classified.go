@@ -26,6 +26,7 @@ func (d *drawer) classified() {
 			}
 			options["failureRuleNames"] = names
 		}
+		d.endFailures(options)
 		j.addOptions(options)
 	}
 }

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -34,7 +35,7 @@ func (j *judge) judgeClassified(w apiserver.Write, r *jobRecord, next *batchv1.J
 			j.breach("class", r.key, r.uid, "%s wrote a condition that cannot be read: %s", w.By, c.Message)
 			return
 		}
-		if wrong := j.misclassified(w, r, next, end); wrong != "" {
+		if wrong := cmp.Or(j.misclassified(w, r, next, end), j.wrongFailures(w, r, end)); wrong != "" {
 			j.breach("class", r.key, r.uid, "%s says that it is %s: %s; but %s", w.By, c.Reason, c.Message, wrong)
 		}
 	}

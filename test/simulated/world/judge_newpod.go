@@ -32,11 +32,18 @@ func (j *judge) judgeNewPod(w apiserver.Write, r *jobRecord, pod *corev1.Pod) {
 	j.breach("pod", r.key, r.uid, "%s created pod %s, and %s", w.By, w.Key.Name, wrong)
 }
 
-// wrongNewPod says how a new pod differs from what a version of its Job asks for; empty if it does not. Two options change what a
-// template says: judgeTryDeadline and judgeRaised look at these fields. judgeDelay looks at the counts of failures.
+// wrongNewPod says how a new pod differs from what a version of its Job asks for; empty if it does not. Three options change what a
+// template says: judgeTryDeadline and judgeRaised look at the fields of two. judgeDelay looks at the counts of failures.
 func wrongNewPod(job *batchv1.Job, pod *corev1.Pod) string {
 	want, prefix := job.Spec.Template.DeepCopy(), job.Name
 	maps.DeleteFunc(want.Annotations, func(key, _ string) bool { return key == podcache.ResourceStepAnnotation })
+	if delete(want.Annotations, podcache.KeepTerminationMessageAnnotation); toldFailures(job) > 0 {
+		want.Annotations = maps.Clone(want.Annotations)
+		if want.Annotations == nil {
+			want.Annotations = map[string]string{}
+		}
+		want.Annotations[podcache.KeepTerminationMessageAnnotation] = "true"
+	}
 	if ledger.IsIndexed(job) {
 		index := pod.Annotations[batchv1.JobCompletionIndexAnnotation]
 		setIndex(want, index, job.Name)

@@ -31,6 +31,7 @@ func setEnded(pod *corev1.Pod, phase corev1.PodPhase, f fate) {
 		which = max(0, len(pod.Spec.InitContainers)-1)
 	}
 	podstatus.SetEnded(pod, phase, all[which].Name, f.exit, time.Now())
+	sayLast(pod)
 }
 
 // outOfMemory says of the containers that were killed that they had needed too much memory.
