@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Reasons and messages as the documents and the built-in controller have them.
@@ -86,18 +87,49 @@ func optionExamples() []*example {
 			classified("BackoffLimitExceeded", "Deadline", "tries=3"),
 		fails("more-memory", "the next try of an index gets more memory", "FailedIndexes: Job has failed indexes", "succeeded 1", "failed 3",
 			"completedIndexes 0", "failedIndexes 1", "pods by index 1,3", "memory limits 32Mi, 32Mi, 64Mi, 96Mi"),
+		fails("retry-delay", "a longer delay before the second try than before the third", "BackoffLimitExceeded: Job has reached the specified backoff limit",
+			"failed 3", `tries 4s and 1s after the failure, or later ~ seconds before tries (?:[4-9]|\d\d+),\d+`),
+		fails("lost-node", "pods that nobody ends, because their node is lost, are replaced all the same",
+			"DeadlineExceeded: Job was active longer than specified deadline", "failed 2", "pods in all: 2",
+			"replaced while the first is there ~ alive at most: 2").doing(deletePods(allActive)),
+		stuckPods(),
 		fails("keep-logs", "when it fails, the pod that still runs is ended, and its log stays",
 			"BackoffLimitExceeded: Job has reached the specified backoff limit", "failed 2", `both logs stay ~ output index 0\n\|index 1\n`),
 		completes("few-pods", "finished pods are deleted once they are counted", "succeeded 20", "pods in all: 20", "at most 9 are left ~ pods left: [1-9]"),
 	}
 }
 
+// stuckPods shows what alerts are made of. A pod of never-started may be counted as the three of this Job are, so
+// fewer than three would not be theirs.
+func stuckPods() *example {
+	ex := completes("stuck-pods", "metrics for alerts count pods that cannot start", "succeeded 3",
+		"counted as hindered ~ "+regexp.QuoteMeta(hinderedSeries)+` at most [3-9]`,
+		"and as a Job without progress ~ "+regexp.QuoteMeta(stuckSeries)+` at most [1-9][^ ]*`,
+		`then configured ~ output configured\n\|configured\n\|configured\n`)
+	ex.script = []step{createConfigMap("settings", "GREETING", "configured", func(past history) bool {
+		return past.metrics[hinderedSeries] >= 3 && past.metrics[stuckSeries] >= 1
+	})}
+	return ex
+}
+
 // clockExamples are those of the controllers of CronJobs and of finished Jobs.
 func clockExamples() []*example {
-	cron := completes("cronjob", "a run that is asked for, besides those of the schedule",
-		append([]string{"succeeded 1", `it said the time and hello ~ output [^\n|]*\nHello from the Kubernetes cluster\n`}, cronWants...)...)
-	cron.run = "hello-run-bc96rj"
-	return []*example{cron, {
+	const cleared, successful = "the request is cleared", "lastSuccessfulTime set"
+	hello := completes("cronjob", "a run that is asked for, besides those of the schedule",
+		"succeeded 1", `it said the time and hello ~ output [^\n|]*\nHello from the Kubernetes cluster\n`).
+		running("hello-run-"+runHash, askForRun("it is due every minute; one run comes now"), cleared, successful, "next run at the next whole minute")
+	customers := completes("group-customers", "a run of a group of CronJobs that load one database", "succeeded 1").
+		running("load-customers-run-"+runHash, askForRun("one run comes now"), cleared, successful)
+	orders := completes("group-orders", "another one of the group; one waits until the other has ended", "succeeded 1").
+		running("load-orders-run-"+runHash, askForRun("at the same time"), cleared, successful, "not beside load-customers")
+	orders.beside = customers
+	year := time.Now().UTC().Year()
+	thisYear, lastYear := newYear(year), newYear(year-1)
+	missed := completes("missed-runs", "the two newest missed runs start, one after another", "succeeded 1").
+		running(fmt.Sprintf("yearly-%d", thisYear.Unix()/60), resumeWithMissedRuns(), successful,
+			"the older one first ~ runs one after another: "+lastYear.Format(time.RFC3339)+", "+thisYear.Format(time.RFC3339),
+			"the next one is published ~ next-schedule-time "+newYear(year+1).Format(time.RFC3339))
+	return []*example{hello, customers, orders, missed, {
 		name: "pi-with-ttl", shows: "deleted when its time to live is over",
 		wants: []string{
 			"gone", "Complete before ~ before: " + regexp.QuoteMeta(reached),
@@ -163,6 +195,15 @@ func (ex *example) classified(reason, class, part string) *example {
 		`FailureTarget \(%[1]s: .*\), jobpolicy\.dev/FailureClassified \(%[2]s: .* \[.*%[3]s\]\), Failed \(%[1]s: .*\)`, reason, class, part)
 	return ex
 }
+
+// running says which run of a CronJob is the example's, what makes that start, and what is said of the CronJob.
+func (ex *example) running(run string, start start, cronWants ...string) *example {
+	ex.run, ex.start, ex.cronWants = run, start, cronWants
+	ex.wants = append(ex.wants, cronWants...)
+	return ex
+}
+
+func newYear(year int) time.Time { return time.Date(year, time.January, 1, 0, 0, 0, 0, time.UTC) }
 
 func (ex *example) doing(script ...step) *example  { ex.script = script; return ex }
 func (ex *example) sharing(dir string) *example    { ex.shares = dir; return ex }

@@ -47,7 +47,7 @@ func check(ctx context.Context, client kubernetes.Interface, obs *observer, ex *
 	r.problem(err)
 	life := lifeSentences(past, logs)
 	if ex.cron != nil {
-		seen, err := checkCron(ctx, client, obs, ex.cron.Name)
+		seen, err := checkCron(ctx, client, obs, ex)
 		r.problem(err)
 		r.why = seen.row[columnWhy]
 		life = append(life, seen.sentences()...)
@@ -74,11 +74,7 @@ func compare(wants, status, life []string) (expected, seen string) {
 	var expects, sees []string
 	rest := slices.Clone(status)
 	for _, want := range wants {
-		text, pattern, ok := strings.Cut(want, " ~ ")
-		if !ok {
-			pattern = regexp.QuoteMeta(text)
-		}
-		form := regexp.MustCompile(`^(?:` + pattern + `)$`)
+		text, form := formOf(want)
 		expects = append(expects, text)
 		if i := slices.IndexFunc(rest, form.MatchString); i >= 0 {
 			rest = slices.Delete(rest, i, i+1)
@@ -92,6 +88,15 @@ func compare(wants, status, life []string) (expected, seen string) {
 		seen += " (its life: " + strings.Join(life, "; ") + ")"
 	}
 	return expected, seen
+}
+
+// formOf is a wanted sentence as it is shown, and the form in which it is said.
+func formOf(want string) (text string, form *regexp.Regexp) {
+	text, pattern, ok := strings.Cut(want, " ~ ")
+	if !ok {
+		pattern = regexp.QuoteMeta(text)
+	}
+	return text, regexp.MustCompile(`^(?:` + pattern + `)$`)
 }
 
 // checkAnnounced wants the interim condition to have been in the status before the

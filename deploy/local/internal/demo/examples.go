@@ -33,11 +33,16 @@ type example struct {
 	// adopts, if not empty, is the name of another Job. This one is created
 	// when that is gone, with its selector, to take over its pods.
 	adopts string
-	// run, if not empty, says that the manifest is a CronJob, cron, which is asked
-	// for a run. job is the Job of that, and run its name: the engine makes it of
-	// the CronJob's name and the text of the request.
+	// run, if not empty, says that the manifest is a CronJob, cron, which is made to
+	// start a run. job is the Job of that, and run its name.
 	run  string
 	cron *batchv1.CronJob
+	// start makes the CronJob start its run.
+	start start
+	// beside, if not nil, is another such example: their runs share a group.
+	beside *example
+	// cronWants are those of wants that are about the CronJob.
+	cronWants []string
 }
 
 // loadExamples reads the manifests.

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -26,6 +27,8 @@ type history struct {
 	announced bool
 	// pods are all pods that the Job ever controlled and that no other Job adopted.
 	pods []podPast
+	// metrics are the highest values of those of watchedSeries, of all Jobs together.
+	metrics map[string]float64
 }
 
 type peaks struct{ active, terminating, alive int32 }
@@ -40,6 +43,8 @@ type podPast struct {
 	nodeSelector   map[string]string
 	// memory is the limit of its last container.
 	memory string
+	// created is when the pod was created, ended when the last of its containers ended; zero: none has.
+	created, ended time.Time
 }
 
 // noIndex is the index of a pod that has none.
@@ -78,6 +83,12 @@ func (p *podPast) saw(pod *corev1.Pod, exists bool) {
 	p.alive = exists && !podEnded(pod)
 	p.stopped = p.stopped || (!podEnded(pod) && pod.DeletionTimestamp != nil)
 	p.nodeSelector = pod.Spec.NodeSelector
+	p.created = pod.CreationTimestamp.Time
+	for _, status := range pod.Status.ContainerStatuses {
+		if end := status.State.Terminated; end != nil && end.FinishedAt.After(p.ended) {
+			p.ended = end.FinishedAt.Time
+		}
+	}
 	for _, c := range pod.Spec.Containers {
 		p.memory = c.Resources.Limits.Memory().String()
 	}
@@ -131,7 +142,7 @@ func (o *observer) past(job string) history {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	h := *o.historyOf(job)
-	h.startTimes = slices.Clone(h.startTimes)
+	h.startTimes, h.metrics = slices.Clone(h.startTimes), maps.Clone(o.metrics)
 	for _, pod := range o.pods {
 		if pod.job == job {
 			h.pods = append(h.pods, *pod)
@@ -144,6 +155,6 @@ func (o *observer) past(job string) history {
 func newObserver(executorURL string, examples []*example) *observer {
 	return &observer{
 		examples: examples, url: executorURL,
-		jobs: map[string]*history{}, pods: map[types.UID]*podPast{}, said: map[string]saying{},
+		metrics: map[string]float64{}, jobs: map[string]*history{}, pods: map[types.UID]*podPast{}, said: map[string]saying{},
 	}
 }

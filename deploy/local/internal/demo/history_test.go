@@ -112,3 +112,19 @@ func TestReasonNamesTheRuleAndItsNumbers(t *testing.T) {
 		t.Errorf("a Job of which nothing was said ended because of %q", why)
 	}
 }
+
+// Of the metrics that are watched, the highest values stay.
+func TestHighestValuesOfMetricsAreRemembered(t *testing.T) {
+	t.Parallel()
+	o := newObserver("", nil)
+	for _, text := range []string{
+		"# HELP jobpolicy_job_without_progress_seconds how long\n" + stuckSeries + " 1.5\n" + hinderedSeries + " 3\njobpolicy_managed_jobs 7\n",
+		stuckSeries + " 2.5e+01\n" + hinderedSeries + " 0\n" + `jobpolicy_hindered_pods{reason="other"} 9` + "\nno number\n",
+	} {
+		o.sawMetrics(text)
+	}
+	want := map[string]float64{hinderedSeries: 3, stuckSeries: 25}
+	if diff := cmp.Diff(want, o.past("any").metrics); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -29,7 +30,18 @@ type observer struct {
 	jobs map[string]*history
 	pods map[types.UID]*podPast
 	said map[string]saying
+	// metrics are the highest values of the executor's metrics of watchedSeries.
+	metrics map[string]float64
 }
+
+// What alerts are made of: pods that a missing ConfigMap hinders, and for how long the Job that makes no progress
+// for longest has made none.
+const (
+	hinderedSeries = `jobpolicy_hindered_pods{reason="CreateContainerConfigError"}`
+	stuckSeries    = "jobpolicy_job_without_progress_seconds"
+)
+
+var watchedSeries = []string{hinderedSeries, stuckSeries}
 
 // A saying is what the engine last said of a Job.
 type saying struct {
@@ -91,6 +103,9 @@ func onChange[T any](saw func(object T, exists bool)) cache.ResourceEventHandler
 func (o *observer) listen(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
+	if metrics, err := o.page(ctx, "/metrics"); err == nil {
+		o.sawMetrics(string(metrics))
+	}
 	page, err := o.page(ctx, "/debug/decisions")
 	if err != nil {
 		return
@@ -107,6 +122,18 @@ func (o *observer) listen(ctx context.Context) {
 	for _, d := range decisions {
 		if d.Namespace == namespace {
 			o.said[d.Name] = saying{d.Reason, d.Verdict}
+		}
+	}
+}
+
+// sawMetrics remembers the highest values of watchedSeries.
+func (o *observer) sawMetrics(text string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for line := range strings.Lines(text) {
+		series, number, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if value, err := strconv.ParseFloat(number, 64); err == nil && slices.Contains(watchedSeries, series) {
+			o.metrics[series] = max(o.metrics[series], value)
 		}
 	}
 }
@@ -166,7 +193,11 @@ func jobLogs(ctx context.Context, client kubernetes.Interface, job types.UID) ([
 		return nil, err
 	}
 	var logs []string
-	for _, pod := range pods {
+	for i, pod := range pods {
+		if pods[i].Status.StartTime == nil {
+			logs = append(logs, "") // No node has taken it.
+			continue
+		}
 		log, err := podLog(ctx, client, pod.Name)
 		if err != nil {
 			return nil, err

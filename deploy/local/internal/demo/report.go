@@ -2,10 +2,12 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -58,10 +60,13 @@ func showMore(ctx context.Context, opts Options, c *cluster.Cluster, obs *observ
 	if err := showCronJobs(ctx, opts.Out, obs); err != nil {
 		return err
 	}
-	for _, command := range []string{"explain", "timeline"} {
-		if err := showCommand(ctx, opts, c, command, explained); err != nil {
+	for _, command := range [][]string{{"explain", "job/" + explained}, {"timeline", "job/" + explained}} {
+		if _, err := showCommand(ctx, opts, c, command...); err != nil {
 			return err
 		}
+	}
+	if err := showStagger(ctx, opts, c); err != nil {
+		return err
 	}
 	if _, err := obs.page(ctx, lookPage); err != nil {
 		return fmt.Errorf("the executor's page: %w", err)
@@ -74,16 +79,37 @@ func showMore(ctx context.Context, opts Options, c *cluster.Cluster, obs *observ
 // pods fail in it and are tried again.
 const explained = "job-backoff-limit-per-index-example"
 
-// showCommand runs kubectl jobpolicy about a Job.
-func showCommand(ctx context.Context, opts Options, c *cluster.Cluster, command, job string) error {
-	fmt.Fprintf(opts.Out, "\n$ kubectl jobpolicy %s job/%s\n", command, job)
-	program := filepath.Join(opts.BinDir, "kubectl-jobpolicy")
-	out, err := exec.CommandContext(ctx, program, command, "job/"+job, "--kubeconfig", c.Kubeconfig(), "--namespace", namespace).CombinedOutput()
-	fmt.Fprintf(opts.Out, "%s", out)
-	if err != nil {
-		return fmt.Errorf("kubectl jobpolicy %s: %w", command, err)
+// errSameOffset: the CronJobs of a group have the same schedule and are not spread.
+var errSameOffset = errors.New("the CronJobs do not start at offsets of their own")
+
+// showStagger shows that two CronJobs of one schedule start at different times.
+func showStagger(ctx context.Context, opts Options, c *cluster.Cluster) error {
+	offset := regexp.MustCompile(`starts \S+ later`)
+	var offsets []string
+	for _, cron := range []string{"load-customers", "load-orders"} {
+		out, err := showCommand(ctx, opts, c, "next", "cronjob/"+cron, "-n", "1")
+		if err != nil {
+			return err
+		}
+		offsets = append(offsets, offset.FindString(out))
+	}
+	if offsets[0] == offsets[1] || slices.Contains(offsets, "") {
+		return fmt.Errorf("%w: %q", errSameOffset, offsets)
 	}
 	return nil
+}
+
+// showCommand runs kubectl jobpolicy and returns what it says.
+func showCommand(ctx context.Context, opts Options, c *cluster.Cluster, command ...string) (string, error) {
+	fmt.Fprintf(opts.Out, "\n$ kubectl jobpolicy %s\n", strings.Join(command, " "))
+	program := filepath.Join(opts.BinDir, "kubectl-jobpolicy")
+	args := append(slices.Clone(command), "--kubeconfig", c.Kubeconfig(), "--namespace", namespace)
+	out, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
+	fmt.Fprintf(opts.Out, "%s", out)
+	if err != nil {
+		return "", fmt.Errorf("kubectl jobpolicy %s: %w", command[0], err)
+	}
+	return string(out), nil
 }
 
 // wrap breaks text into lines of width characters.

@@ -29,6 +29,11 @@ func allReady(past history) bool {
 	return ptr.Deref(past.job.Status.Ready, 0) == ptr.Deref(past.job.Spec.Parallelism, 0)
 }
 
+// allActive: as many pods are there as the Job may have at once. They need not run.
+func allActive(past history) bool {
+	return past.job.Status.Active == ptr.Deref(past.job.Spec.Parallelism, 0)
+}
+
 func suspended(past history) bool { return conditionTrue(past.job, batchv1.JobSuspended) }
 
 // restedWhileSuspended: no pod is left, and enough time has passed for the next
@@ -65,6 +70,18 @@ func deletePods(due func(history) bool) step {
 		eachPod(func(ctx context.Context, client kubernetes.Interface, pod corev1.Pod) error {
 			return client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{})
 		}),
+	}
+}
+
+func createConfigMap(name, key, value string, due func(history) bool) step {
+	return step{
+		fmt.Sprintf("kubectl create configmap %s --from-literal=%s=%s", name, key, value), due,
+		func(ctx context.Context, client kubernetes.Interface, job *batchv1.Job) error {
+			_, err := client.CoreV1().ConfigMaps(job.Namespace).Create(ctx, &corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{key: value},
+			}, metav1.CreateOptions{})
+			return err
+		},
 	}
 }
 
@@ -110,8 +127,8 @@ type director struct {
 type progress struct {
 	// created: the Job or CronJob is created.
 	created bool
-	// asked: the CronJob was asked for a run.
-	asked bool
+	// started: the CronJob was made to start its run.
+	started bool
 	// steps are how many steps were taken, generation that of the Job before
 	// the last one: until a newer one is seen, that step shows no effect yet.
 	steps      int
@@ -132,7 +149,7 @@ func (d *director) direct(ctx context.Context) error {
 		if err := d.createLate(ctx, ex); err != nil {
 			return err
 		}
-		if err := d.askForRun(ctx, ex); err != nil {
+		if err := d.startRun(ctx, ex); err != nil {
 			return err
 		}
 		if err := d.step(ctx, ex); err != nil {

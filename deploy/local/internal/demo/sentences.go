@@ -107,10 +107,14 @@ func lifeSentences(past history, logs []string) []string {
 		"stopped pods of indexes " + list(stopped),
 		"node selectors " + strings.Join(slices.Compact(selectors), ", "),
 		"memory limits " + strings.Join(memory, ", "),
+		"seconds before tries " + list(delaysOf(past.pods)),
 		fmt.Sprintf("start times: %d", len(past.startTimes)),
 		fmt.Sprintf("pods left: %d", len(logs)),
 		"output " + strings.Join(logs, "|"),
 		"lines " + sortedLines(logs),
+	}
+	for _, series := range watchedSeries {
+		said = append(said, fmt.Sprintf("%s at most %.0f", series, past.metrics[series]))
 	}
 	if past.gone {
 		said = append(said, "before: "+conditionSentence(past.job.Status.Conditions))
@@ -119,6 +123,19 @@ func lifeSentences(past history, logs []string) []string {
 		}
 	}
 	return said
+}
+
+// delaysOf are the seconds from the end of each pod to the creation of the next. Pods that have not ended count for
+// nothing.
+func delaysOf(pods []podPast) []int {
+	pods = slices.SortedFunc(slices.Values(pods), func(a, b podPast) int { return a.created.Compare(b.created) })
+	var delays []int
+	for i := 1; i < len(pods); i++ {
+		if end := pods[i-1].ended; !end.IsZero() {
+			delays = append(delays, int(pods[i].created.Sub(end).Seconds()))
+		}
+	}
+	return delays
 }
 
 // sortedLines are all lines of all pods.

@@ -78,12 +78,18 @@ func TestTheLifeOfAJobIsSaid(t *testing.T) {
 		highest:    peaks{active: 2, terminating: 3, alive: 4},
 		startTimes: []time.Time{time.Unix(1, 0), time.Unix(5, 0)},
 		pods: []podPast{
-			{index: 0, nodeSelector: linux, memory: "64Mi"}, {index: 0, restarts: 2, nodeSelector: linux, memory: "0"}, {index: 2, stopped: true, nodeSelector: linux}, {index: noIndex},
+			{index: 0, nodeSelector: linux, memory: "64Mi", created: time.Unix(1, 0), ended: time.Unix(2, 0)},
+			{index: 2, stopped: true, nodeSelector: linux, created: time.Unix(9, 0)},
+			{index: noIndex, created: time.Unix(20, 0)},
+			{index: 0, restarts: 2, nodeSelector: linux, memory: "0", created: time.Unix(6, 0), ended: time.Unix(8, 0)},
 		},
+		metrics: map[string]float64{hinderedSeries: 3, stuckSeries: 1.7},
 	}
 	want := []string{
 		"active at most: 2", "alive at most: 4", "seen terminating: 3", "pods in all: 4", "container runs: 6", "pods by index 2,0,1",
-		"stopped pods of indexes 2", "node selectors map[], map[os:linux]", "memory limits , , 0, 64Mi", "start times: 2", "pods left: 2", "output a\nc\n|b\n", "lines a\nb\nc",
+		"stopped pods of indexes 2", "node selectors map[], map[os:linux]", "memory limits , , 0, 64Mi", "seconds before tries 4,1",
+		"start times: 2", "pods left: 2", "output a\nc\n|b\n", "lines a\nb\nc",
+		`jobpolicy_hindered_pods{reason="CreateContainerConfigError"} at most 3`, "jobpolicy_job_without_progress_seconds at most 2",
 		"before: Complete (r: so)", "deleted 4s after its end",
 	}
 	if diff := cmp.Diff(want, lifeSentences(past, []string{"b\n", "a\nc\n"})); diff != "" {
@@ -133,6 +139,10 @@ func TestPatternsOfTheCatalog(t *testing.T) {
 		"cronjob": {
 			[]string{"Thu Jan  1\nHello from the Kubernetes cluster\n"},
 			[]string{"Hello from the Kubernetes cluster\n", "Thu\nHello from the Kubernetes cluster\nHello from the Kubernetes cluster\n", "Thu\nHello from the Kubernetes cluster\n|"},
+		},
+		"stuck-pods": {
+			[]string{"configured\n|configured\n|configured\n"},
+			[]string{"configured\n|configured\n|\n", "configured\n|configured\n", strings.Repeat("configured\n|", 3) + "configured\n"},
 		},
 		"keep-logs": {[]string{"index 1\n|index 0\n"}, []string{"index 1\n", "index 1\n|"}},
 		"new": {

@@ -54,7 +54,7 @@ func rowOf(ex *example, past history, said string) row {
 func (ex *example) waitsFor() string {
 	switch {
 	case ex.cron != nil:
-		return "(comes when it is asked for)"
+		return "(comes when its CronJob is made to start it)"
 	case ex.adopts != "":
 		return "(comes when " + ex.adopts + " is gone)"
 	}
