@@ -4,7 +4,7 @@
 # bash. JobSet takes three minutes the first time, Kueue ten.
 #
 # Usage: test/plane/clients/build.sh CLIENT...
-#        CLIENT is kubectl, helm, jobset, kueue, trainer, jobset-with-engine, kueue-with-engine or trainer-with-engine.
+#        CLIENT is kubectl, helm, jobset, kueue, trainer, kuberay, jobset-with-engine, kueue-with-engine or trainer-with-engine.
 #
 # jobset-with-engine is JobSet with a few files of ours, which ask the engine (docs/adopt.md). kueue-with-engine and
 # trainer-with-engine are Kueue and Trainer with such files. Their source, changed, is in bin/clients/source.
@@ -21,6 +21,7 @@ package_of() {
 	jobset) echo test/plane/clients/programs/jobset sigs.k8s.io/jobset ;;
 	kueue) echo test/plane/clients/programs/kueue sigs.k8s.io/kueue/cmd/kueue ;;
 	trainer) echo test/plane/clients/programs/trainer github.com/kubeflow/trainer/v2/cmd/trainer-controller-manager ;;
+	kuberay) echo test/plane/clients/programs/kuberay github.com/ray-project/kuberay/ray-operator ;;
 	jobset-with-engine) echo bin/clients/source/jobset-with-engine . ;;
 	kueue-with-engine) echo bin/clients/source/kueue-with-engine ./cmd/kueue ;;
 	trainer-with-engine) echo bin/clients/source/trainer-with-engine ./cmd/trainer-controller-manager ;;
@@ -36,7 +37,7 @@ with_needs() {
 	local client
 	for client; do
 		case $client in
-		jobset | helm) echo kubectl ;;
+		jobset | helm | kuberay) echo kubectl ;;
 		trainer) with_needs jobset ;;
 		kueue) with_needs trainer ;;
 		*-with-engine) with_needs "${client%-with-engine}" ;;
@@ -112,6 +113,7 @@ change_trainer() {
 program_of() {
 	case $1 in
 	trainer*) echo trainer-controller-manager ;;
+	kuberay) echo ray-operator ;;
 	*) echo "${1%-with-engine}" ;;
 	esac
 }

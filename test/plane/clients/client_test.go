@@ -29,6 +29,8 @@ type client struct {
 	objects []schema.GroupVersionResource
 	// plays is another client, whose scenarios it plays; empty: it has its own.
 	plays string
+	// here says that it needs something of the test, which a cluster of one's own does not reach.
+	here bool
 	// install puts it on a control plane and starts it; nil: its scenarios start it. What it returns, if anything, is called
 	// once a side has taken over, and starts what only runs while that side does.
 	install func(t *testing.T, plane *cluster.Cluster) (begin func(*testing.T, side))

@@ -58,9 +58,10 @@ func TestJobSet(t *testing.T)  { compare(t, jobset) }
 func TestHelm(t *testing.T)    { compare(t, helm) }
 func TestKueue(t *testing.T)   { compare(t, kueue) }
 func TestTrainer(t *testing.T) { compare(t, trainer) }
+func TestKubeRay(t *testing.T) { compare(t, kuberay) }
 
 // all are the clients that there are.
-var all = []client{kubectl, jobset, helm, kueue, trainer}
+var all = []client{kubectl, jobset, helm, kueue, trainer, kuberay}
 
 // compare runs the scenarios of a client under both sides, and compares them.
 func compare(t *testing.T, c client) {

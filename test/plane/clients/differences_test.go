@@ -66,6 +66,14 @@ var ofClients = []history.Difference{{
 	Scenario: regexp.MustCompile(`^trainer-with-engine/long-deadline$`),
 	Builtin:  regexp.MustCompile(`^(prints Failed$|trainjob a: Failed=True \(DeadlineExceeded: )`),
 	Ours:     regexp.MustCompile(`^(prints Complete$|trainjob a: Complete=True )`),
+}, {
+	Name: "KubeRay acts on an older version",
+	Reason: "KubeRay's cache may not show yet what KubeRay itself has just made, changed or deleted. It then tries that again, is refused, says so in an event, " +
+		"and goes on when the cache has it.",
+	Scenario: regexp.MustCompile(`^kuberay/`),
+	Builtin:  refusedAgain,
+	Ours:     refusedAgain,
+	Race:     true,
 }}
 
 // known are the differences that histories may show.
@@ -73,6 +81,8 @@ var known = append(ofTheProduct, ofClients...)
 
 // createdTwice names one Job or several, each in a line of its own.
 var createdTwice = regexp.MustCompile(`^event about jobset a: Warning JobCreationFailed: (job "[a-z0-9-]+" creation failed with error: jobs.batch "[a-z0-9-]+" already exists\s*)+$`)
+
+var refusedAgain = regexp.MustCompile(`^event about rayjob a: Warning FailedTo(Create|Update|Delete)[A-Za-z]+: .*( already exists| not found|: the object has been modified; .*)$`)
 
 var (
 	madeAgain        = regexp.MustCompile(`^(job(set)? a(-node-0)? \(2\): |pod of job a-node-0 \(2\) |trainjob a: in the end )`)

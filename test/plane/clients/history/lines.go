@@ -134,8 +134,8 @@ func (l *life) states(name string) []state {
 }
 
 // passing matches conditions and events of Workloads that say what one waits for at the moment, or that its Job is gone while the
-// garbage collector has not deleted it yet. Whether somebody looks meanwhile is a matter of timing.
-var passing = regexp.MustCompile(`^(PodsReady=|QuotaReserved=False \((Pending|Inadmissible): |Finished=True \(OwnerNotFound: |Warning Pending: )`)
+// garbage collector has not deleted it yet, and why the head of a Ray cluster is not ready yet. Whether somebody looks meanwhile is a matter of timing.
+var passing = regexp.MustCompile(`^(PodsReady=|HeadPodReady=False |QuotaReserved=False \((Pending|Inadmissible): |Finished=True \(OwnerNotFound: |Warning Pending: )`)
 
 // counts are the versions of a Job: whether it is suspended, and its status without conditions.
 func (l *life) counts(name string) []state {
@@ -179,9 +179,9 @@ func ended(latest map[string]string) bool {
 	return slices.ContainsFunc(endings, func(kind string) bool { return strings.HasPrefix(latest[kind], kind+"=True") })
 }
 
-// uncompared are fields of a status that say something else: conditions have lines of their own. The others are Kueue's: a time,
-// and what it had seen when it looked last before the end.
-var uncompared = []string{"conditions", "accumulatedPastExecutionTimeSeconds", "reclaimablePods"}
+// uncompared are fields of a status that say something else: conditions have lines of their own. The others are a time of Kueue's,
+// and what Kueue and KubeRay had seen when they looked last before the end.
+var uncompared = []string{"conditions", "accumulatedPastExecutionTimeSeconds", "reclaimablePods", "rayClusterStatus"}
 
 // rest is a status without what is uncompared, in one line.
 func rest(o *unstructured.Unstructured) string {

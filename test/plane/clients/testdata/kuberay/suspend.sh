@@ -1,0 +1,11 @@
+# Somebody suspends the RayJob while its submitter runs, and resumes it.
+rayjob 'shutdownAfterJobFinishes: true,' "$(ray RUNNING); $(wait_for end); $(ray SUCCEEDED)"
+until_value rayjob/a .status.jobStatus RUNNING
+kubectl patch rayjob a --type=merge -p '{"spec":{"suspend":true}}'
+until_value rayjob/a .status.jobDeploymentStatus Suspended
+until [ -z "$(kubectl get jobs,pods -o name)" ]; do sleep 0.3; done
+kubectl patch rayjob a --type=merge -p '{"spec":{"suspend":false}}'
+until_value rayjob/a .status.jobStatus RUNNING
+touch end
+deployed Complete
+no_cluster
