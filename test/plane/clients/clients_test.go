@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -110,7 +111,9 @@ func (s stage) playAll(t *testing.T, c client, scenarios []string) map[string]re
 	t.Run("scenarios", func(t *testing.T) {
 		for _, scenario := range scenarios {
 			t.Run(scenario, func(t *testing.T) {
-				t.Parallel()
+				if !slices.Contains(c.alone, scenario) {
+					t.Parallel() // They begin when those that run alone are done.
+				}
 				r := s.play(t, c, scenario)
 				r.write(t, fileName(c, scenario, s.side))
 				mu.Lock()
