@@ -60,8 +60,10 @@ func TestHelm(t *testing.T)    { compare(t, helm) }
 func TestKueue(t *testing.T)   { compare(t, kueue) }
 func TestTrainer(t *testing.T) { compare(t, trainer) }
 
+func TestKueueAlone(t *testing.T) { compare(t, kueueAlone) }
+
 // all are the clients that there are.
-var all = []client{kubectl, jobset, helm, kueue, trainer}
+var all = []client{kubectl, jobset, helm, kueue, kueueAlone, trainer}
 
 // compare runs the scenarios of a client under both sides, and compares them.
 func compare(t *testing.T, c client) {

@@ -23,7 +23,7 @@ var ofTheProduct = []history.Difference{{
 	Race:     true,
 }, {
 	Name:     "created-suspended", // A Job that is resumed before that never says it.
-	Scenario: regexp.MustCompile(`^(multi)?kueue(-with-engine)?/|/resumed-at-once$`),
+	Scenario: regexp.MustCompile(`^(multi)?kueue(-with-engine|-alone)?/|/resumed-at-once$`),
 	Builtin:  regexp.MustCompile(`^(worker: )?job [a-z0-9-]+: Suspended=True \(JobSuspended: `),
 	Race:     true,
 }}

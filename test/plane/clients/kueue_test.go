@@ -24,7 +24,6 @@ var kueue = client{
 		resource("trainer.kubeflow.org", "v1alpha1", "trainjobs"),
 		resource("kueue.x-k8s.io", "v1beta2", "workloads"),
 	},
-	alone:   []string{"burst-300"},
 	install: installKueue,
 }
 
@@ -44,7 +43,6 @@ const oneCluster = `
 leaderElection: {leaderElect: false}
 featureGates: {VisibilityOnDemand: false}
 integrations: {frameworks: [batch/job, jobset.x-k8s.io/jobset, trainer.kubeflow.org/trainjob]}
-fairSharing: {preemptionStrategies: [LessThanOrEqualToFinalShare, LessThanInitialShare]}
 waitForPodsReady:
   timeout: 10s
   recoveryTimeout: 10s

@@ -26,14 +26,10 @@ var withBuiltIn = strings.NewReplacer(
 // without switches the built-in controllers off. The values of a flag --controllers that is given twice are joined.
 const without = "--controllers=-job-controller,-cronjob-controller,-ttl-after-finished-controller"
 
-// startPlane starts a control plane on which the executor is known and off, and the built-in controllers are on. nodeEnv are
-// variables of the node, NAME=VALUE.
-func startPlane(t *testing.T, nodeEnv ...string) *cluster.Cluster {
+// startPlane starts a control plane on which the executor is known and off, and the built-in controllers are on.
+func startPlane(t *testing.T) *cluster.Cluster {
 	t.Helper()
-	plane := controlplane.Start(t, cluster.Options{
-		ControllerManagerControllers: withBuiltIn,
-		ExtraEnv:                     map[string][]string{cluster.Node: nodeEnv},
-	})
+	plane := controlplane.Start(t, cluster.Options{ControllerManagerControllers: withBuiltIn})
 	if err := plane.Kill(cluster.Executor); err != nil {
 		t.Fatal(err)
 	}
