@@ -9,5 +9,5 @@ mine job/a
 kubectl get job b -o jsonpath='{.status.completedIndexes} done, {.status.failedIndexes} failed{"\n"}'
 job c '' 'completions: 2, parallelism: 2,' 'sleep 1'
 until_true job/c Complete
-on_worker kubectl wait --for=delete job/a job/b job/c --timeout=60s
+on_worker kubectl wait --for=delete job/a job/b job/c --timeout=60s >/dev/null
 until_value "clusterqueue/$queue" .status.reservingWorkloads 0

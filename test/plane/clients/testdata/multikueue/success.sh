@@ -7,6 +7,6 @@ job b '' 'completions: 2, parallelism: 2,' 'sleep 1'
 until_true job/a Complete
 mine job/a
 until_true job/b Complete
-on_worker kubectl wait --for=delete job/a job/b --timeout=60s
+on_worker kubectl wait --for=delete job/a job/b --timeout=60s >/dev/null
 until_value "clusterqueue/$queue" .status.reservingWorkloads 0
 on_worker until_value "clusterqueue/$queue" .status.reservingWorkloads 0

@@ -11,5 +11,5 @@ address
 until_true job/a Complete
 mine job/a
 until_true job/b Complete
-on_worker kubectl wait --for=delete job/a job/b --timeout=60s
+on_worker kubectl wait --for=delete job/a job/b --timeout=60s >/dev/null
 until_value "clusterqueue/$queue" .status.reservingWorkloads 0
