@@ -24,6 +24,7 @@ func asking(asIs client, prepare func(*testing.T, *cluster.Cluster) manager) cli
 		plays:   asIs.name,
 		needs:   append(slices.Clone(asIs.needs), name),
 		objects: asIs.objects,
+		alone:   asIs.alone,
 		install: func(t *testing.T, plane *cluster.Cluster) func(*testing.T, side) {
 			t.Helper()
 			asIs := prepare(t, plane)

@@ -4,7 +4,7 @@
 # bash. JobSet takes three minutes the first time, Kueue ten.
 #
 # Usage: test/plane/clients/build.sh CLIENT...
-#        CLIENT is kubectl, helm, jobset, kueue, trainer, kuberay, jobset-with-engine, kueue-with-engine or trainer-with-engine.
+#        CLIENT is kubectl, helm, jobset, kueue, multikueue or kueue-alone (Kueue without the others), trainer, kuberay, jobset-with-engine, kueue-with-engine or trainer-with-engine.
 #
 # jobset-with-engine is JobSet with a few files of ours, which ask the engine (docs/adopt.md). kueue-with-engine and
 # trainer-with-engine are Kueue and Trainer with such files. Their source, changed, is in bin/clients/source.
@@ -40,6 +40,7 @@ with_needs() {
 		jobset | helm | kuberay) echo kubectl ;;
 		trainer) with_needs jobset ;;
 		kueue) with_needs trainer ;;
+		multikueue | kueue-alone) client=kueue && echo kubectl ;;
 		*-with-engine) with_needs "${client%-with-engine}" ;;
 		esac
 		echo "$client"

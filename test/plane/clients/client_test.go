@@ -34,6 +34,10 @@ type client struct {
 	// install puts it on a control plane and starts it; nil: its scenarios start it. What it returns, if anything, is called
 	// once a side has taken over, and starts what only runs while that side does.
 	install func(t *testing.T, plane *cluster.Cluster) (begin func(*testing.T, side))
+	// alone are scenarios that nothing else runs beside.
+	alone []string
+	// worker is a second control plane, which is recorded, too; nil: there is none. Scenarios have its kubeconfig in $WORKER.
+	worker *cluster.Cluster
 }
 
 // programsDir is where build.sh puts programs.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -60,8 +61,10 @@ func TestKueue(t *testing.T)   { compare(t, kueue) }
 func TestTrainer(t *testing.T) { compare(t, trainer) }
 func TestKubeRay(t *testing.T) { compare(t, kuberay) }
 
+func TestKueueAlone(t *testing.T) { compare(t, kueueAlone) }
+
 // all are the clients that there are.
-var all = []client{kubectl, jobset, helm, kueue, trainer, kuberay}
+var all = []client{kubectl, jobset, helm, kueue, kueueAlone, trainer, kuberay}
 
 // compare runs the scenarios of a client under both sides, and compares them.
 func compare(t *testing.T, c client) {
@@ -111,7 +114,9 @@ func (s stage) playAll(t *testing.T, c client, scenarios []string) map[string]re
 	t.Run("scenarios", func(t *testing.T) {
 		for _, scenario := range scenarios {
 			t.Run(scenario, func(t *testing.T) {
-				t.Parallel()
+				if !slices.Contains(c.alone, scenario) {
+					t.Parallel() // They begin when those that run alone are done.
+				}
 				r := s.play(t, c, scenario)
 				r.write(t, fileName(c, scenario, s.side))
 				mu.Lock()

@@ -23,8 +23,8 @@ var ofTheProduct = []history.Difference{{
 	Race:     true,
 }, {
 	Name:     "created-suspended", // A Job that is resumed before that never says it.
-	Scenario: regexp.MustCompile(`^kueue(-with-engine)?/|/resumed-at-once$`),
-	Builtin:  regexp.MustCompile(`^job [a-z0-9-]+: Suspended=True \(JobSuspended: `),
+	Scenario: regexp.MustCompile(`^(multi)?kueue(-with-engine|-alone)?/|/resumed-at-once$`),
+	Builtin:  regexp.MustCompile(`^(worker: )?job [a-z0-9-]+: Suspended=True \(JobSuspended: `),
 	Race:     true,
 }}
 
@@ -44,6 +44,14 @@ var ofClients = []history.Difference{{
 	Scenario: regexp.MustCompile(`^kueue-with-engine/failed-index$`),
 	Builtin:  regexp.MustCompile(`^prints done while both run: no$`),
 	Ours:     regexp.MustCompile(`^prints done while both run: yes$`),
+}, {
+	Name: "MultiKueue says that a Job is suspended",
+	Reason: "While a Job is still suspended here and no longer on the worker, MultiKueue does not copy its status. It then sets the condition Suspended by itself, " +
+		"if it has not copied the worker's before.",
+	Scenario: regexp.MustCompile(`^multikueue/`),
+	Builtin:  suspendedHere,
+	Ours:     suspendedHere,
+	Race:     true,
 }, {
 	Name: "Trainer makes a JobSet again at the deadline",
 	Reason: "Trainer deletes the JobSet of a TrainJob whose deadline has passed, then writes that the TrainJob has failed. The deletion may start a reconcile " +
@@ -83,6 +91,9 @@ var known = append(ofTheProduct, ofClients...)
 var createdTwice = regexp.MustCompile(`^event about jobset a: Warning JobCreationFailed: (job "[a-z0-9-]+" creation failed with error: jobs.batch "[a-z0-9-]+" already exists\s*)+$`)
 
 var refusedAgain = regexp.MustCompile(`^event about rayjob a: Warning FailedTo(Create|Update|Delete)[A-Za-z]+: .*( already exists| not found|: the object has been modified; .*)$`)
+
+// suspendedHere is about the Job on the manager.
+var suspendedHere = regexp.MustCompile(`^job [a-z0-9-]+: Suspended=True \((MultiKueueAdapter|JobSuspended): `)
 
 var (
 	madeAgain        = regexp.MustCompile(`^(job(set)? a(-node-0)? \(2\): |pod of job a-node-0 \(2\) |trainjob a: in the end )`)

@@ -7,7 +7,7 @@
 // webhooks are read from its module in the module cache. So a new client needs a module, a few lines
 // of Go and its scripts.
 //
-// Each client has a control plane of its own. There, its scenarios run under kube-controller-manager
+// Each client has a control plane of its own, MultiKueue two. There, its scenarios run under kube-controller-manager
 // with its controllers of Jobs, CronJobs and times to live, then under the executor with the remote
 // engine. Package history says what of the two is compared; differences_test.go lists what may differ.
 //

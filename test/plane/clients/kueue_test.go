@@ -27,16 +27,20 @@ var kueue = client{
 	install: installKueue,
 }
 
-// kueueConfig is the configuration of its manager. Timeouts are short, so that scenarios see them pass.
+// kueueConfig is the configuration of its manager, without what each test of Kueue sets in its own way.
 const kueueConfig = `
 apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration
 health: {healthProbeBindAddress: "%s"}
 metrics: {bindAddress: "0"}
 webhook: {port: %s, host: 127.0.0.1, certDir: %s}
-leaderElection: {leaderElect: false}
 internalCertManagement: {enable: false}
 clientConnection: {qps: 300, burst: 500}
+`
+
+// oneCluster is the rest of it. Timeouts are short, so that scenarios see them pass.
+const oneCluster = `
+leaderElection: {leaderElect: false}
 featureGates: {VisibilityOnDemand: false}
 integrations: {frameworks: [batch/job, jobset.x-k8s.io/jobset, trainer.kubeflow.org/trainjob]}
 waitForPodsReady:
@@ -58,17 +62,23 @@ func installKueue(t *testing.T, plane *cluster.Cluster) func(*testing.T, side) {
 // prepareKueue starts JobSet and Trainer, installs what Kueue needs, and returns its manager.
 func prepareKueue(t *testing.T, plane *cluster.Cluster) manager {
 	t.Helper()
+	installTrainer(t, plane)
+	return prepareKueueAlone(t, plane, oneCluster)
+}
+
+// prepareKueueAlone installs what Kueue itself needs, and returns its manager. further is the rest of its configuration.
+func prepareKueueAlone(t *testing.T, plane *cluster.Cluster, further string) manager {
+	t.Helper()
 	if os.Getuid() != 0 {
 		t.Fatal("Kueue reads a certificate from a fixed folder in /etc; only root can give it one of its own (CLIENTS chooses other clients)")
 	}
-	installTrainer(t, plane)
 	components := filepath.Join(moduleDir(t, "kueue", "sigs.k8s.io/kueue"), "config", "components")
 	server, health := newWebhookServer(t), freeport.AddressFor(t)
 	define(t, plane, kueueDefinitions(t, server, filepath.Join(components, "crd"))...)
 	installWebhooks(t, plane, server, "kueue", filepath.Join(components, "webhook", "manifests.yaml"), func(name string) bool {
 		return slices.Contains(kueueWebhooks, strings.TrimSuffix(name[1:], ".kb.io"))
 	})
-	config := writeFile(t, fmt.Sprintf(kueueConfig, health, server.port, server.certDir))
+	config := writeFile(t, fmt.Sprintf(kueueConfig, health, server.port, server.certDir)+further)
 	return manager{"kueue", append(withEtc(t, server), "kueue", "--config="+config), "http://" + health + "/readyz"}
 }
 

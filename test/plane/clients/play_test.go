@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -63,24 +64,22 @@ type stage struct {
 }
 
 // scenarioTimeout bounds one script.
-const scenarioTimeout = 5 * time.Minute
+const scenarioTimeout = 10 * time.Minute
 
 // play runs a scenario in a namespace of its own, and records it. The namespace goes with the test, which
 // shows that no pod keeps a finalizer.
 func (s stage) play(t *testing.T, c client, scenario string) recording {
 	t.Helper()
 	namespace := c.name + "-" + scenario
-	kube := kubernetes.NewForConfigOrDie(s.config)
-	makeNamespace(t, kube, namespace)
-	recorder, err := history.Record(t.Context(), dynamic.NewForConfigOrDie(s.config), namespace, c.objects...)
-	if err != nil {
-		t.Fatal(err)
+	recorder := record(t, s.config, c, namespace)
+	var onWorker *history.Recorder
+	if c.worker != nil {
+		onWorker = record(t, c.worker.RESTConfig(), c, namespace)
 	}
 	begin := time.Now()
 	output, err := s.script(t, c, scenario, namespace).CombinedOutput()
 	took := time.Since(begin)
-	recorder.Settle(t.Context(), 2*time.Second, 30*time.Second)
-	recorder.Stop()
+	settle(t, recorder)
 	if err != nil {
 		t.Errorf("%v; the script printed\n%s\nhistory:\n%s", err, output, strings.Join(recorder.Lines(), "\n"))
 	}
@@ -91,13 +90,54 @@ func (s stage) play(t *testing.T, c client, scenario string) recording {
 			r.figures = append(r.figures, measure(recorder, what))
 			continue
 		}
+		if limit, ok := strings.CutPrefix(line, "pods at most "); ok {
+			checkMostPods(t, recorder, limit)
+			continue
+		}
 		if infoLog.MatchString(line) {
 			continue
 		}
 		r.lines = append(r.lines, "prints "+history.Clean(line))
 	}
 	r.lines = append(r.lines, recorder.Lines()...)
+	if onWorker != nil {
+		settle(t, onWorker)
+		for _, line := range onWorker.Lines() {
+			r.lines = append(r.lines, "worker: "+line)
+		}
+	}
 	return r
+}
+
+// record makes a namespace of a scenario, and begins to record it.
+func record(t *testing.T, config *rest.Config, c client, namespace string) *history.Recorder {
+	t.Helper()
+	makeNamespace(t, kubernetes.NewForConfigOrDie(config), namespace)
+	recorder, err := history.Record(t.Context(), dynamic.NewForConfigOrDie(config), namespace, c.objects...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return recorder
+}
+
+// checkMostPods fails if there were more pods at a time than a scenario allows.
+func checkMostPods(t *testing.T, recorder *history.Recorder, limit string) {
+	t.Helper()
+	allowed, err := strconv.Atoi(limit)
+	if err != nil {
+		t.Fatalf("pods at most %q: expected a number", limit)
+	}
+	most := recorder.MostPods()
+	t.Logf("at most %d pods at a time; %d are allowed", most, allowed)
+	if most > allowed {
+		t.Errorf("%d pods at a time; at most %d are allowed", most, allowed)
+	}
+}
+
+// settle ends a recording once nothing changes any more.
+func settle(t *testing.T, recorder *history.Recorder) {
+	recorder.Settle(t.Context(), 2*time.Second, 30*time.Second)
+	recorder.Stop()
 }
 
 // infoLog matches what client-go logs at level info inside of a client: for example that a watch was closed and began again.
@@ -161,6 +201,10 @@ func (s stage) bash(t *testing.T, c client, namespace, commands string) *exec.Cm
 		"PATH="+programsDir(t)+":"+os.Getenv("PATH"),
 		"KUBECONFIG="+s.kubeconfigFor(t, namespace),
 		"SIDE="+string(s.side))
+	if c.worker != nil {
+		worker := stage{kubeconfig: c.worker.Kubeconfig()}
+		script.Env = append(script.Env, "WORKER="+worker.kubeconfigFor(t, namespace))
+	}
 	script.WaitDelay = 10 * time.Second
 	return script
 }

@@ -77,6 +77,21 @@ func TestLines(t *testing.T) {
 	}
 }
 
+func TestMostPods(t *testing.T) {
+	r := recorded(
+		t,
+		`{kind: Job, metadata: {uid: a, name: a}}`,
+		`{kind: Pod, metadata: {uid: p, name: p}, status: {phase: Running}}`,
+		`{kind: Pod, metadata: {uid: q, name: q}, status: {phase: Pending}}`,
+		`{kind: Pod, metadata: {uid: p, name: p}, status: {phase: Succeeded}}`,
+		`{kind: Pod, metadata: {uid: q, name: q}, status: {phase: Running}, gone: true}`,
+		`{kind: Pod, metadata: {uid: r, name: r}, status: {phase: Running}}`,
+	)
+	if got := r.MostPods(); got != 2 {
+		t.Errorf("%d pods at a time, want 2", got)
+	}
+}
+
 func TestCompare(t *testing.T) {
 	known := Comparison{Differences: []Difference{
 		{Name: "late", Scenario: regexp.MustCompile("^kueue/"), Builtin: regexp.MustCompile("Suspended")},

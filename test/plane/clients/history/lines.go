@@ -281,7 +281,7 @@ func (l *life) pod(names map[*life]string) string {
 func (l *life) outcome() string {
 	phase := ""
 	for _, version := range l.versions {
-		phase, _, _ = unstructured.NestedString(version.Object, "status", "phase")
+		phase = phaseOf(version)
 		switch {
 		case phase == "Succeeded" || phase == "Failed":
 			return phase
@@ -292,6 +292,11 @@ func (l *life) outcome() string {
 	if l.gone {
 		return "stopped"
 	}
+	return phase
+}
+
+func phaseOf(pod *unstructured.Unstructured) string {
+	phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
 	return phase
 }
 

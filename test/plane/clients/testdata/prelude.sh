@@ -39,3 +39,6 @@ patience() {
 # measure NAME FROM TO reports the time between two lines of the history, named by how they begin. It is shown side by
 # side, and not compared.
 measure() { echo "measure $1|$2|$3"; }
+
+# pods_at_most N makes the scenario fail if there ever were more than N pods at a time that had not ended.
+pods_at_most() { echo "pods at most $1"; }

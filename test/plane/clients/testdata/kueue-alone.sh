@@ -1,0 +1,2 @@
+# For scenarios of Kueue without JobSet and Trainer.
+. "$TESTDATA/kueue.sh"
