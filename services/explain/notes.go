@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
@@ -14,6 +15,7 @@ import (
 func (w *work) notes() {
 	restarts, _ := w.restarts(false)
 	cron, byHand := cronOwner(w.Job), !wire.IsRun(w.Job)
+	named, over := namedCronJob(w.Job), w.State == Complete || w.State == Failed
 	for _, n := range []struct {
 		applies bool
 		topic   string
@@ -40,7 +42,7 @@ func (w *work) notes() {
 			"The deadline counts from status.startTime, which begins anew each time the Job is resumed.",
 		},
 		{
-			w.notStarted > 0 && w.Job.Spec.ActiveDeadlineSeconds == nil, "pods that never start",
+			w.notStarted > 0 && (w.uncounted || w.recorded) && w.Job.Spec.ActiveDeadlineSeconds == nil, "pods that never start",
 			"A pod that never starts is active, not failed: backoffLimit does not end the Job. activeDeadlineSeconds would, and can be set now.",
 		},
 		{
@@ -49,17 +51,25 @@ func (w *work) notes() {
 			"A pod that is being deleted is replaced at once, so two may run for the same work. podReplacementPolicy: Failed waits until the first has ended.",
 		},
 		{
-			(w.State == Complete || w.State == Failed) && len(w.Job.Status.Conditions) > 1, "conditions",
+			over && len(w.Job.Status.Conditions) > 1, "conditions",
 			"status.conditions has more than one entry since Kubernetes v1.31: look for the type Complete or Failed, not for the first one.",
 		},
 		{
-			(w.State == Complete || w.State == Failed) && w.Job.Spec.TTLSecondsAfterFinished != nil, "ttlSecondsAfterFinished",
+			over && w.Job.Spec.TTLSecondsAfterFinished != nil, "ttlSecondsAfterFinished",
 			"spec.ttlSecondsAfterFinished applies to complete and failed Jobs alike; under jobpolicy the options job.ttlSecondsAfterComplete and job.ttlSecondsAfterFailed (annotation " + wire.Policy +
 				") override it, each for one outcome. The pods and their logs are deleted with the Job. The controller counts the time by its own clock, from when the condition became true.",
 		},
 		{
-			(w.State == Complete || w.State == Failed) && cron != "", "history limits",
+			over && cron != "", "history limits",
 			"The Job belongs to the CronJob " + cron + ", which deletes it when newer runs have ended and its history limits ask for that.",
+		},
+		{
+			over && cron == "" && named != "", "history limits",
+			"The Job names the CronJob " + named + " as an owner, but not as its controller, as some tools do that create Jobs by hand. Its history limits neither count nor delete it: it goes when the CronJob is deleted.",
+		},
+		{
+			w.deadlinePassed() && !w.endsPods(), "logs",
+			"When a Job fails, its active pods are deleted, and their logs with them. Under jobpolicy, job.whenJobFails: EndPods (annotation " + wire.Policy + ") ends them, and they stay.",
 		},
 		{
 			w.unfinished() && cron != "" && byHand, "concurrencyPolicy",
@@ -95,6 +105,22 @@ func cronOwner(job *batchv1.Job) string {
 		return owner.Name
 	}
 	return ""
+}
+
+// namedCronJob is a CronJob among the Job's owners, its controller or not.
+func namedCronJob(job *batchv1.Job) string {
+	for _, owner := range job.OwnerReferences {
+		if owner.Kind == wire.CronJobKind.Kind && strings.HasPrefix(owner.APIVersion, wire.CronJobKind.Group+"/") {
+			return owner.Name
+		}
+	}
+	return ""
+}
+
+// deadlinePassed reports whether the Job failed, or fails, because of its deadline.
+func (w *work) deadlinePassed() bool {
+	c := jobCondition(w.Job, batchv1.JobFailureTarget)
+	return w.failedBy(batchv1.JobReasonDeadlineExceeded) || c != nil && c.Reason == batchv1.JobReasonDeadlineExceeded
 }
 
 func (w *work) failedBy(reason string) bool {
