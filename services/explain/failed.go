@@ -150,20 +150,20 @@ func exitCode(t *corev1.ContainerStateTerminated) string {
 	return text
 }
 
-// lastFailure is a sentence about the pod that failed last; empty if none is left.
-func (w *work) lastFailure() string {
+// lastFailure is a sentence about the pod that failed last, named so; empty if none is left.
+func (w *work) lastFailure(named string) string {
 	p := w.lastFailed()
 	if p == nil || w.endedWithJob(p) {
 		return ""
 	}
-	return fmt.Sprintf(" The last one, %s, failed %s: %s.", p.Name, w.ago(failedAt(p)), whyFailed(p))
+	return fmt.Sprintf(" %s failed %s: %s.", fmt.Sprintf(named, p.Name), w.ago(failedAt(p)), whyFailed(p))
 }
 
-// lastFailureAfter is the same behind a verdict that counts failures, and so does not say why they happened.
-func (w *work) lastFailureAfter(reason string) string {
+// whyPodsFailed is a sentence behind a verdict that counts failures, and so does not say why they happened.
+func (w *work) whyPodsFailed(reason string) string {
 	switch reason {
 	case batchv1.JobReasonBackoffLimitExceeded, batchv1.JobReasonFailedIndexes, batchv1.JobReasonMaxFailedIndexesExceeded:
-		return strings.Replace(w.lastFailure(), "The last one, ", "The pod that failed last, ", 1)
+		return w.lastFailure("Pod %s")
 	}
 	return ""
 }

@@ -95,18 +95,18 @@ func TestWhyTheLastPodFailed(t *testing.T) {
 		"a program that is not there": {
 			facts: explain.Facts{Job: job(exceeded, func(j *batchv1.Job) { j.Status.Failed = 4 }), Pods: []corev1.Pod{pod(1, corev1.PodFailed, noProgram)}},
 			state: explain.Failed,
-			says:  []string{`(BackoffLimitExceeded). The pod that failed last, job-1, failed 5s ago: container main ended with exit code 128 (StartError: exec: "exit 1": executable file not found in $PATH).`},
+			says:  []string{`(BackoffLimitExceeded). Pod job-1 failed 5s ago: container main ended with exit code 128 (StartError: exec: "exit 1": executable file not found in $PATH).`},
 		},
 		"a pod that failed, and one that was ended with the Job": {
 			facts: explain.Facts{
 				Job:  job(exceeded, func(j *batchv1.Job) { j.Status.Failed = 5 }),
 				Pods: []corev1.Pod{pod(1, corev1.PodFailed, failedWith(7, 3*time.Minute)), pod(2, corev1.PodFailed, itself("DeadlineExceeded", ""), failedWith(143, time.Second))},
 			},
-			state: explain.Failed, says: []string{"The pod that failed last, job-1, failed 3m ago: container main ended with exit code 7.", "pod: job-1 failed"},
+			state: explain.Failed, says: []string{"Pod job-1 failed 3m ago: container main ended with exit code 7.", "pod: job-1 failed"},
 		},
 		"a pod that its own deadline ended, before the verdict": {
 			facts: explain.Facts{Job: job(exceeded), Pods: []corev1.Pod{pod(1, corev1.PodFailed, itself("DeadlineExceeded", ""), failedWith(143, 3*time.Minute))}},
-			state: explain.Failed, says: []string{"The pod that failed last, job-1, failed 3m ago: DeadlineExceeded; container main ended with exit code 143."},
+			state: explain.Failed, says: []string{"Pod job-1 failed 3m ago: DeadlineExceeded; container main ended with exit code 143."},
 		},
 		"only a pod that was deleted with the Job": {
 			facts: explain.Facts{Job: job(exceeded), Pods: []corev1.Pod{pod(1, corev1.PodFailed, failedWith(143, time.Second), func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(before(time.Second)) })}},

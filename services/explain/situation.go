@@ -59,7 +59,7 @@ func (w *work) finished() bool {
 	w.advise("A finished Job never runs again. To try again, create it anew, under another name or after deleting this one.")
 	w.adviseOnReason(c.Reason)
 	w.adviseOnMemory()
-	return w.say(Failed, "The Job failed %s%s: %s.%s", w.ago(c.LastTransitionTime.Time), took, sentence(c.Reason, c.Message), w.lastFailureAfter(c.Reason))
+	return w.say(Failed, "The Job failed %s%s: %s.%s", w.ago(c.LastTransitionTime.Time), took, sentence(c.Reason, c.Message), w.whyPodsFailed(c.Reason))
 }
 
 // adviseOnReason says which setting led to a failure.
@@ -95,7 +95,7 @@ func (w *work) ending() bool {
 	if c := jobCondition(w.Job, batchv1.JobFailureTarget); c != nil {
 		w.adviseOnReason(c.Reason)
 		w.adviseOnLateEnds()
-		return w.say(Failing, "The Job has failed: %s. %s.%s", sentence(c.Reason, c.Message), w.remaining(Failed), w.lastFailureAfter(c.Reason))
+		return w.say(Failing, "The Job has failed: %s. %s.%s", sentence(c.Reason, c.Message), w.remaining(Failed), w.whyPodsFailed(c.Reason))
 	}
 	if c := jobCondition(w.Job, batchv1.JobSuccessCriteriaMet); c != nil {
 		w.adviseOnLateEnds()
@@ -270,7 +270,7 @@ func (w *work) backingOff() bool {
 		w.advise("No action needed: the Job tries again by itself.%s You can fix the cause of the failures in the meantime.", delays)
 		w.adviseOnMemory()
 		return w.say(BackingOff, "The Job waits before it tries again, until %s: failures in a row: %d.%s", w.when(wait.GetUntil().AsTime()),
-			max(w.resp.GetExplanation().GetFacts().GetConsecutiveFailures(), 1), w.lastFailure()+w.orLater()+w.orEarlier())
+			max(w.resp.GetExplanation().GetFacts().GetConsecutiveFailures(), 1), w.lastFailure("The last one, %s,")+w.orLater()+w.orEarlier())
 	}
 	return false
 }
