@@ -15,7 +15,7 @@ import (
 func (w *work) notes() {
 	restarts, _ := w.restarts(false)
 	cron, byHand := cronOwner(w.Job), !wire.IsRun(w.Job)
-	named, over := namedCronJob(w.Job), w.State == Complete || w.State == Failed
+	over := w.State == Complete || w.State == Failed
 	for _, n := range []struct {
 		applies bool
 		topic   string
@@ -64,14 +64,6 @@ func (w *work) notes() {
 			"The Job belongs to the CronJob " + cron + ", which deletes it when newer runs have ended and its history limits ask for that.",
 		},
 		{
-			over && cron == "" && named != "", "history limits",
-			"The Job names the CronJob " + named + " as an owner, but not as its controller, as some tools do that create Jobs by hand. Its history limits neither count nor delete it: it goes when the CronJob is deleted.",
-		},
-		{
-			w.deadlinePassed() && !w.endsPods(), "logs",
-			"When a Job fails, its active pods are deleted, and their logs with them. Under jobpolicy, job.whenJobFails: EndPods (annotation " + wire.Policy + ") ends them, and they stay.",
-		},
-		{
 			w.unfinished() && cron != "" && byHand, "concurrencyPolicy",
 			"Somebody created the Job from the CronJob " + cron + ". Its concurrencyPolicy does not count it: runs start beside it, and none deletes it. An event UnexpectedJob on the CronJob means this Job, and no fault.",
 		},
@@ -91,6 +83,19 @@ func (w *work) notes() {
 	}
 	if s := w.oneOpenSidecar(); s != "" {
 		w.Report.Notes = append(w.Report.Notes, Note{"sidecars", fmt.Sprintf("A Job is open until every container of its pods has ended. %s", s)})
+	}
+}
+
+// notesOnEnd lists what is often misunderstood of a Job that is over, beyond its status.
+func (w *work) notesOnEnd() {
+	over := w.State == Complete || w.State == Failed
+	if named := namedCronJob(w.Job); over && cronOwner(w.Job) == "" && named != "" {
+		w.Report.Notes = append(w.Report.Notes, Note{"history limits", "The Job names the CronJob " + named +
+			" as an owner, but not as its controller, as some tools do that create Jobs by hand. Its history limits neither count nor delete it: it goes when the CronJob is deleted."})
+	}
+	if w.deadlinePassed() && !w.endsPods() {
+		w.Report.Notes = append(w.Report.Notes, Note{"logs", "When a Job fails, its active pods are deleted, and their logs with them. Under jobpolicy, job.whenJobFails: EndPods (annotation " + wire.Policy +
+			") ends them, and they stay."})
 	}
 }
 

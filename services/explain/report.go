@@ -168,6 +168,7 @@ func (w *work) explain() {
 	w.retries()
 	w.endings()
 	w.notes()
+	w.notesOnEnd()
 	w.noteOnOptions()
 	w.noteOnResources()
 	for _, r := range w.resp.GetExplanation().GetRules() {
