@@ -14,8 +14,7 @@ import (
 // notes lists what is often misunderstood, if it applies to this Job now.
 func (w *work) notes() {
 	restarts, _ := w.restarts(false)
-	cron, byHand := cronOwner(w.Job), !wire.IsRun(w.Job)
-	over := w.State == Complete || w.State == Failed
+	cron, byHand, over := cronOwner(w.Job), !wire.IsRun(w.Job), w.State == Complete || w.State == Failed
 	for _, n := range []struct {
 		applies bool
 		topic   string
