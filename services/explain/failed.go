@@ -7,9 +7,11 @@ import (
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/internal/logging"
 )
 
@@ -41,16 +43,37 @@ func reasoned(p *corev1.Pod) (PodProblem, bool) {
 	return PodProblem{Kind: kind, Why: why, Change: fmt.Sprintf("kubectl describe pod %s -n %s", p.Name, p.Namespace)}, true
 }
 
-// lastFailed is the pod that failed last among those that still exist; nil if there is
-// none.
+// lastFailed is the pod that failed last among those that still exist; nil if there is none. Pods that the end of
+// the Job has ended come in only if there is no other: they say nothing about why it failed.
 func (w *work) lastFailed() *corev1.Pod {
+	if p := w.lastFailedOf(func(p *corev1.Pod) bool { return !w.endedWithJob(p) }); p != nil {
+		return p
+	}
+	return w.lastFailedOf(func(*corev1.Pod) bool { return true })
+}
+
+func (w *work) lastFailedOf(counts func(*corev1.Pod) bool) *corev1.Pod {
 	var last *corev1.Pod
 	for i := range w.Facts.Pods {
-		if p := &w.Facts.Pods[i]; p.Status.Phase == corev1.PodFailed && (last == nil || failedAt(p).After(failedAt(last))) {
+		p := &w.Facts.Pods[i]
+		if p.Status.Phase == corev1.PodFailed && counts(p) && (last == nil || failedAt(p).After(failedAt(last))) {
 			last = p
 		}
 	}
 	return last
+}
+
+// endedWithJob reports whether a pod may have failed only because its Job has: it was deleted, or ended by the
+// option whenJobFails, which shows as a deadline of the pod. Times of the API have whole seconds.
+func (w *work) endedWithJob(p *corev1.Pod) bool {
+	verdict := jobCondition(w.Job, batchv1.JobFailureTarget)
+	if verdict == nil {
+		verdict = jobCondition(w.Job, batchv1.JobFailed)
+	}
+	if verdict == nil || failedAt(p).Before(verdict.LastTransitionTime.Time) {
+		return false
+	}
+	return p.DeletionTimestamp != nil || p.Status.Reason == "DeadlineExceeded"
 }
 
 // failedAt is when the last container ended. A pod without such a container has failed when its
@@ -113,13 +136,55 @@ func exited(p *corev1.Pod) string {
 		if t == nil || t.ExitCode == 0 {
 			continue
 		}
-		text := fmt.Sprintf("container %s ended with exit code %d", s.Name, t.ExitCode)
-		if t.Reason != "" && t.Reason != "Error" {
-			text += " (" + said(t.Reason, t.Message) + ")"
-		}
-		return text
+		return fmt.Sprintf("container %s ended with %s", s.Name, exitCode(t))
 	}
 	return ""
+}
+
+// exitCode is how a container ended: its exit code, and the reason if there is one that says more.
+func exitCode(t *corev1.ContainerStateTerminated) string {
+	text := fmt.Sprintf("exit code %d", t.ExitCode)
+	if t.Reason != "" && t.Reason != "Error" {
+		text += " (" + said(t.Reason, t.Message) + ")"
+	}
+	return text
+}
+
+// lastFailure is a sentence about the pod that failed last, named so; empty if none is left.
+func (w *work) lastFailure(named string) string {
+	p := w.lastFailed()
+	if p == nil || w.endedWithJob(p) {
+		return ""
+	}
+	return fmt.Sprintf(" %s failed %s: %s.", fmt.Sprintf(named, p.Name), w.ago(failedAt(p)), whyFailed(p))
+}
+
+// whyPodsFailed is a sentence behind a verdict that counts failures, and so does not say why they happened.
+func (w *work) whyPodsFailed(reason string) string {
+	switch reason {
+	case batchv1.JobReasonBackoffLimitExceeded, batchv1.JobReasonFailedIndexes, batchv1.JobReasonMaxFailedIndexesExceeded:
+		return w.lastFailure("Pod %s")
+	}
+	return ""
+}
+
+// adviseOnMemory says what helps a pod that ran out of memory, if the last one that failed did.
+func (w *work) adviseOnMemory() {
+	p := w.lastFailed()
+	if p == nil {
+		return
+	}
+	i := slices.IndexFunc(p.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+		return s.State.Terminated != nil && s.State.Terminated.Reason == "OOMKilled"
+	})
+	if i < 0 {
+		return
+	}
+	more := fmt.Sprintf("; under jobpolicy, the option job.nextTryResources (annotation %s) gives each further try more", wire.Policy)
+	if policy, _ := wire.PolicySpec(w.Job.Annotations); policy.GetJob().GetNextTryResources() != nil {
+		more = ""
+	}
+	w.advise("Container%s ran out of memory. A new Job may set a higher limit (resources.limits.memory)%s.", named(" ", p.Status.ContainerStatuses[i].Name), more)
 }
 
 // restartable reports whether an init container is a sidecar.

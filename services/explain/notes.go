@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
@@ -13,7 +14,7 @@ import (
 // notes lists what is often misunderstood, if it applies to this Job now.
 func (w *work) notes() {
 	restarts, _ := w.restarts(false)
-	cron, byHand := cronOwner(w.Job), !wire.IsRun(w.Job)
+	cron, byHand, over := cronOwner(w.Job), !wire.IsRun(w.Job), w.State == Complete || w.State == Failed
 	for _, n := range []struct {
 		applies bool
 		topic   string
@@ -40,7 +41,7 @@ func (w *work) notes() {
 			"The deadline counts from status.startTime, which begins anew each time the Job is resumed.",
 		},
 		{
-			w.notStarted > 0 && w.Job.Spec.ActiveDeadlineSeconds == nil, "pods that never start",
+			w.notStarted > 0 && (w.uncounted || w.recorded) && w.Job.Spec.ActiveDeadlineSeconds == nil, "pods that never start",
 			"A pod that never starts is active, not failed: backoffLimit does not end the Job. activeDeadlineSeconds would, and can be set now.",
 		},
 		{
@@ -49,16 +50,16 @@ func (w *work) notes() {
 			"A pod that is being deleted is replaced at once, so two may run for the same work. podReplacementPolicy: Failed waits until the first has ended.",
 		},
 		{
-			(w.State == Complete || w.State == Failed) && len(w.Job.Status.Conditions) > 1, "conditions",
+			over && len(w.Job.Status.Conditions) > 1, "conditions",
 			"status.conditions has more than one entry since Kubernetes v1.31: look for the type Complete or Failed, not for the first one.",
 		},
 		{
-			(w.State == Complete || w.State == Failed) && w.Job.Spec.TTLSecondsAfterFinished != nil, "ttlSecondsAfterFinished",
+			over && w.Job.Spec.TTLSecondsAfterFinished != nil, "ttlSecondsAfterFinished",
 			"spec.ttlSecondsAfterFinished applies to complete and failed Jobs alike; under jobpolicy the options job.ttlSecondsAfterComplete and job.ttlSecondsAfterFailed (annotation " + wire.Policy +
 				") override it, each for one outcome. The pods and their logs are deleted with the Job. The controller counts the time by its own clock, from when the condition became true.",
 		},
 		{
-			(w.State == Complete || w.State == Failed) && cron != "", "history limits",
+			over && cron != "", "history limits",
 			"The Job belongs to the CronJob " + cron + ", which deletes it when newer runs have ended and its history limits ask for that.",
 		},
 		{
@@ -84,6 +85,19 @@ func (w *work) notes() {
 	}
 }
 
+// notesOnEnd lists what is often misunderstood of a Job that is over, beyond its status.
+func (w *work) notesOnEnd() {
+	over := w.State == Complete || w.State == Failed
+	if named := namedCronJob(w.Job); over && cronOwner(w.Job) == "" && named != "" {
+		w.Report.Notes = append(w.Report.Notes, Note{"history limits", "The Job names the CronJob " + named +
+			" as an owner, but not as its controller, as some tools do that create Jobs by hand. Its history limits neither count nor delete it: it goes when the CronJob is deleted."})
+	}
+	if w.deadlinePassed() && !w.endsPods() {
+		w.Report.Notes = append(w.Report.Notes, Note{"logs", "When a Job fails, its active pods are deleted, and their logs with them. Under jobpolicy, job.whenJobFails: EndPods (annotation " + wire.Policy +
+			") ends them, and they stay."})
+	}
+}
+
 // unfinished reports whether the Job may still be deleted because a newer run begins.
 func (w *work) unfinished() bool {
 	return w.State != Complete && w.State != Failed && w.State != Deleting
@@ -95,6 +109,22 @@ func cronOwner(job *batchv1.Job) string {
 		return owner.Name
 	}
 	return ""
+}
+
+// namedCronJob is a CronJob among the Job's owners, its controller or not.
+func namedCronJob(job *batchv1.Job) string {
+	for _, owner := range job.OwnerReferences {
+		if owner.Kind == wire.CronJobKind.Kind && strings.HasPrefix(owner.APIVersion, wire.CronJobKind.Group+"/") {
+			return owner.Name
+		}
+	}
+	return ""
+}
+
+// deadlinePassed reports whether the Job failed, or fails, because of its deadline.
+func (w *work) deadlinePassed() bool {
+	c := jobCondition(w.Job, batchv1.JobFailureTarget)
+	return w.failedBy(batchv1.JobReasonDeadlineExceeded) || c != nil && c.Reason == batchv1.JobReasonDeadlineExceeded
 }
 
 func (w *work) failedBy(reason string) bool {

@@ -60,9 +60,14 @@ func (w *work) ownRetryDelay() bool {
 
 // fate is what becomes of a pod that is active when the Job fails.
 func (w *work) fate() string {
-	policy, _ := wire.PolicySpec(w.Job.Annotations)
-	if policy.GetJob().GetWhenJobFails() == jobpolicyv1.WhenJobFails_WHEN_JOB_FAILS_END_PODS {
+	if w.endsPods() {
 		return "ended and stays, with its log (job.whenJobFails)"
 	}
 	return "deleted and its log with it; with restartPolicy Never the failed pods stay"
+}
+
+// endsPods reports whether the Job's active pods are ended when it fails, and stay.
+func (w *work) endsPods() bool {
+	policy, _ := wire.PolicySpec(w.Job.Annotations)
+	return policy.GetJob().GetWhenJobFails() == jobpolicyv1.WhenJobFails_WHEN_JOB_FAILS_END_PODS
 }

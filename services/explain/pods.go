@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/executor/podcache"
@@ -19,8 +20,8 @@ const SlowStart = 2 * time.Minute
 // A PodProblem is a pod that cannot start, does not end, or failed last.
 type PodProblem struct {
 	Pod string `json:"pod"`
-	// Kind is image, config, scheduling, volume, sandbox, starting, crash, sidecar,
-	// status (it has a reason of its own), terminating or failed.
+	// Kind is image, config, scheduling, volume, sandbox, starting, crash, init (an init container
+	// runs for long), sidecar, status (it has a reason of its own), terminating or failed.
 	Kind string `json:"kind"`
 	Why  string `json:"why"`
 	// Change says what would change it.
@@ -42,8 +43,12 @@ func (w *work) lookAtPods() {
 			continue
 		}
 		problem.Pod = p.Name
-		if slices.Contains(notStarting, problem.Kind) {
+		switch {
+		case slices.Contains(notStarting, problem.Kind):
 			w.notStarted++
+			w.uncounted = w.uncounted || !w.onFailure() || restartsOf(p) == 0
+		case problem.Kind == "init" || problem.Kind == "sidecar":
+			w.keptOpen++
 		}
 		w.Report.Pods = append(w.Report.Pods, problem)
 	}
@@ -83,7 +88,7 @@ func (w *work) problem(p *corev1.Pod) (PodProblem, bool) {
 	case ended(p):
 		return PodProblem{}, false
 	}
-	for _, look := range []func(*corev1.Pod) (PodProblem, bool){reasoned, unscheduled, waitingContainer, w.eventProblem, sidecar, w.slow} {
+	for _, look := range []func(*corev1.Pod) (PodProblem, bool){reasoned, unscheduled, waitingContainer, w.eventProblem, sidecar, w.initializing, w.slow} {
 		if problem, ok := look(p); ok {
 			return problem, true
 		}
@@ -198,7 +203,7 @@ func named(before, name string) string {
 
 func lastExit(s *corev1.ContainerStatus) string {
 	if t := s.LastTerminationState.Terminated; t != nil {
-		return fmt.Sprintf(", last with exit code %d", t.ExitCode)
+		return ", last with " + exitCode(t)
 	}
 	return ""
 }
@@ -266,6 +271,26 @@ func sidecar(p *corev1.Pod) (PodProblem, bool) {
 	}, true
 }
 
+// initializing finds a pod whose containers wait for an init container that runs for long. The pod
+// is Pending meanwhile, but it has started.
+func (w *work) initializing(p *corev1.Pod) (PodProblem, bool) {
+	for _, s := range p.Status.InitContainerStatuses {
+		running := s.State.Running
+		if running == nil || w.Now.Sub(running.StartedAt.Time) < SlowStart {
+			continue
+		}
+		since := simulate.Clock(w.Now.Sub(running.StartedAt.Time).Round(accuracy))
+		logs := fmt.Sprintf("kubectl logs %s -n %s -c %s", p.Name, p.Namespace, s.Name)
+		switch {
+		case !restartable(p, s.Name):
+			return PodProblem{Kind: "init", Why: fmt.Sprintf("init container %s has been running for %s, and the next container starts when it has ended", s.Name, since), Change: logs}, true
+		case !ptr.Deref(s.Started, true):
+			return PodProblem{Kind: "init", Why: fmt.Sprintf("sidecar %s has been running for %s, and the next container starts when it has passed its startup probe", s.Name, since), Change: logs}, true
+		}
+	}
+	return PodProblem{}, false
+}
+
 func (w *work) slow(p *corev1.Pod) (PodProblem, bool) {
 	age := w.Now.Sub(p.CreationTimestamp.Time)
 	if p.Status.Phase != corev1.PodPending || age < SlowStart {
@@ -275,7 +300,11 @@ func (w *work) slow(p *corev1.Pod) (PodProblem, bool) {
 	if w.recorded { // a controller reads no events; the user's command does
 		change = fmt.Sprintf("kubectl jobpolicy explain job/%s -n %s may say why.", w.Job.Name, w.Job.Namespace)
 	}
-	return PodProblem{Kind: "starting", Why: fmt.Sprintf("it has been Pending for %s", simulate.Clock(age.Round(time.Second))), Change: change}, true
+	why := fmt.Sprintf("it has been Pending for %s", simulate.Clock(age.Round(accuracy)))
+	if p.Spec.NodeName != "" && condition(p, corev1.PodScheduled) == corev1.ConditionTrue {
+		why += fmt.Sprintf(": node %s has it, and has started no container yet", p.Spec.NodeName)
+	}
+	return PodProblem{Kind: "starting", Why: why, Change: change}, true
 }
 
 // reasons are the reasons why pods cannot start, each once.

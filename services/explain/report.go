@@ -107,6 +107,11 @@ type work struct {
 	refusals []writes.Refusal
 	// notStarted counts the pods that exist and cannot start.
 	notStarted int
+	// uncounted: one of them has had no restart that backoffLimit counts.
+	uncounted bool
+	// keptOpen counts the pods that run only because of an init container, or of a container that the
+	// others have outlived.
+	keptOpen int
 	// gone counts failed pods that no longer exist, if the Job may wait because of them.
 	gone int
 	// recorded: the decision was made by a controller that acts on the Job.
@@ -163,6 +168,7 @@ func (w *work) explain() {
 	w.retries()
 	w.endings()
 	w.notes()
+	w.notesOnEnd()
 	w.noteOnOptions()
 	w.noteOnResources()
 	for _, r := range w.resp.GetExplanation().GetRules() {

@@ -47,6 +47,14 @@ func (w *work) restarts(all bool) (n int32, of string) {
 	return n, of
 }
 
+// restartsOf counts the restarts of all containers of a pod.
+func restartsOf(p *corev1.Pod) (n int32) {
+	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		n += s.RestartCount
+	}
+	return n
+}
+
 // adviseOnBackoffLimit says what was counted against backoffLimit. With OnFailure, too many failed
 // pods and too many restarts are two ways to exceed it, and pods that restarts have ended count as failed.
 func (w *work) adviseOnBackoffLimit() {

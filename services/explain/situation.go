@@ -58,7 +58,8 @@ func (w *work) finished() bool {
 	}
 	w.advise("A finished Job never runs again. To try again, create it anew, under another name or after deleting this one.")
 	w.adviseOnReason(c.Reason)
-	return w.say(Failed, "The Job failed %s%s: %s.", w.ago(c.LastTransitionTime.Time), took, sentence(c.Reason, c.Message))
+	w.adviseOnMemory()
+	return w.say(Failed, "The Job failed %s%s: %s.%s", w.ago(c.LastTransitionTime.Time), took, sentence(c.Reason, c.Message), w.whyPodsFailed(c.Reason))
 }
 
 // adviseOnReason says which setting led to a failure.
@@ -72,6 +73,9 @@ func (w *work) adviseOnReason(reason string) {
 		w.advise("job.startDeadlineSeconds is how soon one of its pods must run.")
 	case "PodNeverStarted":
 		w.advise("job.neverStarted says how long a pod may take to start, by what keeps it.")
+	case batchv1.JobReasonFailedIndexes, batchv1.JobReasonMaxFailedIndexesExceeded:
+		w.advise("Indexes that failed: %s (status.failedIndexes). spec.backoffLimitPerIndex (%d) is how many more times each of them was tried, unless a rule of spec.podFailurePolicy failed it.",
+			ptr.Deref(w.Job.Status.FailedIndexes, "not told"), ptr.Deref(w.Job.Spec.BackoffLimitPerIndex, 0))
 	case batchv1.JobReasonPodFailurePolicy:
 		w.advise("A rule of spec.podFailurePolicy with the action FailJob matched; no retry follows one, whatever backoffLimit says.")
 	}
@@ -90,9 +94,11 @@ func sentence(reason, message string) string {
 func (w *work) ending() bool {
 	if c := jobCondition(w.Job, batchv1.JobFailureTarget); c != nil {
 		w.adviseOnReason(c.Reason)
-		return w.say(Failing, "The Job has failed: %s. %s.", sentence(c.Reason, c.Message), w.remaining(Failed))
+		w.adviseOnLateEnds()
+		return w.say(Failing, "The Job has failed: %s. %s.%s", sentence(c.Reason, c.Message), w.remaining(Failed), w.whyPodsFailed(c.Reason))
 	}
 	if c := jobCondition(w.Job, batchv1.JobSuccessCriteriaMet); c != nil {
+		w.adviseOnLateEnds()
 		return w.say(Completing, "The Job has succeeded: %s. %s.", sentence(c.Reason, c.Message), w.remaining(Complete))
 	}
 	return false
@@ -262,12 +268,9 @@ func (w *work) backingOff() bool {
 			delays = ""
 		}
 		w.advise("No action needed: the Job tries again by itself.%s You can fix the cause of the failures in the meantime.", delays)
-		last := ""
-		if p := w.lastFailed(); p != nil {
-			last = fmt.Sprintf(" The last one, %s, failed %s: %s.", p.Name, w.ago(failedAt(p)), whyFailed(p))
-		}
+		w.adviseOnMemory()
 		return w.say(BackingOff, "The Job waits before it tries again, until %s: failures in a row: %d.%s", w.when(wait.GetUntil().AsTime()),
-			max(w.resp.GetExplanation().GetFacts().GetConsecutiveFailures(), 1), last+w.orLater()+w.orEarlier())
+			max(w.resp.GetExplanation().GetFacts().GetConsecutiveFailures(), 1), w.lastFailure("The last one, %s,")+w.orLater()+w.orEarlier())
 	}
 	return false
 }
@@ -303,13 +306,24 @@ func (w *work) stuck() bool {
 	return w.say(Stuck, "%s of %d active pods cannot start: %s.", number(int32(n)), w.Counts.Active, w.Cause)
 }
 
+// adviseOnLateEnds says what helps pods that should have ended, if the Job has to wait for some.
+func (w *work) adviseOnLateEnds() {
+	if slices.ContainsFunc(w.Report.Pods, func(p PodProblem) bool { return p.Kind == "terminating" }) {
+		w.adviseOnPodsThatEnd()
+	}
+}
+
+func (w *work) adviseOnPodsThatEnd() {
+	w.advise("Wait until they have ended. If their node is gone, the pods end when it comes back or is deleted, or with the taint node.kubernetes.io/out-of-service.")
+	if w.terminationDeadline() == 0 {
+		w.advise("job.terminationDeadlineSeconds of a JobPolicy is how long the Job waits for such pods.")
+	}
+}
+
 func (w *work) replacing() bool {
 	for _, wait := range w.resp.GetExplanation().GetWaits() {
 		if wait.GetReason() == jobpolicyv1.WaitReason_WAIT_REASON_REPLACEMENT_POLICY {
-			w.advise("Wait until they have ended. If their node is gone, the pods end when it comes back or is deleted, or with the taint node.kubernetes.io/out-of-service.")
-			if w.terminationDeadline() == 0 {
-				w.advise("job.terminationDeadlineSeconds of a JobPolicy is how long the Job waits for such pods.")
-			}
+			w.adviseOnPodsThatEnd()
 			return w.say(Waiting, "The Job waits for pods that are being deleted: %d. They are replaced only when they have ended (podReplacementPolicy).", w.Counts.Terminating)
 		}
 	}
@@ -357,6 +371,19 @@ func (w *work) running() {
 	if w.notStarted > 0 {
 		w.Headline += fmt.Sprintf(" %s cannot start: %s.", number(int32(w.notStarted)), strings.Join(w.reasons(), "; "))
 	}
+	w.tellKeptOpen()
+}
+
+// tellKeptOpen says what the Job waits for, if each of its pods runs only because of an init container
+// or of a container that the others have outlived. While another pod works, that is no news.
+func (w *work) tellKeptOpen() {
+	i := slices.IndexFunc(w.Report.Pods, func(p PodProblem) bool { return p.Kind == "init" || p.Kind == "sidecar" })
+	if i < 0 || int32(w.keptOpen) < w.Counts.Active {
+		return
+	}
+	p := w.Report.Pods[i]
+	w.Headline += fmt.Sprintf(" In pod %s, %s.", p.Pod, p.Why)
+	w.advise("%s", p.Change)
 }
 
 func number(n int32) string {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/engine/schedule"
+	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/internal/cronruns"
 )
@@ -24,6 +25,99 @@ func (s *subject) reader() *cronruns.Reader {
 		return nil
 	}
 	return r
+}
+
+// everyMinute finds a schedule that chooses hours or days and leaves the minutes open: it runs each minute of them.
+func everyMinute(s *subject) {
+	f := s.scheduleFields()
+	if f == nil || len(f[minutes].Values) < minutesOfHour {
+		return
+	}
+	hourly := len(f[hours].Values) == hoursOfDay
+	daily := len(f[daysOfMonth].Values) == 31 && len(f[daysOfWeek].Values) == 7
+	switch {
+	case !hourly && len(f[hours].Values) <= fewHours:
+		s.at(Warning, "spec.schedule", fmt.Sprintf("runs in each minute of hour %s, 60 times an hour: for one run an hour, set the minute", list(f[hours].Values)))
+	case hourly && !daily:
+		s.at(Note, "spec.schedule", "runs in each minute of the days that it selects, 1440 times a day: for one run a day, set minute and hour")
+	}
+}
+
+const (
+	minutesOfHour = 60
+	hoursOfDay    = 24
+	// fewHours is how many hours somebody may select who means one run in each. A schedule of office hours may mean each minute.
+	fewHours = 4
+)
+
+// widestStep finds a step as wide as its field, such as */90 in the minutes: it selects one value only. This is
+// about the text, because the value may also be meant.
+func widestStep(s *subject) {
+	if s.scheduleFields() == nil {
+		return
+	}
+	parts := strings.Fields(s.cron.Spec.Schedule)
+	if len(parts) != daysOfWeek+1 { // a macro, or a time zone in front
+		return
+	}
+	for i, unit := range []struct {
+		name, begins string
+		size         int
+		// An interval in a letter of Go's durations, which have no days. Months have no length.
+		times  int
+		letter string
+	}{{"minutes", "hour", 60, 1, "m"}, {"hours", "day", 24, 1, "h"}, {"days", "month", 31, 24, "h"}, {"months", "year", 12, 0, ""}, {"days", "week", 7, 24, "h"}} {
+		for item := range strings.SplitSeq(parts[i], ",") {
+			_, step, ok := strings.Cut(item, "/")
+			n, err := strconv.Atoi(step)
+			if !ok || err != nil || n < unit.size {
+				continue
+			}
+			text := fmt.Sprintf("%s does not mean every %d %s: a step begins again with each %s, so it selects one value", item, n, unit.name, unit.begins)
+			if unit.times > 0 {
+				text += fmt.Sprintf("; @every %d%s is such an interval", n*unit.times, unit.letter)
+			}
+			s.at(Warning, "spec.schedule", text)
+		}
+	}
+}
+
+// interval is the shortest time between two of the next runs; 0: there is none.
+func (s *subject) interval() (shortest time.Duration) {
+	const looked = 20
+	reader := s.reader()
+	if reader == nil {
+		return 0
+	}
+	var last time.Time
+	for _, run := range reader.Next(clockYear, looked) {
+		if d := run.At.Sub(last); run.Change == "" && !last.IsZero() && (shortest == 0 || d < shortest) {
+			shortest = d
+		}
+		if run.Change == "" {
+			last = run.At
+		}
+	}
+	return shortest
+}
+
+// retriesAndNextRun finds a Job whose retries take longer than the time between two runs.
+func retriesAndNextRun(s *subject) {
+	if s.cron == nil || s.onFailure() || s.spec.BackoffLimitPerIndex != nil || ptr.Deref(s.spec.Parallelism, 1) != 1 {
+		return
+	}
+	delays, interval := s.delays(), s.interval()
+	if d := s.spec.ActiveDeadlineSeconds; interval == 0 || delays <= interval || d != nil && *d <= int64(interval/time.Second) {
+		return
+	}
+	then := "a run that fails still tries when the next ones start"
+	switch s.cron.Spec.ConcurrencyPolicy {
+	case batchv1.ForbidConcurrent:
+		then = "a run that fails keeps the next ones away"
+	case batchv1.ReplaceConcurrent:
+		then = "the next run replaces one that still tries, which then never shows as failed"
+	}
+	s.find(Note, "backoffLimit", fmt.Sprintf("is %d: the delays between retries take %s, and runs are %s apart: %s", s.backoffLimit(), simulate.Clock(delays), simulate.Clock(interval), then))
 }
 
 // clockYear is the year whose changes of the clock are checked. Any year would do.
@@ -89,7 +183,7 @@ func dayOrWeekday(s *subject) {
 		return
 	}
 	days, weekdays := f[daysOfMonth].Values, f[daysOfWeek].Values
-	text := fmt.Sprintf("runs on day %s of the month, and on weekday %s besides: when both are set, either is enough", list(days), list(weekdays))
+	text := fmt.Sprintf("runs on day %s of the month, and on weekday %s besides: when both are set, either is enough; for both, set one and let the command test the other", list(days), list(weekdays))
 	if len(days) == 31 || len(weekdays) == 7 {
 		text += ", so it runs every day"
 	}
@@ -234,8 +328,15 @@ func missedRuns(s *subject) {
 }
 
 func forbidForever(s *subject) {
-	if s.cron != nil && s.cron.Spec.ConcurrencyPolicy == batchv1.ForbidConcurrent && s.spec.ActiveDeadlineSeconds == nil {
+	if s.cron == nil || s.cron.Spec.ConcurrencyPolicy != batchv1.ForbidConcurrent {
+		return
+	}
+	switch {
+	case s.spec.ActiveDeadlineSeconds == nil:
 		s.at(Warning, "spec.concurrencyPolicy", "is Forbid, and the Job has no activeDeadlineSeconds: one run that never ends, such as a pod that cannot start, keeps all later ones away")
+	case s.options.GetJob().GetTerminationDeadlineSeconds() == 0:
+		s.at(Note, "spec.concurrencyPolicy", fmt.Sprintf(
+			"is Forbid: a run is active until its pods have ended, also after its deadline. One on a lost node keeps all later runs away; under jobpolicy the option job.terminationDeadlineSeconds (annotation %s) ends that", wire.Policy))
 	}
 }
 

@@ -370,3 +370,18 @@ func notNegative(v any) string {
 	}
 	return ""
 }
+
+// command finds a line for a shell in place of a program: nothing splits it into words.
+func command(s *subject) {
+	eachContainer(&s.spec.Template.Spec, func(path string, c *corev1.Container, _ bool) {
+		if len(c.Command) == 0 {
+			return
+		}
+		program := c.Command[0]
+		first, _, spaced := strings.Cut(program, " ")
+		if !spaced || first == "" || strings.Contains(program, `\`) { // C:\Program Files is no line for a shell
+			return
+		}
+		s.find(Warning, path+".command", fmt.Sprintf("%q is taken as the name of a program, with its spaces: write each word as an element of its own, or [sh, -c, %q]", program, program))
+	})
+}

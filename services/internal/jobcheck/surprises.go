@@ -41,6 +41,9 @@ func size(s *subject) {
 		s.find(Warning, "parallelism", "is 0: the Job runs no pods until it is raised")
 	case s.spec.Completions != nil && *s.spec.Completions == 0:
 		s.find(Warning, "completions", "is 0: the Job is complete at once, without a pod")
+	case s.spec.Completions == nil && s.spec.Parallelism != nil && parallelism > 1:
+		s.find(Note, "parallelism", fmt.Sprintf(
+			"is %d, and completions is not set (a work queue): when one pod has succeeded no pod starts any more, and the Job is Complete when the others have ended. With completions: %d as many have to succeed", parallelism, parallelism))
 	case s.spec.Completions != nil && parallelism > *s.spec.Completions:
 		s.find(Note, "parallelism", fmt.Sprintf("is %d, but no more than completions (%d) pods run at once", parallelism, *s.spec.Completions))
 	}
@@ -81,11 +84,7 @@ func retryDelays(s *subject) {
 	if s.onFailure() || s.spec.BackoffLimitPerIndex != nil || ptr.Deref(s.spec.Parallelism, 1) != 1 {
 		return
 	}
-	own := s.options.GetJob().GetRetryDelay()
-	retries, delays := s.backoffLimit(), time.Duration(0)
-	for n := range min(retries, maxIndexedPods) {
-		delays += delayAfter(own, int(n))
-	}
+	own, retries, delays := s.options.GetJob().GetRetryDelay(), s.backoffLimit(), s.delays()
 	between := "double from 10s to 10m"
 	if own != nil {
 		between = "are those of job.retryDelay"
@@ -98,6 +97,14 @@ func retryDelays(s *subject) {
 		s.find(Note, "backoffLimit", fmt.Sprintf(
 			"is %d: the delays between retries %s, so a Job that always fails takes at least %s to say so", retries, between, simulate.Clock(delays)))
 	}
+}
+
+// delays are the delays before all retries of a Job with one pod at a time.
+func (s *subject) delays() (sum time.Duration) {
+	for n := range min(s.backoffLimit(), maxIndexedPods) {
+		sum += delayAfter(s.options.GetJob().GetRetryDelay(), int(n))
+	}
+	return sum
 }
 
 // delayAfter is the shortest delay before retry n, from 0: without the jitter. own is nil if the Job has
@@ -198,7 +205,7 @@ func twoPods(s *subject) {
 }
 
 // knownSidecars are containers that run until they are stopped.
-var knownSidecars = []string{"istio-proxy", "linkerd-proxy", "envoy", "cloud-sql-proxy", "cloudsql-proxy", "vault-agent", "fluent-bit", "fluentd", "filebeat", "otel-collector", "datadog-agent"}
+var knownSidecars = []string{"istio-proxy", "linkerd-proxy", "envoy", "sidecar", "cloud-sql-proxy", "cloudsql-proxy", "vault-agent", "fluent-bit", "fluentd", "filebeat", "otel-collector", "datadog-agent"}
 
 func sidecars(s *subject) {
 	list := s.spec.Template.Spec.Containers
@@ -222,9 +229,36 @@ func ttl(s *subject) {
 	case seconds == nil:
 	case *seconds < shortTTL:
 		s.find(Warning, "ttlSecondsAfterFinished", fmt.Sprintf(
-			"is %d: the Job, its pods and their logs are gone so soon after the end, also when it failed", *seconds))
+			"is %d: the Job, its pods and their logs are gone so soon after the end, also when it failed, and who waits for the end may miss it%s", *seconds, s.keptBy()))
+	case s.keptBy() != "":
+		s.find(Note, "ttlSecondsAfterFinished", fmt.Sprintf("is %d: so long after its end the Job is deleted, with its pods and their logs%s", *seconds, s.keptBy()))
 	case own == nil || own.TtlSecondsAfterComplete == nil && own.TtlSecondsAfterFailed == nil:
 		s.find(Note, "ttlSecondsAfterFinished", fmt.Sprintf(
 			"is %d for a failed Job, too, and its pods and their logs are deleted with it; under jobpolicy the options job.ttlSecondsAfterComplete and job.ttlSecondsAfterFailed (annotation %s) set one time each", *seconds, wire.Policy))
 	}
+}
+
+// keptBy says what a tool that applies the manifest makes of a Job that is deleted by its time to live; empty
+// if the manifest names no such tool.
+func (s *subject) keptBy() string {
+	if s.cron != nil {
+		return ""
+	}
+	named := func(prefix string) bool {
+		for name := range s.object.Annotations {
+			if strings.HasPrefix(name, prefix) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case named("argocd.argoproj.io/hook"):
+		return "; Argo CD deletes a hook itself (argocd.argoproj.io/hook-delete-policy), and some of its versions wait for ever for one that is gone"
+	case named("helm.sh/hook"):
+		return "; Helm deletes a hook itself (helm.sh/hook-delete-policy), after it has seen its end"
+	case named("argocd.argoproj.io/"):
+		return "; Argo CD then shows the Job as OutOfSync, and creates it again at the next sync"
+	}
+	return ""
 }

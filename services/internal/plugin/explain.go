@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/engine/zone"
@@ -114,13 +115,21 @@ func jobArgument(args []string) (string, error) {
 // now is the present time. A test of recorded Jobs sets it to the time of the recording.
 var now = time.Now
 
+// whereItWent adds to the error about a Job that is not there who may have deleted it, and where its end shows.
+func whereItWent(err error, namespace, name string) error {
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	return fmt.Errorf("%w. Finished Jobs are deleted by their time to live (ttlSecondsAfterFinished), or by the history limits of their CronJob. The events of one that is gone show its end for a while: kubectl get events -n %s --field-selector involvedObject.kind=Job,involvedObject.name=%s", err, namespace, name)
+}
+
 // readFacts reads what explain needs. It fails if it cannot read the Job or its pods: without them
 // the explanation would be wrong. If it cannot read events, the answer says so.
 func readFacts(ctx context.Context, reader *clusterReader, name string) (explain.Facts, error) {
 	f := explain.Facts{Now: now(), PodEvents: map[string][]corev1.Event{}}
 	var err error
 	if f.Job, err = reader.Job(ctx, name); err != nil {
-		return f, err
+		return f, whereItWent(err, reader.Namespace, name)
 	}
 	f.Job = timeline.Dated(f.Job)
 	if f.Pods, err = reader.PodsOf(ctx, f.Job); err != nil {

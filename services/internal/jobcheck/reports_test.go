@@ -1,0 +1,133 @@
+package jobcheck_test
+
+import (
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/services/internal/jobcheck"
+	"jobpolicy.dev/services/internal/manifest"
+)
+
+// A wide step's advice is a schedule that runs as often as was meant.
+func TestTheIntervalInPlaceOfAWideStep(t *testing.T) {
+	for schedule, want := range map[string]string{
+		"*/90 * * * *": "*/90 does not mean every 90 minutes: a step begins again with each hour, so it selects one value; @every 90m is such an interval",
+		"0 */36 * * *": "@every 36h", "0 0 */40 * *": "@every 960h", "0 0 * * */8": "@every 192h", "0 0 1 */18 *": "every 18 months",
+	} {
+		text := strings.Join(about(schedule), "\n")
+		if !strings.Contains(text, want) {
+			t.Errorf("%s: %s; expected %s", schedule, text, want)
+		}
+		if _, every, ok := strings.Cut(text, "; "); ok {
+			every, _, _ = strings.Cut(every, " is such")
+			for _, finding := range about(every) {
+				t.Errorf("%s: the advice %s has a finding of its own: %s", schedule, every, finding)
+			}
+		} else if !strings.Contains(text, "months") {
+			t.Errorf("%s: no advice: %s", schedule, text)
+		}
+	}
+}
+
+// What public reports of Jobs and CronJobs ran into is told before they run.
+func TestMistakesOfReports(t *testing.T) {
+	runs := func(line ...string) func(*batchv1.JobSpec) {
+		return func(s *batchv1.JobSpec) {
+			s.Template.Spec.Containers = []corev1.Container{{Name: "main", Command: line}}
+		}
+	}
+	lives := func(seconds int32) func(*batchv1.JobSpec) {
+		return func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = &seconds }
+	}
+	cases := map[string]struct {
+		check, annotation string
+		change            func(*batchv1.JobSpec)
+		// want is a part of what is found. Empty: nothing is found.
+		want string
+	}{
+		"a line for a shell":             {"command", "", runs("exit 1"), `warning: spec.template.spec.containers[0].command: "exit 1" is taken as the name of a program, with its spaces: write each word as an element of its own, or [sh, -c, "exit 1"]`},
+		"a shell and its line in one":    {"command", "", runs("/bin/sh -c date"), `"/bin/sh -c date"`},
+		"a shell with a line":            {"command", "", runs("sh", "-c", "exit 1"), ""},
+		"a program":                      {"command", "", runs("date"), ""},
+		"a path with a space of Windows": {"command", "", runs(`C:\Program Files\app.exe`), ""},
+		"no command":                     {"command", "", runs(), ""},
+		"a work queue":                   {"size", "", func(s *batchv1.JobSpec) { s.Parallelism = ptr.To[int32](5) }, "note: spec.parallelism: is 5, and completions is not set (a work queue)"},
+		"one pod":                        {"size", "", func(s *batchv1.JobSpec) { s.Parallelism = ptr.To[int32](1) }, ""},
+		"a short life":                   {"ttl", "", lives(0), "who waits for the end may miss it"},
+		"a short life of a hook":         {"ttl", "argocd.argoproj.io/hook", lives(0), "may miss it; Argo CD deletes a hook itself"},
+		"a long life of a hook":          {"ttl", "helm.sh/hook", lives(600), "note: spec.ttlSecondsAfterFinished: is 600: so long after its end the Job is deleted, with its pods and their logs; Helm deletes a hook itself"},
+		"a long life of another Job":     {"ttl", "argocd.argoproj.io/sync-wave", lives(600), "Argo CD then shows the Job as OutOfSync, and creates it again"},
+		"a sidecar by its name": {"sidecars", "", func(s *batchv1.JobSpec) {
+			s.Template.Spec.Containers = []corev1.Container{{Name: "base"}, {Name: "airflow-xcom-sidecar"}}
+		}, `warning: spec.template.spec.containers[1].name: "airflow-xcom-sidecar" runs until it is stopped`},
+	}
+	for name, tc := range cases {
+		job := &batchv1.Job{}
+		job.Name = "job"
+		if tc.annotation != "" {
+			job.Annotations = map[string]string{tc.annotation: "Sync"}
+		}
+		tc.change(&job.Spec)
+		if got := said(&manifest.Object{Kind: "Job", Job: job}, tc.check); got != tc.want && (tc.want == "" || !strings.Contains(got, tc.want)) {
+			t.Errorf("%s: %q, expected %q", name, got, tc.want)
+		}
+	}
+}
+
+func TestMistakesOfReportsOnCronJobs(t *testing.T) {
+	const notes = "retries-and-next-run"
+	cases := map[string]struct {
+		check, schedule string
+		policy          batchv1.ConcurrencyPolicy
+		change          func(*batchv1.JobSpec)
+		want            string
+	}{
+		"retries beside the next run":     {notes, "*/3 * * * *", "", nil, "note: spec.jobTemplate.spec.backoffLimit: is 6: the delays between retries take 10m30s, and runs are 3m apart: a run that fails still tries when the next ones start"},
+		"retries that hold up":            {notes, "@every 3m", batchv1.ForbidConcurrent, nil, "keeps the next ones away"},
+		"retries that are replaced":       {notes, "*/3 * * * *", batchv1.ReplaceConcurrent, nil, "never shows as failed"},
+		"retries with time":               {notes, "0 * * * *", "", nil, ""},
+		"the shortest time between runs":  {notes, "0,5 9 * * *", "", nil, "runs are 5m apart"},
+		"a deadline before the next run":  {notes, "*/3 * * * *", "", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](180) }, ""},
+		"a deadline after it":             {notes, "*/3 * * * *", "", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](181) }, "runs are 3m apart"},
+		"no retries":                      {notes, "*/3 * * * *", "", func(s *batchv1.JobSpec) { s.BackoffLimit = ptr.To[int32](0) }, ""},
+		"restarts in the pod":             {notes, "*/3 * * * *", "", func(s *batchv1.JobSpec) { s.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure }, ""},
+		"a pod on a lost node":            {"forbid-forever", "0 * * * *", batchv1.ForbidConcurrent, func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](60) }, "note: spec.concurrencyPolicy: is Forbid: a run is active until its pods have ended, also after its deadline"},
+		"a pod on a lost node, beside it": {"forbid-forever", "0 * * * *", "", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](60) }, ""},
+	}
+	check := func(cron *batchv1.CronJob, name string) string {
+		return said(&manifest.Object{Kind: "CronJob", CronJob: cron}, name)
+	}
+	for name, tc := range cases {
+		cron := &batchv1.CronJob{}
+		cron.Name, cron.Spec.Schedule, cron.Spec.ConcurrencyPolicy = "cron", tc.schedule, tc.policy
+		if tc.change != nil {
+			tc.change(&cron.Spec.JobTemplate.Spec)
+		}
+		if got := check(cron, tc.check); got != tc.want && (tc.want == "" || !strings.Contains(got, tc.want)) {
+			t.Errorf("%s: %q, expected %q", name, got, tc.want)
+		}
+	}
+	cron := &batchv1.CronJob{}
+	cron.Name, cron.Spec.Schedule, cron.Spec.ConcurrencyPolicy = "cron", "0 * * * *", batchv1.ForbidConcurrent
+	cron.Spec.JobTemplate.Spec.ActiveDeadlineSeconds = ptr.To[int64](60)
+	cron.Spec.JobTemplate.Annotations = map[string]string{wire.Policy: "{job: {terminationDeadlineSeconds: 600}}"}
+	if got := check(cron, "forbid-forever"); got != "" {
+		t.Errorf("with a deadline for pods on lost nodes: %s", got)
+	}
+}
+
+// Every check has a name of its own.
+func TestChecksHaveNames(t *testing.T) {
+	names := map[string]bool{}
+	for _, c := range jobcheck.Checks() {
+		if names[c.Name] || c.Name == "" || c.About == "" {
+			t.Errorf("check %q: %q", c.Name, c.About)
+		}
+		names[c.Name] = true
+	}
+}
