@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/executor/wire"
 )
 
 // A controller may release a pod that runs if some stored version of its Job, beside the Job's other pods, wanted it to end; and only then.
@@ -38,6 +40,13 @@ func TestWhatWantsAPodToEnd(t *testing.T) {
 	labelled.Labels = map[string]string{"a": "b"}
 	loose := pod("p", corev1.PodRunning, "")
 	loose.OwnerReferences = nil
+	leaving := pod("p", corev1.PodRunning, "")
+	leaving.DeletionTimestamp = new(metav1.Now())
+	policy := func(j *batchv1.Job) { asks(1, 1)(j); j.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{} }
+	givesUp := func(j *batchv1.Job) {
+		policy(j)
+		j.Annotations = map[string]string{wire.Policy: "{job: {terminationDeadlineSeconds: 60}}"}
+	}
 	running, succeeded, failing := corev1.PodRunning, corev1.PodSucceeded, declared(batchv1.JobFailureTarget)
 	cases := map[string]struct {
 		before jobs // The versions of the Job before its pods are there.
@@ -66,6 +75,8 @@ func TestWhatWantsAPodToEnd(t *testing.T) {
 		"its index has succeeded":                 {before: jobs{indexed}, pods: []*corev1.Pod{pod("r", succeeded, "0"), pod("q", running, "0"), pod("p", running, "1")}, may: true},
 		"nobody asks for its index":               {before: jobs{indexed}, pods: []*corev1.Pod{pod("p", running, "2")}, may: true},
 		"it has no index that is a number":        {before: jobs{indexed}, pods: []*corev1.Pod{pod("p", running, "x")}, may: true},
+		"somebody deletes it, and it still runs":  {before: jobs{policy}, pods: []*corev1.Pod{leaving}},
+		"its deletion may be overdue":             {before: jobs{givesUp}, pods: []*corev1.Pod{leaving}, may: true},
 		"it is adopted":                           {before: jobs{asks(1, 1)}, pods: []*corev1.Pod{loose, pod("p", running, "")}, may: true},
 		"the selector matches":                    {before: jobs{selecting}, pods: []*corev1.Pod{labelled}},
 		"the selector did not match at some time": {before: jobs{selecting}, pods: []*corev1.Pod{pod("p", running, ""), labelled}, may: true},
