@@ -23,6 +23,8 @@ func (s *snapshot) lastFailures(t tally, v verdict) []*jobpolicyv1.EndFailure {
 	if v.rule == jobpolicyv1.Rule_RULE_BACKOFF_LIMIT_EXCEEDED && byRestarts(s, t) {
 		pods = append(pods, restartedPods(s.req.GetActivePods().GetPods())...)
 	}
+	// A pod that was recorded as failed, and has succeeded since, counts as failed (I3), and nothing says how.
+	pods = slices.DeleteFunc(pods, func(f failedPod) bool { return f.failure == nil })
 	slices.SortFunc(pods, func(a, b failedPod) int { return byFinish(b, a) })
 	var told []failedPod
 	for _, pod := range pods {

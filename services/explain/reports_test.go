@@ -1,6 +1,8 @@
 package explain_test
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,6 +38,15 @@ func initializes(p *corev1.Pod) {
 	p.Spec.InitContainers = []corev1.Container{{Name: "wait-for"}}
 	p.Status.InitContainerStatuses = []corev1.ContainerStatus{container("wait-for", runsFor(4*time.Minute))}
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{container("main", corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}})}
+}
+
+// everySecond lists every second index from one to before another.
+func everySecond(from, to int) string {
+	var list []string
+	for ; from < to; from += 2 {
+		list = append(list, strconv.Itoa(from))
+	}
+	return strings.Join(list, ",")
 }
 
 // proxied is a pod of which only a proxy still runs.
@@ -120,6 +131,14 @@ func TestWhyTheLastPodFailed(t *testing.T) {
 			})},
 			state: explain.Failed,
 			says:  []string{"change: Indexes that failed: 0,2 (status.failedIndexes). spec.backoffLimitPerIndex (1)"},
+		},
+		"many failed indexes": {
+			facts: explain.Facts{Job: job(condition(batchv1.JobFailed, "FailedIndexes", "Job has failed indexes"), func(j *batchv1.Job) {
+				j.Spec.CompletionMode, j.Spec.Completions, j.Spec.BackoffLimitPerIndex = ptr.To(batchv1.IndexedCompletion), ptr.To[int32](100000), ptr.To[int32](1)
+				j.Status.FailedIndexes = ptr.To(everySecond(10000, 10120))
+			})},
+			state: explain.Failed,
+			says:  []string{"Indexes that failed: " + everySecond(10000, 10100) + ",… (status.failedIndexes)"},
 		},
 		"a container that runs out of memory again and again": {
 			facts: explain.Facts{Job: job(onFailure), Pods: []corev1.Pod{pod(1, corev1.PodRunning, crash)}},

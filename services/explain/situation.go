@@ -75,10 +75,19 @@ func (w *work) adviseOnReason(reason string) {
 		w.advise("job.neverStarted says how long a pod may take to start, by what keeps it.")
 	case batchv1.JobReasonFailedIndexes, batchv1.JobReasonMaxFailedIndexesExceeded:
 		w.advise("Indexes that failed: %s (status.failedIndexes). spec.backoffLimitPerIndex (%d) is how many more times each of them was tried, unless a rule of spec.podFailurePolicy failed it.",
-			ptr.Deref(w.Job.Status.FailedIndexes, "not told"), ptr.Deref(w.Job.Spec.BackoffLimitPerIndex, 0))
+			failedIndexes(w.Job), ptr.Deref(w.Job.Spec.BackoffLimitPerIndex, 0))
 	case batchv1.JobReasonPodFailurePolicy:
 		w.advise("A rule of spec.podFailurePolicy with the action FailJob matched; no retry follows one, whatever backoffLimit says.")
 	}
+}
+
+// failedIndexes are the failed indexes of a Job, the first ones if there are many: the status may list thousands.
+func failedIndexes(job *batchv1.Job) string {
+	list := ptr.Deref(job.Status.FailedIndexes, "not told")
+	if len(list) <= maxMessage {
+		return list
+	}
+	return list[:strings.LastIndex(list[:maxMessage], ",")+1] + "…"
 }
 
 func sentence(reason, message string) string {

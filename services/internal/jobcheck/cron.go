@@ -48,10 +48,13 @@ const (
 	hoursOfDay    = 24
 	// fewHours is how many hours somebody may select who means one run in each. A schedule of office hours may mean each minute.
 	fewHours = 4
+	// longestStep is the longest step that is given as an interval. Go's durations end at 292 years.
+	longestStep = 100_000
 )
 
-// widestStep finds a step as wide as its field, such as */90 in the minutes: it selects one value only. This is
-// about the text, because the value may also be meant.
+// widestStep finds a step wider than its field, such as */90 in the minutes: it selects one value only, and the next
+// one comes sooner than the step says. A step as wide as its field, such as */60, does what it says, except in the days
+// of a month, which has no fixed length.
 func widestStep(s *subject) {
 	if s.scheduleFields() == nil {
 		return
@@ -62,19 +65,20 @@ func widestStep(s *subject) {
 	}
 	for i, unit := range []struct {
 		name, begins string
-		size         int
+		// widest is the widest step that does what it says.
+		widest int
 		// An interval in a letter of Go's durations, which have no days. Months have no length.
 		times  int
 		letter string
-	}{{"minutes", "hour", 60, 1, "m"}, {"hours", "day", 24, 1, "h"}, {"days", "month", 31, 24, "h"}, {"months", "year", 12, 0, ""}, {"days", "week", 7, 24, "h"}} {
+	}{{"minutes", "hour", 60, 1, "m"}, {"hours", "day", 24, 1, "h"}, {"days", "month", 30, 24, "h"}, {"months", "year", 12, 0, ""}, {"days", "week", 7, 24, "h"}} {
 		for item := range strings.SplitSeq(parts[i], ",") {
 			_, step, ok := strings.Cut(item, "/")
 			n, err := strconv.Atoi(step)
-			if !ok || err != nil || n < unit.size {
+			if !ok || err != nil || n <= unit.widest {
 				continue
 			}
 			text := fmt.Sprintf("%s does not mean every %d %s: a step begins again with each %s, so it selects one value", item, n, unit.name, unit.begins)
-			if unit.times > 0 {
+			if unit.times > 0 && n <= longestStep {
 				text += fmt.Sprintf("; @every %d%s is such an interval", n*unit.times, unit.letter)
 			}
 			s.at(Warning, "spec.schedule", text)
@@ -336,7 +340,7 @@ func forbidForever(s *subject) {
 		s.at(Warning, "spec.concurrencyPolicy", "is Forbid, and the Job has no activeDeadlineSeconds: one run that never ends, such as a pod that cannot start, keeps all later ones away")
 	case s.options.GetJob().GetTerminationDeadlineSeconds() == 0:
 		s.at(Note, "spec.concurrencyPolicy", fmt.Sprintf(
-			"is Forbid: a run is active until its pods have ended, also after its deadline. One on a lost node keeps all later runs away; under jobpolicy the option job.terminationDeadlineSeconds (annotation %s) ends that", wire.Policy))
+			"is Forbid: a run is active until its pods have ended, also after its deadline. A pod on a lost node keeps all later runs away, unless the option job.terminationDeadlineSeconds (annotation %s) of jobpolicy ends the wait", wire.Policy))
 	}
 }
 

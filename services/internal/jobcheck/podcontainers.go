@@ -371,6 +371,9 @@ func notNegative(v any) string {
 	return ""
 }
 
+// shownCommand is how much of a long line is shown.
+const shownCommand = 80
+
 // command finds a line for a shell in place of a program: nothing splits it into words.
 func command(s *subject) {
 	eachContainer(&s.spec.Template.Spec, func(path string, c *corev1.Container, _ bool) {
@@ -382,6 +385,13 @@ func command(s *subject) {
 		if !spaced || first == "" || strings.Contains(program, `\`) { // C:\Program Files is no line for a shell
 			return
 		}
-		s.find(Warning, path+".command", fmt.Sprintf("%q is taken as the name of a program, with its spaces: write each word as an element of its own, or [sh, -c, %q]", program, program))
+		shown, advice := fmt.Sprintf("%q", program), ""
+		if len(program) > shownCommand {
+			shown = fmt.Sprintf("the text that begins with %q", strings.ToValidUTF8(program[:shownCommand], ""))
+		}
+		if len(c.Command) == 1 && len(c.Args) == 0 { // Further words would not be a part of the shell's line.
+			advice = ", or put sh and -c before it"
+		}
+		s.find(Warning, path+".command", fmt.Sprintf("%s is taken as the name of a program, with its spaces: write each word as an element of its own%s", shown, advice))
 	})
 }

@@ -41,9 +41,9 @@ func size(s *subject) {
 		s.find(Warning, "parallelism", "is 0: the Job runs no pods until it is raised")
 	case s.spec.Completions != nil && *s.spec.Completions == 0:
 		s.find(Warning, "completions", "is 0: the Job is complete at once, without a pod")
-	case s.spec.Completions == nil && s.spec.Parallelism != nil && parallelism > 1:
+	case s.spec.Completions == nil && !s.indexed() && parallelism > 1:
 		s.find(Note, "parallelism", fmt.Sprintf(
-			"is %d, and completions is not set (a work queue): when one pod has succeeded no pod starts any more, and the Job is Complete when the others have ended. With completions: %d as many have to succeed", parallelism, parallelism))
+			"is %d, and completions is not set (a work queue): once one pod has succeeded, no pod starts any more, and the Job is Complete when the others have ended. If %d pods have to succeed, set completions to %d", parallelism, parallelism, parallelism))
 	case s.spec.Completions != nil && parallelism > *s.spec.Completions:
 		s.find(Note, "parallelism", fmt.Sprintf("is %d, but no more than completions (%d) pods run at once", parallelism, *s.spec.Completions))
 	}
@@ -205,7 +205,7 @@ func twoPods(s *subject) {
 }
 
 // knownSidecars are containers that run until they are stopped.
-var knownSidecars = []string{"istio-proxy", "linkerd-proxy", "envoy", "sidecar", "cloud-sql-proxy", "cloudsql-proxy", "vault-agent", "fluent-bit", "fluentd", "filebeat", "otel-collector", "datadog-agent"}
+var knownSidecars = []string{"istio-proxy", "linkerd-proxy", "envoy", "cloud-sql-proxy", "cloudsql-proxy", "vault-agent", "fluent-bit", "fluentd", "filebeat", "otel-collector", "datadog-agent"}
 
 func sidecars(s *subject) {
 	list := s.spec.Template.Spec.Containers
@@ -216,6 +216,10 @@ func sidecars(s *subject) {
 		path := fmt.Sprintf("template.spec.containers[%d].name", i)
 		if slices.ContainsFunc(knownSidecars, func(name string) bool { return strings.Contains(c.Name, name) || strings.Contains(c.Image, name) }) {
 			s.find(Warning, path, fmt.Sprintf("%q runs until it is stopped, and keeps the Job open for ever: make it an init container with restartPolicy: Always", c.Name))
+			return
+		}
+		if strings.HasSuffix(c.Name, "sidecar") {
+			s.find(Warning, path, fmt.Sprintf("%q is a sidecar by its name: if it does not end by itself, it keeps the Job open for ever. As an init container with restartPolicy: Always it would not", c.Name))
 			return
 		}
 	}
@@ -256,7 +260,7 @@ func (s *subject) keptBy() string {
 	case named("argocd.argoproj.io/hook"):
 		return "; Argo CD deletes a hook itself (argocd.argoproj.io/hook-delete-policy), and some of its versions wait for ever for one that is gone"
 	case named("helm.sh/hook"):
-		return "; Helm deletes a hook itself (helm.sh/hook-delete-policy), after it has seen its end"
+		return "; Helm deletes a hook itself: as helm.sh/hook-delete-policy says, or else before it creates the next one"
 	case named("argocd.argoproj.io/"):
 		return "; Argo CD then shows the Job as OutOfSync, and creates it again at the next sync"
 	}

@@ -19,8 +19,9 @@ type jobPast struct {
 	suspended, declared, deleting, gone, indexed bool
 	// shrunk: it asked for fewer pods than before. crowded: more pods were active than some version asked for.
 	shrunk, crowded bool
-	// endsUnstarted and prunes: a version had the option never_started, or keep_finished_pods.
-	endsUnstarted, prunes bool
+	// endsUnstarted, prunes and givesUp: a version had the option never_started, keep_finished_pods, or
+	// termination_deadline_seconds.
+	endsUnstarted, prunes, givesUp bool
 	// policy is the annotation with the options of the newest version.
 	policy string
 
@@ -69,6 +70,7 @@ func (p *jobPast) remember(job *batchv1.Job) {
 		_, named := wire.PolicyName(job.Annotations) // Such a policy may say anything.
 		p.endsUnstarted = p.endsUnstarted || named || len(policy.GetJob().GetNeverStarted()) > 0
 		p.prunes = p.prunes || named || policy.GetJob().GetKeepFinishedPods() != nil
+		p.givesUp = p.givesUp || named || policy.GetJob().GetTerminationDeadlineSeconds() > 0
 	}
 	parallelism := ptr.Deref(job.Spec.Parallelism, 1)
 	if p.parallelism >= 0 && parallelism < p.parallelism {

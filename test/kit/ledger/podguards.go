@@ -17,7 +17,8 @@ func (c *change) releasedWanted() []finding {
 		return nil
 	}
 	pod := c.last()
-	if pod.DeletionTimestamp != nil && c.owner().Spec.PodFailurePolicy != nil { // The policy may ignore that it fails.
+	// A pod whose deletion is overdue has failed for such a Job, and its policy may ignore that.
+	if pod.DeletionTimestamp != nil && c.owner().Spec.PodFailurePolicy != nil && c.anyJob(func(p *jobPast) bool { return p.givesUp }) {
 		return nil
 	}
 	return found(pod.UID, "pod %s (%s): %s", pod.Name, pod.Status.Phase, Describe(c.owner()))

@@ -42,9 +42,17 @@ func TestTheModelHasTheseSteps(t *testing.T) {
 	}
 }
 
-// A controller's write of a pod is one step, or breaks a guard.
-func TestAControllersWriteOfAPodIsAStep(t *testing.T) {
-	t.Parallel()
+// A podWrite is a write of a pod by a controller, and what it is.
+type podWrite struct {
+	job      []func(*batchv1.Job) // Its versions, one after the other.
+	jobGone  bool
+	was, is  *corev1.Pod
+	step     Step // Empty: none.
+	breaks   Kind // Empty: nothing.
+	breaksOf Step
+}
+
+func podWrites() map[string]podWrite {
 	const finalizer = batchv1.JobTrackingFinalizer
 	pod := func(phase corev1.PodPhase, changes ...func(*corev1.Pod)) *corev1.Pod {
 		p := podAtVersion(5, phase, finalizer)
@@ -72,14 +80,7 @@ func TestAControllersWriteOfAPodIsAStep(t *testing.T) {
 	failing := declared(batchv1.JobFailureTarget)
 	record := recorded(batchv1.UncountedTerminatedPods{Failed: []types.UID{"p"}})
 	running, failed := corev1.PodRunning, corev1.PodFailed
-	cases := map[string]struct {
-		job      []func(*batchv1.Job) // Its versions, one after the other.
-		jobGone  bool
-		was, is  *corev1.Pod
-		step     Step // Empty: none.
-		breaks   Kind // Empty: nothing.
-		breaksOf Step
-	}{
+	return map[string]podWrite{
 		"a recorded pod is released":               {job: []func(*batchv1.Job){record}, was: pod(failed), is: pod(failed, unheld), step: Release},
 		"the same, and it was deleted before":      {job: []func(*batchv1.Job){record}, was: pod(failed, deleted), step: Release},
 		"a pod of a suspended Job is released":     {job: []func(*batchv1.Job){suspended}, was: pod(running), is: pod(running, unheld), step: ReleaseRunning},
@@ -114,6 +115,12 @@ func TestAControllersWriteOfAPodIsAStep(t *testing.T) {
 		"the phase is changed":                     {was: pod(running), is: pod(failed), breaks: NoStep},
 		"a pod whose deletion was asked for runs":  {was: pod(running, deleted), is: pod(running), breaks: NoStep},
 	}
+}
+
+// A controller's write of a pod is one step, or breaks a guard.
+func TestAControllersWriteOfAPodIsAStep(t *testing.T) {
+	t.Parallel()
+	cases := podWrites()
 	planted := map[Kind]bool{}
 	for _, tc := range cases {
 		planted[tc.breaks] = true
