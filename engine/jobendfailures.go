@@ -23,6 +23,9 @@ func (s *snapshot) lastFailures(t tally, v verdict) []*jobpolicyv1.EndFailure {
 	if v.rule == jobpolicyv1.Rule_RULE_BACKOFF_LIMIT_EXCEEDED && byRestarts(s, t) {
 		pods = append(pods, restartedPods(s.req.GetActivePods().GetPods())...)
 	}
+	for i := range pods {
+		pods[i].words = pods[i].text() // Once for each pod, however often it is compared.
+	}
 	slices.SortFunc(pods, func(a, b failedPod) int { return byFinish(b, a) })
 	var told []failedPod
 	for _, pod := range pods {
