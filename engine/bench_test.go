@@ -28,6 +28,7 @@ func BenchmarkDecideJob(b *testing.B) {
 		{name: "indexes=100000/scattered", make: scattered},
 		{name: "indexes=100000/scattered/perIndex", make: scatteredFailures},
 		{name: "indexes=100000/retried", make: func(b testing.TB) *request { return awaitingRetry(b, 100_000) }},
+		{name: "failed=100000/told=10", make: func(b testing.TB) *request { return manyFailed(b, 100_000, proto.Int32(10)) }},
 		{name: "exits=4000000/rules=20", make: exitCodesGalore},
 	}
 	for _, bm := range benchmarks {

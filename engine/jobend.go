@@ -22,13 +22,15 @@ type failedPod struct {
 	match   policyMatch
 	// tries is how many pods of its index have failed, this one included; 0 if not known.
 	tries int32
+	// words are its text if the pods are many that are compared; nil: it is computed each time.
+	words []byte
 }
 
 func (r podRow) failedPod() failedPod {
 	pod := r.pod
 	return failedPod{
 		pod.GetFailure(), pod.Index, pod.GetFinishedTime().GetSeconds(), pod.GetFinishedTime().GetNanos(),
-		r.match, clamp32(int64(pod.GetIndexFailureCount()) + 1),
+		r.match, clamp32(int64(pod.GetIndexFailureCount()) + 1), nil,
 	}
 }
 
@@ -101,7 +103,7 @@ func failedPods(s *snapshot, t tally) []failedPod {
 	}
 	for _, f := range s.req.GetRetry().GetRecentFailures() {
 		at := f.GetFinishedTime()
-		pods = append(pods, failedPod{f.GetFailure(), f.Index, at.GetSeconds(), at.GetNanos(), s.failurePolicy.match(f.GetFailure()), 0})
+		pods = append(pods, failedPod{f.GetFailure(), f.Index, at.GetSeconds(), at.GetNanos(), s.failurePolicy.match(f.GetFailure()), 0, nil})
 	}
 	for _, u := range s.overdue(failIndex) {
 		pods = append(pods, u.failedPod())
@@ -124,6 +126,9 @@ func byFinish(a, b failedPod) int {
 }
 
 func (f failedPod) text() []byte {
+	if f.words != nil {
+		return f.words
+	}
 	failure, _ := proto.MarshalOptions{Deterministic: true}.Marshal(&jobpolicyv1.PodFailureFact{Failure: f.failure, Index: f.index})
 	return failure
 }

@@ -25,6 +25,9 @@ func (s *snapshot) lastFailures(t tally, v verdict) []*jobpolicyv1.EndFailure {
 	}
 	// A pod that was recorded as failed, and has succeeded since, counts as failed (I3), and nothing says how.
 	pods = slices.DeleteFunc(pods, func(f failedPod) bool { return f.failure == nil })
+	for i := range pods {
+		pods[i].words = pods[i].text() // Once for each pod, however often it is compared.
+	}
 	slices.SortFunc(pods, func(a, b failedPod) int { return byFinish(b, a) })
 	var told []failedPod
 	for _, pod := range pods {

@@ -154,6 +154,11 @@ func TestWhatIsKeptOfContainers(t *testing.T) {
 				Containers: Containers{ContainersEnded: since(6).Time, Exits: []Exit{{Container: "b", Code: 3}, {Container: "side", Code: 143}}},
 			},
 		},
+	})
+}
+
+func TestWhatIsKeptOfContainersThatEnded(t *testing.T) {
+	fromEach(t, map[string]fromCase{
 		"why a container ended": {
 			pod: corev1.Pod{Status: corev1.PodStatus{
 				Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{{Name: "a", State: corev1.ContainerState{

@@ -109,6 +109,7 @@ func (c *Counter[P]) Active(pods iter.Seq[*Counted[P]], recorded UIDs, limit int
 	}
 	slices.SortFunc(m.Pods, func(a, b *jobpolicyv1.ActivePod) int { return bytes.Compare(a.Uid, b.Uid) })
 	m.Pods = m.Pods[:min(len(m.Pods), limit)]
+	tellLast(m.Pods, options)
 	m.Truncated = len(m.Pods) < int(c.Totals.Active)
 	return m
 }

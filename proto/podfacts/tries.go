@@ -75,7 +75,7 @@ func (t *try) add(exits []*jobpolicyv1.ContainerExit) {
 	}) {
 		return
 	}
-	t.endings = append(t.endings, exits)
+	t.endings = append(t.endings, withoutMessages(exits)) // They decide nothing, and there may be a try of each index.
 }
 
 func sameExit(a, b *jobpolicyv1.ContainerExit) bool {
