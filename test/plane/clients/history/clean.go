@@ -13,10 +13,10 @@ var replacements = []struct {
 	{regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`), "UID"},
 	{regexp.MustCompile(`\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?( ?Z| ?[+-]\d\d:?\d\d)?`), "TIME"},
 	{regexp.MustCompile(`\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun),? [A-Z0-9][a-z0-9]+ [A-Z0-9 ][a-z0-9]+ [0-9: ]{12,}\d( [+-]\d{4})?`), "TIME"},
+	// The end of generated names has no vowel and none of 0, 1 and 3. It may look like a duration: a-2m45s.
+	{regexp.MustCompile(`([a-z0-9])-[bcdfghjklmnpqrstvwxz2456789]{5}\b`), "$1-~"},
 	{regexp.MustCompile(`\b(\d+h)?(\d+m)?\d+(\.\d+)?m?s\b`), "DURATION"},
 	{regexp.MustCompile(`  +`), "  "},
-	// The end of generated names has no vowel and none of 0, 1 and 3.
-	{regexp.MustCompile(`([a-z0-9])-[bcdfghjklmnpqrstvwxz2456789]{5}\b`), "$1-~"},
 	// The name of a Workload ends with a hash of its owner.
 	{regexp.MustCompile(`\b((?:job|jobset|trainjob)-[a-z0-9-]+)-[0-9a-f]{5}\b`), "$1-~"},
 }
