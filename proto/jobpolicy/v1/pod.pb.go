@@ -518,7 +518,8 @@ type ContainerExit struct {
 	// state.terminated.signal; 0: the runtime does not say. Read only for JobEnd.
 	Signal int32 `protobuf:"varint,1001,opt,name=signal,proto3" json:"signal,omitempty"`
 	// The last line of state.terminated.message that is not empty, at most 200 bytes: the caller cuts off the
-	// rest. Needed only with options.end_condition_failures, and read only for JobEnd.failures.
+	// rest. Needed only with options.end_condition_failures, and read only for JobEnd.failures. Of active pods only as
+	// many are told, those restarted last: without messages in all other rows a request of many pods stays small.
 	TerminationMessage string `protobuf:"bytes,1002,opt,name=termination_message,json=terminationMessage,proto3" json:"termination_message,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
