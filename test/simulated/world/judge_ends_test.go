@@ -52,7 +52,7 @@ func TestPodsThatAreEnded(t *testing.T) {
 	broken := []string{"options"}
 	runStreams(t, map[string]streamCase{
 		"it is told to end":                        {play: play(asked, taken, fails, tells(180))},
-		"it is told to end before the verdict":     {want: []string{"I2", "options"}, play: play(asked, taken, after(3*time.Minute), tells(180))},
+		"it is told to end before the verdict":     {want: broken, play: play(asked, taken, after(3*time.Minute), tells(180))},
 		"it is told to end much later":             {want: broken, play: play(asked, taken, fails, tells(210))},
 		"it is told to end, and no node has it":    {want: broken, play: play(asked, fails, tells(180))},
 		"it is told to end, and nobody asks":       {want: broken, play: play(func(tp *tape) { begins(tp, func(job *batchv1.Job) { job.Spec.BackoffLimit = new(int32(0)) }) }, taken, fails, tells(180))},
