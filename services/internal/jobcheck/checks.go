@@ -35,7 +35,7 @@ var checks = []check{
 	{Description{"day-or-weekday", "Day of month and day of week are not both set."}, dayOrWeekday},
 	{Description{"uneven-steps", "The runs of a step such as */7 are evenly spaced."}, unevenSteps},
 	{Description{"every-minute", "A schedule that chooses hours or days chooses minutes, too."}, everyMinute},
-	{Description{"wide-steps", "No step of the schedule is as wide as its field."}, widestStep},
+	{Description{"wide-steps", "No step of the schedule is wider than its field."}, widestStep},
 	{Description{"clock-changes", "No run is skipped or runs twice when clocks change."}, clockChanges},
 	{Description{"missed-runs", "A resumed CronJob does not start a run that was missed long ago."}, missedRuns},
 	{Description{"forbid-forever", "A run that never ends does not block all later ones, nor does one whose pod is on a lost node."}, forbidForever},
