@@ -29,7 +29,7 @@ func KubernetesDir(binaries string) string {
 	if Minor() == 0 {
 		return ""
 	}
-	return filepath.Join(binaries, "versions", "1."+strconv.Itoa(Minor()))
+	return filepath.Join(binaries, "olderminors", "1."+strconv.Itoa(Minor()))
 }
 
 // Start starts a control plane, and stops it when the test ends. It fills in StateDir, BinDir and
