@@ -4,7 +4,7 @@
 # bash. JobSet takes three minutes the first time, Kueue ten.
 #
 # Usage: test/plane/clients/build.sh CLIENT...
-#        CLIENT is kubectl, helm, jobset, kueue, multikueue or kueue-alone (Kueue without the others), trainer, kuberay, jobset-with-engine, kueue-with-engine or trainer-with-engine.
+#        CLIENT is kubectl, helm, k9s, jobset, kueue, multikueue or kueue-alone (Kueue without the others), trainer, kuberay, jobset-with-engine, kueue-with-engine or trainer-with-engine.
 #
 # jobset-with-engine is JobSet with a few files of ours, which ask the engine (docs/adopt.md). kueue-with-engine and
 # trainer-with-engine are Kueue and Trainer with such files. Their source, changed, is in bin/clients/source.
@@ -18,6 +18,8 @@ package_of() {
 	case $1 in
 	kubectl) echo deploy/local/programs/kubernetes k8s.io/kubernetes/cmd/kubectl ;;
 	helm) echo tools/chart helm.sh/helm/v4/cmd/helm ;;
+	k9s) echo test/plane/clients/programs/k9s github.com/derailed/k9s ;;
+	terminal) echo test ./plane/clients/terminal ;;
 	jobset) echo test/plane/clients/programs/jobset sigs.k8s.io/jobset ;;
 	kueue) echo test/plane/clients/programs/kueue sigs.k8s.io/kueue/cmd/kueue ;;
 	trainer) echo test/plane/clients/programs/trainer github.com/kubeflow/trainer/v2/cmd/trainer-controller-manager ;;
@@ -38,6 +40,7 @@ with_needs() {
 	for client; do
 		case $client in
 		jobset | helm | kuberay) echo kubectl ;;
+		k9s) printf '%s\n' kubectl terminal ;;
 		trainer) with_needs jobset ;;
 		kueue) with_needs trainer ;;
 		multikueue | kueue-alone) client=kueue && echo kubectl ;;
