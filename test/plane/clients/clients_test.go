@@ -59,12 +59,13 @@ func TestJobSet(t *testing.T)  { compare(t, jobset) }
 func TestHelm(t *testing.T)    { compare(t, helm) }
 func TestKueue(t *testing.T)   { compare(t, kueue) }
 func TestTrainer(t *testing.T) { compare(t, trainer) }
+func TestKEDA(t *testing.T)    { compare(t, keda) }
 func TestKubeRay(t *testing.T) { compare(t, kuberay) }
 
 func TestKueueAlone(t *testing.T) { compare(t, kueueAlone) }
 
 // all are the clients that there are.
-var all = []client{kubectl, jobset, helm, kueue, kueueAlone, trainer, kuberay}
+var all = []client{kubectl, jobset, helm, kueue, kueueAlone, trainer, keda, kuberay}
 
 // compare runs the scenarios of a client under both sides, and compares them.
 func compare(t *testing.T, c client) {
