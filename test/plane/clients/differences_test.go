@@ -84,16 +84,17 @@ var ofClients = []history.Difference{{
 	Race:     true,
 }, {
 	Name: "KEDA says that its scaler failed when it gives up a poll",
-	Reason: "When a ScaledJob changes, is paused or deleted while KEDA polls, KEDA cancels the poll, and forgets the scaler. If it forgets the scaler first, it says " +
-		"nothing of the poll, otherwise it says in an event that the scaler failed.",
+	Reason: "When a ScaledJob changes, is paused or deleted while KEDA polls, KEDA cancels the poll, and forgets the scaler. " +
+		"If it forgets the scaler first, it says nothing of the poll, otherwise it says in an event that the scaler failed.",
 	Scenario: regexp.MustCompile(`^keda/(minimum|paused|rollout|rollout-foreground|rollout-gradual|unschedulable)$`),
 	Builtin:  pollGivenUp,
 	Ours:     pollGivenUp,
 	Race:     true,
 }, {
 	Name: "KEDA says of a ScaledJob that changes that it is not active",
-	Reason: "When a ScaledJob changes, KEDA begins to poll anew. The loop that ends clears the scalers by the name of the ScaledJob, which by then may be those of the new loop. Its " +
-		"first poll then finds nothing to ask, and says that the ScaledJob is not active. The next poll finds new ones.",
+	Reason: "When a ScaledJob changes, KEDA begins to poll anew. The loop that ends clears the scalers by the name of the ScaledJob, " +
+		"which by then may be those of the new loop. Its first poll then finds nothing to ask, and says that the ScaledJob is not active. " +
+		"The next poll finds new ones.",
 	Scenario: regexp.MustCompile(`^keda/rollout(-foreground|-gradual)?$`),
 	Builtin:  notActiveOnce,
 	Ours:     notActiveOnce,

@@ -26,8 +26,15 @@ scaledjob() {
 
 # apply_scaledjob has KEDA's finalizer. Otherwise KEDA adds it by an update that changes the spec as well, and begins to poll twice.
 apply_scaledjob() {
-	printf '{apiVersion: keda.sh/v1alpha1, kind: ScaledJob, metadata: {name: a, finalizers: [finalizer.keda.sh]}, spec: {pollingInterval: 1, %s triggers: [{type: external, metadata: {scalerAddress: "%s", folder: "%s"}}], jobTargetRef: {backoffLimit: 0, %s %s}}}\n' \
-		"$1" "$KEDA_SCALER" "$PWD" "${3:-}" "$(pod "$2" | sed "s/{spec: {/&${POD:-}/")" | kubectl apply --server-side -f -
+	local trigger template
+	trigger="{type: external, metadata: {scalerAddress: \"$KEDA_SCALER\", folder: \"$PWD\"}}"
+	template=$(pod "$2" | sed "s/{spec: {/&${POD:-}/")
+	kubectl apply --server-side -f - <<-Y
+		apiVersion: keda.sh/v1alpha1
+		kind: ScaledJob
+		metadata: {name: a, finalizers: [finalizer.keda.sh]}
+		spec: {pollingInterval: 1, $1 triggers: [$trigger], jobTargetRef: {backoffLimit: 0, ${3:-} $template}}
+	Y
 }
 
 # work [COMMAND] prints a command that ends when the scenario lets it, by another one.

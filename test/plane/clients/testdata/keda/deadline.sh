@@ -2,10 +2,8 @@
 messages 1
 scaledjob 'maxReplicaCount: 1,' "$(work)" 'activeDeadlineSeconds: 5, ttlSecondsAfterFinished: 0,'
 poll
-running 1
 nothing_left
 poll
-running 1
 messages 0
 poll
 nothing_left
