@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Builds the clients whose names are given, and what they need, into bin/clients at the top of the
 # repository, each from the module that pins it. Shows how far it is. Needs Go and
-# bash. JobSet takes three minutes the first time, Kueue ten.
+# bash. JobSet takes three minutes the first time, Kueue and KEDA ten.
 #
 # Usage: test/plane/clients/build.sh CLIENT...
-#        CLIENT is kubectl, helm, k9s, jobset, kueue, multikueue or kueue-alone (Kueue without the others), trainer, kuberay, jobset-with-engine, kueue-with-engine or trainer-with-engine.
+#        CLIENT is kubectl, helm, k9s, jobset, kueue, multikueue or kueue-alone (Kueue without the others), trainer, keda, kuberay, jobset-with-engine, kueue-with-engine or trainer-with-engine.
 #
 # jobset-with-engine is JobSet with a few files of ours, which ask the engine (docs/adopt.md). kueue-with-engine and
 # trainer-with-engine are Kueue and Trainer with such files. Their source, changed, is in bin/clients/source.
@@ -23,6 +23,7 @@ package_of() {
 	jobset) echo test/plane/clients/programs/jobset sigs.k8s.io/jobset ;;
 	kueue) echo test/plane/clients/programs/kueue sigs.k8s.io/kueue/cmd/kueue ;;
 	trainer) echo test/plane/clients/programs/trainer github.com/kubeflow/trainer/v2/cmd/trainer-controller-manager ;;
+	keda) echo test/plane/clients/programs/keda github.com/kedacore/keda/v2/cmd/operator ;;
 	kuberay) echo test/plane/clients/programs/kuberay github.com/ray-project/kuberay/ray-operator ;;
 	jobset-with-engine) echo bin/clients/source/jobset-with-engine . ;;
 	kueue-with-engine) echo bin/clients/source/kueue-with-engine ./cmd/kueue ;;
@@ -39,7 +40,7 @@ with_needs() {
 	local client
 	for client; do
 		case $client in
-		jobset | helm | kuberay) echo kubectl ;;
+		jobset | helm | keda | kuberay) echo kubectl ;;
 		k9s) printf '%s\n' kubectl terminal ;;
 		trainer) with_needs jobset ;;
 		kueue) with_needs trainer ;;
@@ -117,6 +118,7 @@ change_trainer() {
 program_of() {
 	case $1 in
 	trainer*) echo trainer-controller-manager ;;
+	keda) echo operator ;;
 	kuberay) echo ray-operator ;;
 	*) echo "${1%-with-engine}" ;;
 	esac

@@ -59,13 +59,14 @@ func TestJobSet(t *testing.T)  { compare(t, jobset) }
 func TestHelm(t *testing.T)    { compare(t, helm) }
 func TestKueue(t *testing.T)   { compare(t, kueue) }
 func TestTrainer(t *testing.T) { compare(t, trainer) }
+func TestKEDA(t *testing.T)    { compare(t, keda) }
 func TestKubeRay(t *testing.T) { compare(t, kuberay) }
 func TestK9s(t *testing.T)     { compare(t, k9s) }
 
 func TestKueueAlone(t *testing.T) { compare(t, kueueAlone) }
 
 // all are the clients that there are.
-var all = []client{kubectl, jobset, helm, kueue, kueueAlone, trainer, kuberay, k9s}
+var all = []client{kubectl, jobset, helm, kueue, kueueAlone, trainer, keda, kuberay, k9s}
 
 // compare runs the scenarios of a client under both sides, and compares them.
 func compare(t *testing.T, c client) {

@@ -6,6 +6,7 @@ func TestClean(t *testing.T) {
 	for text, want := range map[string]string{
 		"Created pod: a-0-x7k2p":                            "Created pod: a-0-~",
 		"pod default/a-leader-0-0-bcdfg failed":             "pod default/a-leader-0-0-~ failed",
+		"Created pod: a-x7k2p-vprzd":                        "Created pod: a-~-~",
 		"a-workers-0":                                       "a-workers-0",
 		"Created pod: a-2m45s":                              "Created pod: a-~",
 		"Created pod: a-manual-25s-x7k2p":                   "Created pod: a-manual-~-~",
