@@ -45,6 +45,14 @@ var ofClients = []history.Difference{{
 	Builtin:  regexp.MustCompile(`^prints done while both run: no$`),
 	Ours:     regexp.MustCompile(`^prints done while both run: yes$`),
 }, {
+	Name: "Kueue replaces a slice in two ways",
+	Reason: "When Kueue admits a new slice of an elastic Job, its scheduler finishes the old one. Kueue's controller of Jobs may have done so before, with " +
+		"another reason and without an event.",
+	Scenario: regexp.MustCompile(`^kueue-alone/elastic$`),
+	Builtin:  sliceReplaced,
+	Ours:     sliceReplaced,
+	Race:     true,
+}, {
 	Name: "MultiKueue says that a Job is suspended",
 	Reason: "While a Job is still suspended here and no longer on the worker, MultiKueue does not copy its status. It then sets the condition Suspended by itself, " +
 		"if it has not copied the worker's before.",
@@ -91,6 +99,8 @@ var known = append(ofTheProduct, ofClients...)
 var createdTwice = regexp.MustCompile(`^event about jobset a: Warning JobCreationFailed: (job "[a-z0-9-]+" creation failed with error: jobs.batch "[a-z0-9-]+" already exists\s*)+$`)
 
 var refusedAgain = regexp.MustCompile(`^event about rayjob a: Warning FailedTo(Create|Update|Delete)[A-Za-z]+: .*( already exists| not found|: the object has been modified; .*)$`)
+
+var sliceReplaced = regexp.MustCompile(`^(workload job-a-~: Finished=True \((WorkloadSliceReplaced|OutOfSync): |event about workload job-a-~: Normal WorkloadSliceReplaced: )`)
 
 // suspendedHere is about the Job on the manager.
 var suspendedHere = regexp.MustCompile(`^job [a-z0-9-]+: Suspended=True \((MultiKueueAdapter|JobSuspended): `)
