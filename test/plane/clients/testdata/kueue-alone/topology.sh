@@ -1,5 +1,5 @@
 # Topology-aware scheduling of Jobs: by the system of a node and by its name, which every node has. Kueue assigns nodes to the pods of a Job, which wait at
-# a scheduling gate until it has. One pod of a Job is lost and comes again; a Job that fits on no node waits until it is smaller.
+# a scheduling gate until it has. One pod of a Job is lost and comes again; a Job that fits on no node waits, while another one runs.
 trap 'kubectl delete clusterqueue/"$queue" resourceflavor/"$queue" topology/"$queue" --wait=false >/dev/null' EXIT
 kubectl create -f - >/dev/null <<-Y
 	{apiVersion: kueue.x-k8s.io/v1beta2, kind: Topology, metadata: {name: $queue}, spec: {levels: [{nodeLabel: kubernetes.io/os}, {nodeLabel: kubernetes.io/hostname}]}}
