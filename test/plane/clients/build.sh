@@ -4,7 +4,7 @@
 # bash. JobSet takes three minutes the first time, Kueue and KEDA ten.
 #
 # Usage: test/plane/clients/build.sh CLIENT...
-#        CLIENT is kubectl, helm, k9s, jobset, kueue, multikueue or kueue-alone (Kueue without the others), trainer, keda, kuberay, jobset-with-engine, kueue-with-engine or trainer-with-engine.
+#        CLIENT is kubectl, helm, k9s, jobset, kueue, multikueue or kueue-alone (Kueue without the others), kueue-specs (its own end-to-end specs), trainer, keda, kuberay, jobset-with-engine, kueue-with-engine or trainer-with-engine.
 #
 # jobset-with-engine is JobSet with a few files of ours, which ask the engine (docs/adopt.md). kueue-with-engine and
 # trainer-with-engine are Kueue and Trainer with such files. Their source, changed, is in bin/clients/source.
@@ -45,6 +45,7 @@ with_needs() {
 		trainer) with_needs jobset ;;
 		kueue) with_needs trainer ;;
 		multikueue | kueue-alone) client=kueue && echo kubectl ;;
+		kueue-specs) echo kueue ;;
 		*-with-engine) with_needs "${client%-with-engine}" ;;
 		esac
 		echo "$client"
@@ -114,6 +115,17 @@ change_trainer() {
 	sed -n -f "$adopters/trainer/before.sed" "$from/$reconciler" >"$to/pkg/controller/before_test.go"
 }
 
+# build_kueue_specs compiles two packages of Kueue's end-to-end specs. They are compiled as part of Kueue's module, in the module
+# cache, because only its go.mod names what they import.
+build_kueue_specs() {
+	local from suite
+	from=$(GOWORK=off go -C "$repository/test/plane/clients/programs/kueue" list -m -f '{{.Dir}}' sigs.k8s.io/kueue)
+	for suite in singlecluster tas; do
+		note "compiling Kueue's own specs: $suite"
+		GOWORK=off go -C "$from" test -c -mod=readonly -ldflags "-s -w" -o "$out/kueue-specs-$suite" "./test/e2e/$suite/baseline"
+	done
+}
+
 # program_of CLIENT prints what go build calls its program.
 program_of() {
 	case $1 in
@@ -127,6 +139,11 @@ program_of() {
 out=$repository/bin/clients
 mkdir -p "$out/source"
 for client in $(with_needs "$@" | awk '!seen[$0]++'); do
+	if [ "$client" = kueue-specs ]; then
+		build_kueue_specs
+		note "built after ${SECONDS}s: bin/clients/$client-*"
+		continue
+	fi
 	found=$(package_of "$client")
 	read -r module package <<<"$found"
 	flags="-s -w"

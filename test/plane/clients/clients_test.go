@@ -92,8 +92,15 @@ func compare(t *testing.T, c client) {
 	}
 }
 
-// check skips a test that is not chosen, and fails one whose programs are not built.
+// check is need for a test that then runs.
 func (c client) check(t *testing.T, chosen bool) {
+	t.Helper()
+	c.need(t, chosen)
+	ran = true
+}
+
+// need skips a test that is not chosen, and fails one whose programs are not built.
+func (c client) need(t *testing.T, chosen bool) {
 	t.Helper()
 	if os.Getenv(askedFor) == "" || *clusterFlag != "" {
 		t.Skip("not asked for; make test-clients does")
@@ -104,7 +111,6 @@ func (c client) check(t *testing.T, chosen bool) {
 	if missing := c.missing(t); len(missing) > 0 {
 		t.Fatalf("not built (test/plane/clients/build.sh): %v", missing)
 	}
-	ran = true
 }
 
 // playAll runs scenarios beside each other, and returns when all are done.

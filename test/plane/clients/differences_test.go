@@ -45,6 +45,14 @@ var ofClients = []history.Difference{{
 	Builtin:  regexp.MustCompile(`^prints done while both run: no$`),
 	Ours:     regexp.MustCompile(`^prints done while both run: yes$`),
 }, {
+	Name: "Kueue replaces a slice in two ways",
+	Reason: "When Kueue admits a new slice of an elastic Job, its scheduler finishes the old one. Kueue's controller of Jobs may have done so before, with " +
+		"another reason and without an event.",
+	Scenario: regexp.MustCompile(`^kueue-alone/elastic$`),
+	Builtin:  sliceReplaced,
+	Ours:     sliceReplaced,
+	Race:     true,
+}, {
 	Name: "MultiKueue says that a Job is suspended",
 	Reason: "While a Job is still suspended here and no longer on the worker, MultiKueue does not copy its status. It then sets the condition Suspended by itself, " +
 		"if it has not copied the worker's before.",
@@ -111,6 +119,7 @@ var refusedAgain = regexp.MustCompile(`^event about rayjob a: Warning FailedTo(C
 
 var (
 	pollGivenUp   = regexp.MustCompile(`^event about scaledjob a: Warning KEDAScalerFailed: rpc error: code = Canceled desc = context canceled$`)
+	sliceReplaced = regexp.MustCompile(`^(workload job-a-~: Finished=True \((WorkloadSliceReplaced|OutOfSync): |event about workload job-a-~: Normal WorkloadSliceReplaced: )`)
 	notActiveOnce = regexp.MustCompile(`^scaledjob a: Active=(False \(ScalerNotActive|True \(ScalerActive): Scaling is (not )?performed because triggers are (not )?active\)$`)
 )
 
