@@ -31,13 +31,13 @@
 //     second answer never requires the same again.
 //     Refuse any other disposition.
 //  4. Carry the decision out in the order of DecideJobResponse: make the gang, create
-//     and delete pods (remove the finalizer of a pod with release_first before you
-//     delete that pod), then write the status, then release finalizers, then delete
-//     the Job if delete_job says so, then record events. If a step fails in part,
-//     stop there and ask again (once the status is written, the events still go out). A creation or write is in flight as long as you do
-//     not know whether it took effect. One that was refused is not in flight. After a
-//     refusal of pods (quota, admission), or of deletions, ask in deferrals to leave
-//     that step for later.
+//     or delete and end pods (remove the finalizer of a pod with release_first before
+//     you delete that pod), then write the status, then release finalizers, then record
+//     events, then delete finished pods or the Job. If a step fails in part, stop there
+//     and ask again (once the status is written, the events still go out). A creation
+//     or write is in flight as long as you do not know whether it took effect. One that
+//     was refused is not in flight. After a refusal of pods (quota, admission), or of
+//     deletions, ask in deferrals to leave that step for later.
 //  5. Ask again when a pod or the Job changes, when something that was in flight
 //     becomes known, at requeue_time, and when follow_up says so.
 //

@@ -100,6 +100,10 @@ var invalidOptions = []invalidRequest{
 		nextTry(&jobpolicyv1.NextTryResources{Max: "8"}),
 	},
 	{
+		"a delay of nothing after a quota refused pods", "spec.options.retry_delay.quota_max_seconds", "expected a whole number from 1 to 86400, found 0",
+		retryDelay(&jobpolicyv1.RetryDelay{QuotaMaxSeconds: proto.Int32(0)}),
+	},
+	{
 		"jitter of more than all", "spec.options.retry_delay.jitter_percent", "expected a whole number from 0 to 100, found 101",
 		retryDelay(&jobpolicyv1.RetryDelay{JitterPercent: proto.Int32(101)}),
 	},

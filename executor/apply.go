@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-
 	"jobpolicy.dev/executor/internal/api"
 	"jobpolicy.dev/executor/internal/controller"
 	"jobpolicy.dev/executor/internal/gang"
@@ -63,7 +61,7 @@ func (a *applier) apply(ctx context.Context, s *tracker.Job, calls *api.Pods, sn
 		}
 		a.tellProblems(s, snap, d)
 		if _, err := a.group(ctx, s, snap, d); err != nil {
-			err = a.backOff(ctx, s, tracker.Create, snap.job, noGang, err)
+			err = a.backOff(ctx, s, tracker.Create, snap, noGang, err)
 			return soonest(controller.Result{RequeueAfter: requeue}, s.StepWaitsUntil(tracker.Create)), err
 		}
 		return sooner(controller.Result{RequeueAfter: requeue}, a.cfg.regrowth(s, snap)), nil
@@ -96,16 +94,16 @@ func (a *applier) carryOut(ctx context.Context, s *tracker.Job, calls *api.Pods,
 		return fmt.Errorf("gang: %w", gangErr)
 	}
 	if gangErr != nil && d.GetCreate() != nil {
-		return a.backOff(ctx, s, tracker.Create, snap.job, notCreated, gangErr)
+		return a.backOff(ctx, s, tracker.Create, snap, notCreated, gangErr)
 	}
 	switch err := a.createPods(ctx, s, calls, snap, d, podGroup); {
 	case errors.Is(err, errUnseen):
 		return err // The next reconcile lists the pods.
 	case err != nil:
-		return a.backOff(ctx, s, tracker.Create, snap.job, notCreated, err)
+		return a.backOff(ctx, s, tracker.Create, snap, notCreated, err)
 	}
 	if err := errors.Join(a.deletePods(ctx, s, calls, snap.job, d.GetDelete()), a.endPods(ctx, s, calls, d.GetEnd())); err != nil {
-		return a.backOff(ctx, s, tracker.Delete, snap.job, notDeleted, err)
+		return a.backOff(ctx, s, tracker.Delete, snap, notDeleted, err)
 	}
 	write, err := a.writeStatus(ctx, s, calls, snap, d)
 	if err != nil {
@@ -126,10 +124,10 @@ func (a *applier) carryOut(ctx context.Context, s *tracker.Job, calls *api.Pods,
 	}
 	pruneErr := a.deleteFinished(ctx, s, calls, snap.job, d.GetDeleteFinished())
 	if gangErr != nil {
-		return a.backOff(ctx, s, tracker.Create, snap.job, noGang, gangErr)
+		return a.backOff(ctx, s, tracker.Create, snap, noGang, gangErr)
 	}
 	if pruneErr != nil {
-		return a.backOff(ctx, s, tracker.DeleteFinished, snap.job, notPruned, pruneErr)
+		return a.backOff(ctx, s, tracker.DeleteFinished, snap, notPruned, pruneErr)
 	}
 	return nil
 }
@@ -167,11 +165,15 @@ func (a *applier) group(ctx context.Context, s *tracker.Job, snap snapshot, d *j
 }
 
 // backOff starts the backoff of a step; the other steps of the Job go on. It returns a stepError: what
-// was not done, and cause (why not).
-func (a *applier) backOff(ctx context.Context, s *tracker.Job, step tracker.Step, job *batchv1.Job, what undone, cause error) error {
+// was not done, and cause (why not). A Job's options may shorten the delay after a quota refused new pods. They act on
+// each refusal anew, and the delay grows meanwhile as it does for other Jobs.
+func (a *applier) backOff(ctx context.Context, s *tracker.Job, step tracker.Step, snap snapshot, what undone, cause error) error {
 	delay := s.StepFailed(step, a.base.BackoffLimits())
+	if shorter := api.QuotaDelay(delay, snap.req.GetSpec().GetOptions(), cause); step == tracker.Create && shorter < delay {
+		delay = s.ShortenStep(step, shorter)
+	}
 	if !errors.Is(cause, api.ErrNamespaceTerminating) && !errors.Is(cause, context.Canceled) {
-		a.cfg.Logger.WarnContext(ctx, string(what), append(telemetry.JobAttrs(job), slog.Duration("retryAfter", delay), slog.Any("error", cause))...)
+		a.cfg.Logger.WarnContext(ctx, string(what), append(telemetry.JobAttrs(snap.job), slog.Duration("retryAfter", delay), slog.Any("error", cause))...)
 	}
 	return &stepError{what, cause}
 }

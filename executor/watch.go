@@ -267,7 +267,7 @@ func (w *watcher) podGone(pod *podcache.Pod) {
 // countQuotaRefuses reports whether pods are refused for a quota that also counts pods which have ended.
 func countQuotaRefuses(s *tracker.Job) bool {
 	return slices.ContainsFunc(s.Refusals.Standing(), func(r writes.Refusal) bool {
-		return r.Kind == writes.CreatePod && strings.Contains(r.Why, "exceeded quota") && strings.Contains(r.Why, "count/pods")
+		return r.Kind == writes.CreatePod && writes.ExceedsQuota(r.Why) && strings.Contains(r.Why, "count/pods")
 	})
 }
 

@@ -73,7 +73,7 @@ func (c *Controller) remove(ctx context.Context, s *step, decision *jobpolicyv1.
 	}
 	// The next Step counts a pod that has ended or started meanwhile as such.
 	if failed != nil && !errors.Is(failed, api.ErrPodEnded) && !errors.Is(failed, api.ErrPodStarted) {
-		c.deferStep(s.pods.UID, deletePods)
+		c.deferStep(s.pods.UID, deletePods, backoff)
 	}
 	return failed
 }
@@ -88,7 +88,7 @@ func (c *Controller) prune(ctx context.Context, s *step, uids [][]byte) (failed 
 		failed = errors.Join(failed, err)
 	}
 	if failed != nil {
-		c.deferStep(s.pods.UID, deleteFinished)
+		c.deferStep(s.pods.UID, deleteFinished, backoff)
 	}
 	return failed
 }
@@ -104,9 +104,9 @@ func (c *Controller) create(ctx context.Context, s *step, create *jobpolicyv1.Cr
 		pod.OwnerReferences = []metav1.OwnerReference{s.Owner}
 		pod.Annotations[GroupAnnotation] = s.Job.Name
 		if err := s.createOne(ctx, c, pod, p.Index, next); err != nil {
-			c.deferStep(s.pods.UID, createPods)
+			c.deferStep(s.pods.UID, createPods, api.QuotaDelay(backoff, s.Options, err))
 			if s.Options.GetKeepFinishedPods() != nil && api.OutcomeUnknown(err) {
-				c.deferStep(s.pods.UID, deleteFinished)
+				c.deferStep(s.pods.UID, deleteFinished, backoff)
 			}
 			return fmt.Errorf("creating pod %s: %w", pod.Name, errors.Join(err, s.deleteAltered(ctx)))
 		}

@@ -32,7 +32,8 @@ import (
 const (
 	// GroupAnnotation names the group that a pod was created for.
 	GroupAnnotation = api.GroupAnnotation
-	// backoff is how long a step of a group is not tried again after it failed.
+	// backoff is how long a step of a group is not tried again after it failed. After a quota refused a
+	// pod, options may shorten it.
 	backoff = 10 * time.Second
 	// maxRows is a little less than the contract's limit, as the tracker may list more.
 	maxRows = 99_000
@@ -191,8 +192,8 @@ func (g *Group) known() *tracker.Job {
 }
 
 // deferStep leaves a step of a group for a while. The other steps go on meanwhile.
-func (c *Controller) deferStep(group types.UID, step jobpolicyv1.Step) {
-	key, until := groupStep{group, step}, time.Now().Add(backoff)
+func (c *Controller) deferStep(group types.UID, step jobpolicyv1.Step, delay time.Duration) {
+	key, until := groupStep{group, step}, time.Now().Add(delay)
 	c.after.Store(key, until)
-	time.AfterFunc(backoff, func() { c.after.CompareAndDelete(key, until) }) // The group may be gone.
+	time.AfterFunc(delay, func() { c.after.CompareAndDelete(key, until) }) // The group may be gone.
 }

@@ -301,6 +301,41 @@ func TestANameThatPruningFreesIsNotTakenForALatePod(t *testing.T) {
 	}
 }
 
+// Options may shorten the delay after a quota refused a pod, and no other delay.
+func TestTheDelayAfterAQuotaRefusedAPod(t *testing.T) {
+	full, limits := errors.New("exceeded quota: q"), &jobpolicyv1.JobOptions{RetryDelay: &jobpolicyv1.RetryDelay{QuotaMaxSeconds: new(int32(3))}}
+	for name, tc := range map[string]struct {
+		options *jobpolicyv1.JobOptions
+		err     error
+		want    time.Duration
+	}{
+		"no options":        {nil, full, backoff},
+		"three seconds":     {limits, full, 3 * time.Second},
+		"a webhook refuses": {limits, errors.New("admission webhook denied it"), backoff},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStand(t)
+			s.group.Options = tc.options
+			s.client.PrependReactor("create", "pods", func(k8stesting.Action) (bool, runtime.Object, error) {
+				return true, nil, apierrors.NewForbidden(corev1.Resource("pods"), "", tc.err)
+			})
+			s.answer.Create = &jobpolicyv1.CreatePods{Count: 1}
+			if _, err := s.step(); err == nil {
+				t.Fatal("the creation did not fail")
+			}
+			s.answer.Create = nil
+			s.mustStep()
+			list := s.asked[1].GetDeferrals()
+			if len(list) != 1 || list[0].GetStep() != createPods {
+				t.Fatalf("deferrals %v, want that of the creation", list)
+			}
+			if wait := list[0].GetUntil().AsTime().Sub(s.asked[0].GetNow().AsTime()); wait.Round(time.Second) != tc.want {
+				t.Errorf("the creation waits for %v, want %v", wait, tc.want)
+			}
+		})
+	}
+}
+
 // Admission changes each new pod so that it does not count for the group. The creation fails, the pod
 // is removed, and no other one is created at once.
 func TestAPodThatAdmissionChangesIsRemoved(t *testing.T) {
@@ -418,7 +453,7 @@ func TestGroupsThatGoAwayAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c Controller
 		for n := range 100 {
-			c.deferStep(uid(n), createPods)
+			c.deferStep(uid(n), createPods, backoff)
 			time.Sleep(backoff)
 		}
 		known := 0

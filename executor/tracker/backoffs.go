@@ -44,6 +44,14 @@ func (j *Job) StepFailed(step Step, limits clock.Limits) time.Duration {
 	return j.backoffs.steps[step].Failed(limits)
 }
 
+// ShortenStep ends the delay of a step after this time at the latest, and returns how long it is now. The next
+// delay is not shorter for that.
+func (j *Job) ShortenStep(step Step, delay time.Duration) time.Duration {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.backoffs.steps[step].Shorten(delay)
+}
+
 // StepMayGoOn ends the delay of a step: part of the step has succeeded, or a pod has ended and
 // made room for a new one.
 func (j *Job) StepMayGoOn(step Step) {

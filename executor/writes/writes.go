@@ -120,3 +120,7 @@ func OfEvent(onCronJob bool, reason, message string) (k Kind, why string, ok boo
 	}
 	return k, why, ok
 }
+
+// ExceedsQuota reports whether a refusal says that a ResourceQuota is used up. A quota also refuses pods without
+// the requests or limits that it counts ("failed quota"); to wait does not help these.
+func ExceedsQuota(why string) bool { return strings.Contains(why, "exceeded quota") }

@@ -54,6 +54,10 @@ var mistakes = map[string]struct {
 	"delays in two ways": {`{"job": {"retryDelay": {"initialSeconds": 9, "delaysSeconds": [3]}}}`, []string{
 		"job.retryDelay.delaysSeconds: cannot be set together with any of initialSeconds, maxSeconds, factor",
 	}},
+	"a list, and a delay after quotas": {`{"job": {"retryDelay": {"quotaMaxSeconds": 1, "delaysSeconds": [3]}}}`, nil},
+	"a delay of a day after quotas": {`{"job": {"retryDelay": {"quotaMaxSeconds": 86401}}}`, []string{
+		"job.retryDelay.quotaMaxSeconds: expected a whole number from 1 to 86400, found 86401",
+	}},
 	"a longest delay below the first": {`{"job": {"retryDelay": {"initialSeconds": 9, "maxSeconds": 8}}}`, []string{
 		"job.retryDelay.maxSeconds: expected at least initialSeconds (9), found 8",
 	}},

@@ -56,3 +56,9 @@ func together(path string, m protoreflect.Message, name func(protoreflect.FieldD
 	}
 	return problems
 }
+
+// DelaysRetries reports whether a retry delay says how long to wait after pods have failed. One that only has
+// quota_max_seconds does not.
+func DelaysRetries(d *jobpolicyv1.RetryDelay) bool {
+	return len(d.GetDelaysSeconds()) > 0 || d != nil && (d.InitialSeconds != nil || d.MaxSeconds != nil || d.Factor != nil || d.JitterPercent != nil)
+}

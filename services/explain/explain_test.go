@@ -348,7 +348,15 @@ func TestPodsThatTheAPIServerRefuses(t *testing.T) {
 		"a quota": {
 			facts: explain.Facts{Job: job(), Events: refused(`pods "job-x" is forbidden: exceeded quota: q, requested: pods=1`)},
 			state: explain.Blocked,
-			says:  []string{"headline: The Job has none of 1 wanted pods, because the API server refuses to create more: the quota is used up", "change: Raise the quota", "5s ago"},
+			says:  []string{"headline: The Job has none of 1 wanted pods, because the API server refuses to create more: the quota is used up", "change: Raise the quota", "5s ago", "change: The Job tries again at most 1m after each refusal; job.retryDelay.quotaMaxSeconds of a JobPolicy"},
+		},
+		"a quota, and a delay of its own": {
+			facts: explain.Facts{Job: job(managedByUs, asksFor("{job: {retryDelay: {quotaMaxSeconds: 5}}}")), Events: refused("exceeded quota: q")},
+			state: explain.Blocked, says: []string{"change: The Job tries again at most 5s after each refusal (job.retryDelay.quotaMaxSeconds of its JobPolicy)."}, silent: []string{"at most 1m"},
+		},
+		"a quota, and a longer delay of its own": {
+			facts: explain.Facts{Job: job(managedByUs, asksFor("{job: {retryDelay: {quotaMaxSeconds: 600}}}")), Events: refused("exceeded quota: q")},
+			state: explain.Blocked, says: []string{"change: The Job tries again at most 1m after each refusal; job.retryDelay.quotaMaxSeconds of a JobPolicy makes that shorter"},
 		},
 		"a Workload that is not there yet": {
 			facts: explain.Facts{Job: job(), Events: []corev1.Event{{

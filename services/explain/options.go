@@ -3,13 +3,16 @@ package explain
 import (
 	"maps"
 	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/options"
 )
 
 // How the work of an executor is known.
@@ -21,6 +24,9 @@ const (
 	// invalidPolicy is the reason of an event that no other controller has.
 	invalidPolicy = "InvalidPolicy"
 )
+
+// longestRefusal is the longest delay after the API server has refused pods, here and with the built-in controller.
+const longestRefusal = time.Minute
 
 // TakesOptions reports whether the Job can have options: jobpolicy reads them, and nobody else. It runs the Jobs
 // whose spec.managedBy has the default name of an executor, and those that an executor has acted on: under
@@ -55,7 +61,7 @@ func (w *work) noteOnOptions() {
 // read here.
 func (w *work) ownRetryDelay() bool {
 	policy, problems := wire.PolicySpec(w.Job.Annotations)
-	return len(problems) > 0 || policy.GetJob().GetRetryDelay() != nil
+	return len(problems) > 0 || options.DelaysRetries(policy.GetJob().GetRetryDelay())
 }
 
 // fate is what becomes of a pod that is active when the Job fails.
@@ -70,4 +76,18 @@ func (w *work) fate() string {
 func (w *work) endsPods() bool {
 	policy, _ := wire.PolicySpec(w.Job.Annotations)
 	return policy.GetJob().GetWhenJobFails() == jobpolicyv1.WhenJobFails_WHEN_JOB_FAILS_END_PODS
+}
+
+// adviseOnQuota says when pods that a quota refused are tried again.
+func (w *work) adviseOnQuota() {
+	longest := longestRefusal
+	policy, _ := wire.PolicySpec(w.Job.Annotations)
+	if own := time.Duration(policy.GetJob().GetRetryDelay().GetQuotaMaxSeconds()) * time.Second; own > 0 {
+		longest = min(longest, own)
+	}
+	if longest < longestRefusal {
+		w.advise("The Job tries again at most %s after each refusal (job.retryDelay.quotaMaxSeconds of its JobPolicy).", simulate.Clock(longest))
+		return
+	}
+	w.advise("The Job tries again at most %s after each refusal; job.retryDelay.quotaMaxSeconds of a JobPolicy makes that shorter.", simulate.Clock(longest))
 }

@@ -62,6 +62,10 @@ func TestOptionsOfAJobThatJobpolicyDoesNotRun(t *testing.T) {
 		"without options": {
 			facts: explain.Facts{Job: job(), Pods: failed}, state: explain.BackingOff, says: []string{its}, silent: []string{note},
 		},
+		"a delay after quotas": {
+			facts: explain.Facts{Job: job(managedByUs, asksFor("{job: {retryDelay: {quotaMaxSeconds: 5}}}")), Pods: failed},
+			state: explain.BackingOff, says: []string{its}, silent: []string{note},
+		},
 		"other options": {
 			facts: explain.Facts{Job: job(managedByUs, asksFor("{job: {ttlSecondsAfterFailed: 5}}")), Pods: failed},
 			state: explain.BackingOff, says: []string{its}, silent: []string{note},

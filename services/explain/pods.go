@@ -144,7 +144,7 @@ func waitingContainer(p *corev1.Pod) (PodProblem, bool) {
 		switch waiting.Reason {
 		case "CrashLoopBackOff":
 			return PodProblem{
-				Kind: "crash", Why: fmt.Sprintf("container %s failed %d times in this pod%s, and waits before it is restarted", s.Name, s.RestartCount, lastExit(&s)),
+				Kind: "crash", Why: fmt.Sprintf("container %s failed %s in this pod%s, and waits before it is restarted", s.Name, times(s.RestartCount), lastExit(&s)),
 				Change: fmt.Sprintf("kubectl logs %s -n %s -c %s --previous", p.Name, p.Namespace, s.Name),
 			}, true
 		case "", "ContainerCreating", "PodInitializing":

@@ -128,6 +128,14 @@ func more(n int32, one, many string) string {
 	return fmt.Sprintf("%d more %s", n, many)
 }
 
+// times writes how often something happened.
+func times(n int32) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
 // share is the part of all that is left, from 0 to 1.
 func share(left, all int32) float64 { return float64(left) / float64(max(all, 1)) }
 
@@ -146,11 +154,10 @@ func (w *work) backoffEnding() []ending {
 		most := max(limit, 1)
 		n, _ := w.restarts(false)
 		near = min(near, share(max(most-n, 0), most))
-		times := "once"
+		text += ", or containers have been restarted " + times(most)
 		if most > 1 {
-			times = fmt.Sprintf("%d times in all", most)
+			text += " in all"
 		}
-		text += ", or containers have been restarted " + times
 	}
 	return []ending{{near, text}}
 }

@@ -143,7 +143,7 @@ func TestWhyTheLastPodFailed(t *testing.T) {
 		"a container that runs out of memory again and again": {
 			facts: explain.Facts{Job: job(onFailure), Pods: []corev1.Pod{pod(1, corev1.PodRunning, crash)}},
 			state: explain.Running,
-			says:  []string{"failed 1 times in this pod, last with exit code 137 (OOMKilled), and waits"},
+			says:  []string{"failed once in this pod, last with exit code 137 (OOMKilled), and waits"},
 		},
 		"out of memory": {
 			facts: explain.Facts{Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodFailed, oom)}},

@@ -231,6 +231,9 @@ func (w *work) blocked() bool {
 	why, change := whyNotCreated(r.Why)
 	w.Cause = why
 	w.advise("%s", change)
+	if writes.ExceedsQuota(r.Why) {
+		w.adviseOnQuota()
+	}
 	return w.say(Blocked, "The Job has %s of %d wanted pods, because the API server refuses to create more: %s. Last tried %s.",
 		number(w.Counts.Active), ptr.Deref(w.Counts.Wanted, 0), why, w.ago(r.Last))
 }
@@ -246,7 +249,7 @@ func whyNotCreated(text string) (why, change string) {
 	case strings.Contains(text, "admission changed the new"):
 		return text + ", so it does not count and was deleted",
 			"Find what changes it (kubectl get mutatingwebhookconfigurations,mutatingadmissionpolicies), and exempt it there; it is tried again by itself."
-	case strings.Contains(text, "exceeded quota"):
+	case writes.ExceedsQuota(text):
 		return "the quota is used up: " + text, "Raise the quota, or wait until others give it back; the Job goes on by itself."
 	case strings.Contains(text, "failed quota"):
 		return "a quota asks for requests or limits that the pods do not have: " + text, "Set requests and limits in the pod template, or a LimitRange in the namespace."

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -88,6 +89,42 @@ func TestGuideSaysWhatToDoAboutEachAlert(t *testing.T) {
 	slices.Sort(want)
 	if diff := cmp.Diff(want, have); diff != "" {
 		t.Errorf("alerts (-alerts.yaml +guide):\n%s", diff)
+	}
+}
+
+// Whoever sees a metric of this project finds it in the guide, in the page for operators, or in an alert or the dashboard.
+func TestEachMetricIsTold(t *testing.T) {
+	told := ""
+	for _, file := range []string{"README.md", "../../docs/operate.md", "../chart/jobpolicy/files/alerts.yaml", "../chart/jobpolicy/files/dashboard.json"} {
+		text, err := os.ReadFile(filepath.Join(kustomizeDir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		told += string(text)
+	}
+	names := map[string]bool{}
+	for _, module := range []string{"engine", "executor", "services"} {
+		err := filepath.WalkDir(filepath.Join(kustomizeDir, "../..", module), func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			source, err := os.ReadFile(path)
+			for _, literal := range regexp.MustCompile(`"jobpolicy_\w+"`).FindAllString(string(source), -1) {
+				names[strings.Trim(literal, `"`)] = true
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(names) < 20 {
+		t.Errorf("found only %d names of metrics in the code", len(names))
+	}
+	for name := range names {
+		if !strings.Contains(told, name) {
+			t.Errorf("no page tells %s", name)
+		}
 	}
 }
 

@@ -4,10 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/executor/writes"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 var (
@@ -86,4 +90,21 @@ func refusalOf(err error) string {
 // being deleted.
 func NamespaceTerminating(err error) bool {
 	return errors.Is(err, ErrNamespaceTerminating) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}
+
+// QuotaExceeded reports whether the API server has refused an object because a ResourceQuota is used up. Such
+// an answer has no reason or cause of its own beside Forbidden, so the message decides.
+func QuotaExceeded(err error) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsForbidden(err) && errors.As(err, &status) && writes.ExceedsQuota(status.Status().Message)
+}
+
+// QuotaDelay shortens the delay after a failed creation of pods to what the Job's options allow if a quota was
+// the cause.
+func QuotaDelay(delay time.Duration, options *jobpolicyv1.JobOptions, cause error) time.Duration {
+	longest := time.Duration(options.GetRetryDelay().GetQuotaMaxSeconds()) * time.Second
+	if longest == 0 || !QuotaExceeded(cause) {
+		return delay
+	}
+	return min(delay, longest)
 }

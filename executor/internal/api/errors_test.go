@@ -43,3 +43,24 @@ func TestRefused(t *testing.T) {
 		}
 	}
 }
+
+// Only an answer of the API server counts, and only one about a quota that is used up.
+func TestQuotaExceeded(t *testing.T) {
+	pods, full := schema.GroupResource{Resource: "pods"}, errors.New("exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1")
+	for name, tc := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"no error":                      {nil, false},
+		"a quota is used up":            {apierrors.NewForbidden(pods, "p", full), true},
+		"the same, with context":        {fmt.Errorf("creating pod: %w", errors.Join(apierrors.NewForbidden(pods, "p", full), full)), true},
+		"requests that a quota demands": {apierrors.NewForbidden(pods, "p", errors.New("failed quota: q: must specify limits.cpu")), false},
+		"a webhook":                     {apierrors.NewForbidden(pods, "p", errors.New("admission webhook denied it")), false},
+		"another code":                  {apierrors.NewInternalError(full), false},
+		"no answer of the API server":   {full, false},
+	} {
+		if got := QuotaExceeded(tc.err); got != tc.want {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
+	}
+}

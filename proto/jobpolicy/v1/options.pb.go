@@ -977,7 +977,8 @@ func (x *NeverStarted) GetAction() NeverStartedAction {
 // RetryDelay says how long the next pod waits after pods of the Job have failed; with
 // backoff_limit_per_index, after pods of its index have failed. It counts failures in a
 // row, since the last success, and begins at the end of the last of them. Without
-// backoff_limit_per_index it grows no more after 64 of them (RetryFacts).
+// backoff_limit_per_index it grows no more after 64 of them (RetryFacts). quota_max_seconds is
+// about pods that could not be created, and about nothing else.
 type RetryDelay struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The delay after the first failure, in seconds. Absent: 10, unless the executor
@@ -997,8 +998,14 @@ type RetryDelay struct {
 	// UID, the index if failures are limited by index, and the number of failures, so neither
 	// a restart nor a second question changes it. Absent: delays are exact.
 	JitterPercent *int32 `protobuf:"varint,5,opt,name=jitter_percent,json=jitterPercent,proto3,oneof" json:"jitter_percent,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// The longest delay after the API server has refused to create pods because a quota is used
+	// up, in seconds. It changes no delay after failed pods. The caller reads it and the engine
+	// does not: it is part of until when the caller defers STEP_CREATE_PODS. Absent, or longer than
+	// the executor's own longest delay: that of the executor, which is 1 s after the first
+	// refusal in a row and doubles up to 60 s.
+	QuotaMaxSeconds *int32 `protobuf:"varint,6,opt,name=quota_max_seconds,json=quotaMaxSeconds,proto3,oneof" json:"quota_max_seconds,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *RetryDelay) Reset() {
@@ -1062,6 +1069,13 @@ func (x *RetryDelay) GetDelaysSeconds() []int32 {
 func (x *RetryDelay) GetJitterPercent() int32 {
 	if x != nil && x.JitterPercent != nil {
 		return *x.JitterPercent
+	}
+	return 0
+}
+
+func (x *RetryDelay) GetQuotaMaxSeconds() int32 {
+	if x != nil && x.QuotaMaxSeconds != nil {
+		return *x.QuotaMaxSeconds
 	}
 	return 0
 }
@@ -1455,7 +1469,7 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\aproblem\x18\x01 \x01(\x0e2\x1d.jobpolicy.v1.PodStartProblemB\x06\x8a\xce\x18\x02\x18\x01R\aproblem\x122\n" +
 	"\rafter_seconds\x18\x02 \x01(\x05B\b\x8a\xce\x18\x04\b\x01\x18\x01H\x00R\fafterSeconds\x88\x01\x01\x128\n" +
 	"\x06action\x18\x03 \x01(\x0e2 .jobpolicy.v1.NeverStartedActionR\x06actionB\x10\n" +
-	"\x0e_after_seconds\"\xc4\x05\n" +
+	"\x0e_after_seconds\"\x97\x06\n" +
 	"\n" +
 	"RetryDelay\x128\n" +
 	"\x0finitial_seconds\x18\x01 \x01(\x05B\n" +
@@ -1467,14 +1481,17 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"H\x02R\x06factor\x88\x01\x01\x125\n" +
 	"\x0edelays_seconds\x18\x04 \x03(\x05B\x0e\x8a\xce\x18\n" +
 	"\x10@\"\x06\b\x01\x10\x80\xa3\x05R\rdelaysSeconds\x124\n" +
-	"\x0ejitter_percent\x18\x05 \x01(\x05B\b\x8a\xce\x18\x04\b\x00\x10dH\x03R\rjitterPercent\x88\x01\x01:\xf3\x02\x92\xce\x18\xdd\x01\n" +
+	"\x0ejitter_percent\x18\x05 \x01(\x05B\b\x8a\xce\x18\x04\b\x00\x10dH\x03R\rjitterPercent\x88\x01\x01\x12;\n" +
+	"\x11quota_max_seconds\x18\x06 \x01(\x05B\n" +
+	"\x8a\xce\x18\x06\b\x01\x10\x80\xa3\x05H\x04R\x0fquotaMaxSeconds\x88\x01\x01:\xf3\x02\x92\xce\x18\xdd\x01\n" +
 	"\x84\x01!has(self.delaysSeconds) || size(self.delaysSeconds) == 0 || !(has(self.initialSeconds) || has(self.maxSeconds) || has(self.factor))\x12Ecannot be set together with any of initialSeconds, maxSeconds, factor\x1a\rdelaysSeconds\x92\xce\x18\x8c\x01\n" +
 	"\\!has(self.initialSeconds) || !has(self.maxSeconds) || self.maxSeconds >= self.initialSeconds\x12 expected at least initialSeconds\x1a\n" +
 	"maxSecondsB\x12\n" +
 	"\x10_initial_secondsB\x0e\n" +
 	"\f_max_secondsB\t\n" +
 	"\a_factorB\x11\n" +
-	"\x0f_jitter_percent\"\x8a\x05\n" +
+	"\x0f_jitter_percentB\x14\n" +
+	"\x12_quota_max_seconds\"\x8a\x05\n" +
 	"\x10NextTryResources\x12$\n" +
 	"\tcontainer\x18\x01 \x01(\tB\x06\x8a\xce\x18\x02\x10?R\tcontainer\x12@\n" +
 	"\bresource\x18\x02 \x01(\x0e2\x1c.jobpolicy.v1.RaisedResourceB\x06\x8a\xce\x18\x02\x18\x01R\bresource\x12%\n" +

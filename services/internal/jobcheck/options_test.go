@@ -40,6 +40,7 @@ func TestChecksReadTheOptions(t *testing.T) {
 		"delays and a deadline":   {"retry-delays", "{}", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](300) }, "take 10m30s"},
 		"short delays":            {"retry-delays", "{job: {retryDelay: {delaysSeconds: [1]}}}", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](300) }, ""},
 		"the last delay repeats":  {"retry-delays", "{job: {retryDelay: {delaysSeconds: [1, 100]}}}", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](300) }, "take 8m21s"},
+		"another delay of quotas": {"retry-delays", "{job: {retryDelay: {quotaMaxSeconds: 1}}}", func(s *batchv1.JobSpec) { s.BackoffLimit = ptr.To[int32](20) }, "double from 10s to 10m"},
 		"another first delay":     {"retry-delays", "{job: {retryDelay: {initialSeconds: 1}}}", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](60) }, "take 1m3s"},
 		"a longest delay":         {"retry-delays", "{job: {retryDelay: {maxSeconds: 5}}}", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](29) }, "take 30s"},
 		"a first delay above 10m": {"retry-delays", "{job: {retryDelay: {initialSeconds: 1200}}}", func(*batchv1.JobSpec) {}, "backoffLimit: is 6: the delays between retries are those of job.retryDelay, so a Job that always fails takes at least 2h"},

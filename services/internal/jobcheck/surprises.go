@@ -86,7 +86,7 @@ func retryDelays(s *subject) {
 	}
 	own, retries, delays := s.options.GetJob().GetRetryDelay(), s.backoffLimit(), s.delays()
 	between := "double from 10s to 10m"
-	if own != nil {
+	if options.DelaysRetries(own) {
 		between = "are those of job.retryDelay"
 	}
 	switch deadline := s.spec.ActiveDeadlineSeconds; {

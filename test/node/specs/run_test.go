@@ -74,6 +74,20 @@ func TestResults(t *testing.T) {
 	}
 }
 
+func TestTexts(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "report.json")
+	if err := os.WriteFile(file, []byte(reportOf("runs", "passed", "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	texts, err := Texts(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"[sig-apps] Job runs", "another"}, texts); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestSerialSpecsRunAlone(t *testing.T) {
 	dir := t.TempDir()
 	// Each process leaves a mark for ever, and another one for as long as it runs. Those that may run beside others

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Builds the clients whose names are given, and what they need, into bin/clients at the top of the
 # repository, each from the module that pins it. Shows how far it is. Needs Go and
-# bash. JobSet takes three minutes the first time, Kueue ten.
+# bash. JobSet takes three minutes the first time, Kueue and KEDA ten.
 #
 # Usage: test/plane/clients/build.sh CLIENT...
-#        CLIENT is kubectl, helm, jobset, kueue, multikueue or kueue-alone (Kueue without the others), trainer, kuberay, jobset-with-engine, kueue-with-engine or trainer-with-engine.
+#        CLIENT is kubectl, helm, k9s, jobset, kueue, multikueue or kueue-alone (Kueue without the others), kueue-specs (its own end-to-end specs), trainer, keda, kuberay, jobset-with-engine, kueue-with-engine or trainer-with-engine.
 #
 # jobset-with-engine is JobSet with a few files of ours, which ask the engine (docs/adopt.md). kueue-with-engine and
 # trainer-with-engine are Kueue and Trainer with such files. Their source, changed, is in bin/clients/source.
@@ -18,9 +18,12 @@ package_of() {
 	case $1 in
 	kubectl) echo deploy/local/programs/kubernetes k8s.io/kubernetes/cmd/kubectl ;;
 	helm) echo tools/chart helm.sh/helm/v4/cmd/helm ;;
+	k9s) echo test/plane/clients/programs/k9s github.com/derailed/k9s ;;
+	terminal) echo test ./plane/clients/terminal ;;
 	jobset) echo test/plane/clients/programs/jobset sigs.k8s.io/jobset ;;
 	kueue) echo test/plane/clients/programs/kueue sigs.k8s.io/kueue/cmd/kueue ;;
 	trainer) echo test/plane/clients/programs/trainer github.com/kubeflow/trainer/v2/cmd/trainer-controller-manager ;;
+	keda) echo test/plane/clients/programs/keda github.com/kedacore/keda/v2/cmd/operator ;;
 	kuberay) echo test/plane/clients/programs/kuberay github.com/ray-project/kuberay/ray-operator ;;
 	jobset-with-engine) echo bin/clients/source/jobset-with-engine . ;;
 	kueue-with-engine) echo bin/clients/source/kueue-with-engine ./cmd/kueue ;;
@@ -37,10 +40,12 @@ with_needs() {
 	local client
 	for client; do
 		case $client in
-		jobset | helm | kuberay) echo kubectl ;;
+		jobset | helm | keda | kuberay) echo kubectl ;;
+		k9s) printf '%s\n' kubectl terminal ;;
 		trainer) with_needs jobset ;;
 		kueue) with_needs trainer ;;
 		multikueue | kueue-alone) client=kueue && echo kubectl ;;
+		kueue-specs) echo kueue ;;
 		*-with-engine) with_needs "${client%-with-engine}" ;;
 		esac
 		echo "$client"
@@ -110,10 +115,22 @@ change_trainer() {
 	sed -n -f "$adopters/trainer/before.sed" "$from/$reconciler" >"$to/pkg/controller/before_test.go"
 }
 
+# build_kueue_specs compiles two packages of Kueue's end-to-end specs. They are compiled as part of Kueue's module, in the module
+# cache, because only its go.mod names what they import.
+build_kueue_specs() {
+	local from suite
+	from=$(GOWORK=off go -C "$repository/test/plane/clients/programs/kueue" list -m -f '{{.Dir}}' sigs.k8s.io/kueue)
+	for suite in singlecluster tas; do
+		note "compiling Kueue's own specs: $suite"
+		GOWORK=off go -C "$from" test -c -mod=readonly -ldflags "-s -w" -o "$out/kueue-specs-$suite" "./test/e2e/$suite/baseline"
+	done
+}
+
 # program_of CLIENT prints what go build calls its program.
 program_of() {
 	case $1 in
 	trainer*) echo trainer-controller-manager ;;
+	keda) echo operator ;;
 	kuberay) echo ray-operator ;;
 	*) echo "${1%-with-engine}" ;;
 	esac
@@ -122,6 +139,11 @@ program_of() {
 out=$repository/bin/clients
 mkdir -p "$out/source"
 for client in $(with_needs "$@" | awk '!seen[$0]++'); do
+	if [ "$client" = kueue-specs ]; then
+		build_kueue_specs
+		note "built after ${SECONDS}s: bin/clients/$client-*"
+		continue
+	fi
 	found=$(package_of "$client")
 	read -r module package <<<"$found"
 	flags="-s -w"

@@ -59,12 +59,14 @@ func TestJobSet(t *testing.T)  { compare(t, jobset) }
 func TestHelm(t *testing.T)    { compare(t, helm) }
 func TestKueue(t *testing.T)   { compare(t, kueue) }
 func TestTrainer(t *testing.T) { compare(t, trainer) }
+func TestKEDA(t *testing.T)    { compare(t, keda) }
 func TestKubeRay(t *testing.T) { compare(t, kuberay) }
+func TestK9s(t *testing.T)     { compare(t, k9s) }
 
 func TestKueueAlone(t *testing.T) { compare(t, kueueAlone) }
 
 // all are the clients that there are.
-var all = []client{kubectl, jobset, helm, kueue, kueueAlone, trainer, kuberay}
+var all = []client{kubectl, jobset, helm, kueue, kueueAlone, trainer, keda, kuberay, k9s}
 
 // compare runs the scenarios of a client under both sides, and compares them.
 func compare(t *testing.T, c client) {
@@ -90,8 +92,15 @@ func compare(t *testing.T, c client) {
 	}
 }
 
-// check skips a test that is not chosen, and fails one whose programs are not built.
+// check is need for a test that then runs.
 func (c client) check(t *testing.T, chosen bool) {
+	t.Helper()
+	c.need(t, chosen)
+	ran = true
+}
+
+// need skips a test that is not chosen, and fails one whose programs are not built.
+func (c client) need(t *testing.T, chosen bool) {
 	t.Helper()
 	if os.Getenv(askedFor) == "" || *clusterFlag != "" {
 		t.Skip("not asked for; make test-clients does")
@@ -102,7 +111,6 @@ func (c client) check(t *testing.T, chosen bool) {
 	if missing := c.missing(t); len(missing) > 0 {
 		t.Fatalf("not built (test/plane/clients/build.sh): %v", missing)
 	}
-	ran = true
 }
 
 // playAll runs scenarios beside each other, and returns when all are done.

@@ -45,6 +45,14 @@ var ofClients = []history.Difference{{
 	Builtin:  regexp.MustCompile(`^prints done while both run: no$`),
 	Ours:     regexp.MustCompile(`^prints done while both run: yes$`),
 }, {
+	Name: "Kueue replaces a slice in two ways",
+	Reason: "When Kueue admits a new slice of an elastic Job, its scheduler finishes the old one. Kueue's controller of Jobs may have done so before, with " +
+		"another reason and without an event.",
+	Scenario: regexp.MustCompile(`^kueue-alone/elastic$`),
+	Builtin:  sliceReplaced,
+	Ours:     sliceReplaced,
+	Race:     true,
+}, {
 	Name: "MultiKueue says that a Job is suspended",
 	Reason: "While a Job is still suspended here and no longer on the worker, MultiKueue does not copy its status. It then sets the condition Suspended by itself, " +
 		"if it has not copied the worker's before.",
@@ -82,6 +90,23 @@ var ofClients = []history.Difference{{
 	Builtin:  refusedAgain,
 	Ours:     refusedAgain,
 	Race:     true,
+}, {
+	Name: "KEDA says that its scaler failed when it gives up a poll",
+	Reason: "When a ScaledJob changes, is paused or deleted while KEDA polls, KEDA cancels the poll, and forgets the scaler. " +
+		"If it forgets the scaler first, it says nothing of the poll, otherwise it says in an event that the scaler failed.",
+	Scenario: regexp.MustCompile(`^keda/(minimum|paused|rollout|rollout-foreground|rollout-gradual|unschedulable)$`),
+	Builtin:  pollGivenUp,
+	Ours:     pollGivenUp,
+	Race:     true,
+}, {
+	Name: "KEDA says of a ScaledJob that changes that it is not active",
+	Reason: "When a ScaledJob changes, KEDA begins to poll anew. The loop that ends clears the scalers by the name of the ScaledJob, " +
+		"which by then may be those of the new loop. Its first poll then finds nothing to ask, and says that the ScaledJob is not active. " +
+		"The next poll finds new ones.",
+	Scenario: regexp.MustCompile(`^keda/rollout(-foreground|-gradual)?$`),
+	Builtin:  notActiveOnce,
+	Ours:     notActiveOnce,
+	Race:     true,
 }}
 
 // known are the differences that histories may show.
@@ -91,6 +116,12 @@ var known = append(ofTheProduct, ofClients...)
 var createdTwice = regexp.MustCompile(`^event about jobset a: Warning JobCreationFailed: (job "[a-z0-9-]+" creation failed with error: jobs.batch "[a-z0-9-]+" already exists\s*)+$`)
 
 var refusedAgain = regexp.MustCompile(`^event about rayjob a: Warning FailedTo(Create|Update|Delete)[A-Za-z]+: .*( already exists| not found|: the object has been modified; .*)$`)
+
+var (
+	pollGivenUp   = regexp.MustCompile(`^event about scaledjob a: Warning KEDAScalerFailed: rpc error: code = Canceled desc = context canceled$`)
+	sliceReplaced = regexp.MustCompile(`^(workload job-a-~: Finished=True \((WorkloadSliceReplaced|OutOfSync): |event about workload job-a-~: Normal WorkloadSliceReplaced: )`)
+	notActiveOnce = regexp.MustCompile(`^scaledjob a: Active=(False \(ScalerNotActive|True \(ScalerActive): Scaling is (not )?performed because triggers are (not )?active\)$`)
+)
 
 // suspendedHere is about the Job on the manager.
 var suspendedHere = regexp.MustCompile(`^job [a-z0-9-]+: Suspended=True \((MultiKueueAdapter|JobSuspended): `)

@@ -121,12 +121,12 @@ var (
 	mutating    = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"}
 )
 
-// apply creates objects of the whole cluster.
+// apply creates objects.
 func apply(t *testing.T, plane *cluster.Cluster, resource schema.GroupVersionResource, objects ...*unstructured.Unstructured) {
 	t.Helper()
 	client := dynamic.NewForConfigOrDie(plane.RESTConfig()).Resource(resource)
 	for _, o := range objects {
-		if _, err := client.Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
+		if _, err := client.Namespace(o.GetNamespace()).Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
 			t.Fatalf("create %s %s: %v", o.GetKind(), o.GetName(), err)
 		}
 	}

@@ -252,8 +252,13 @@ func makeNamespace(t *testing.T, kube kubernetes.Interface, name string) {
 
 // chosen reports whether -clients.of and -clients.only choose a scenario, or a test that goes by such a name.
 func (c client) chosen(scenario string) bool {
+	return c.asked() && only.MatchString(c.name+"/"+scenario)
+}
+
+// asked reports whether -clients.of chooses the client.
+func (c client) asked() bool {
 	clients := strings.Fields(*ofFlag)
-	return (len(clients) == 0 || slices.Contains(clients, c.name)) && only.MatchString(c.name+"/"+scenario)
+	return len(clients) == 0 || slices.Contains(clients, c.name)
 }
 
 // folder is where its scenarios are.

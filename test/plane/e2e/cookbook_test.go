@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,11 +16,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// recipe is a heading of docs/cookbook.md with its text and its only block.
-var recipe = regexp.MustCompile("(?ms)^## ([^\n]+)\n\n([^\n`#][^\n]*)\n\n```yaml\n(.*?)^```$")
+// recipe is a row of docs/cookbook.md: the wish, what does it, and the manifest.
+var recipe = regexp.MustCompile("(?m)^\\| [^|]+ \\| `([^`|]+)` \\| \\[[a-z-]+\\]\\(\\.\\./deploy/examples/cookbook/([a-z-]+\\.yaml)\\) \\|")
 
 // The API server takes each manifest of the cookbook, field by field, and kubectl jobpolicy check finds nothing to
-// warn of. A new recipe is a heading, a sentence and a block.
+// warn of. A new recipe is a row of the page and a file, which has what the row shows.
 func TestTheCookbookIsServed(t *testing.T) {
 	t.Parallel()
 	servePolicies(t, plane)
@@ -28,25 +29,54 @@ func TestTheCookbookIsServed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const folder = "../../../deploy/examples/cookbook"
+	files, err := filepath.Glob(folder + "/*")
+	if err != nil {
+		t.Fatal(err)
+	}
 	recipes := recipe.FindAllStringSubmatch(string(page), -1)
-	if headings := strings.Count(string(page), "\n## "); len(recipes) != headings || len(recipes) < 10 {
-		t.Fatalf("%d of %d headings have a sentence and a block, want all of them, and ten at least", len(recipes), headings)
+	if rows := strings.Count(string(page), "\n| ") - 1; len(recipes) != rows || len(recipes) != len(files) || len(recipes) < 10 {
+		t.Fatalf("%d recipes in %d rows with %d files, want as many of each, and ten at least", len(recipes), rows, len(files))
 	}
 	for _, r := range recipes {
-		t.Run(r[1], func(t *testing.T) {
-			for _, document := range strings.Split(r[3], "\n---\n") {
+		t.Run(r[2], func(t *testing.T) {
+			file := filepath.Join(folder, r[2])
+			manifest, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			documents := strings.Split(string(manifest), "\n---\n")
+			holdsWhatTheRowShows(t, r[1], documents[0])
+			for _, document := range documents {
 				if err := dryApply(t, namespace, document); err != nil {
 					t.Errorf("%v\n%s", err, document)
 				}
-			}
-			file := filepath.Join(t.TempDir(), "recipe.yaml")
-			if err := os.WriteFile(file, []byte(r[3]), 0o600); err != nil {
-				t.Fatal(err)
 			}
 			if out, err := kubectlJobpolicy(t, namespace, "check", "--fail-on=warning", "--dry-run=server", "-f", file); err != nil {
 				t.Errorf("check: %v\n%s", err, out)
 			}
 		})
+	}
+}
+
+// holdsWhatTheRowShows compares what a row shows with the first object of its manifest: the spec of a JobPolicy, or the
+// annotations of a CronJob that needs none.
+func holdsWhatTheRowShows(t *testing.T, shown, document string) {
+	t.Helper()
+	var row, object map[string]any
+	if err := yaml.Unmarshal([]byte(shown), &row); err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+		t.Fatal(err)
+	}
+	held := object["spec"]
+	if object["kind"] != "JobPolicy" {
+		metadata, _ := object["metadata"].(map[string]any)
+		held = map[string]any{"annotations": metadata["annotations"]}
+	}
+	if diff := cmp.Diff(held, any(row)); diff != "" {
+		t.Errorf("-manifest +row:\n%s", diff)
 	}
 }
 

@@ -113,6 +113,8 @@ func TestAJobPolicyIsValidatedWhenItIsApplied(t *testing.T) {
 		"delays in two ways":      {spec: `{job: {retryDelay: {delaysSeconds: [1], factor: 1.5}}}`, want: []string{"spec.job.retryDelay.delaysSeconds", "cannot be set together with any of initialSeconds, maxSeconds, factor"}},
 		"a limit below the start": {spec: `{job: {retryDelay: {initialSeconds: 9, maxSeconds: 8}}}`, want: []string{"spec.job.retryDelay.maxSeconds", "expected at least initialSeconds"}},
 		"an item":                 {spec: `{job: {retryDelay: {delaysSeconds: [1, 0]}}}`, want: []string{"spec.job.retryDelay.delaysSeconds[1]", "should be greater than or equal to 1"}},
+		"a delay after quotas":    {spec: `{job: {retryDelay: {delaysSeconds: [1], quotaMaxSeconds: 86400}}}`},
+		"no delay after quotas":   {spec: `{job: {retryDelay: {quotaMaxSeconds: 0}}}`, want: []string{"spec.job.retryDelay.quotaMaxSeconds", "should be greater than or equal to 1"}},
 		"a factor below 1":        {spec: `{job: {retryDelay: {factor: 0.5}}}`, want: []string{"spec.job.retryDelay.factor", "should be greater than or equal to 1"}},
 		"too many names":          {spec: `{job: {failureRuleNames: [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u]}}`, want: []string{"spec.job.failureRuleNames", "must have at most 20 items"}},
 		"more memory":             {spec: `{job: {nextTryResources: {container: main, resource: Memory, factor: 1.5, max: 1.5Gi, onExitCodes: [42, 255]}}}`},

@@ -3,12 +3,16 @@ package e2e
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/executor/wire"
 )
 
 // While a quota keeps pods from being created, those that finish are counted,
@@ -28,6 +32,53 @@ func TestQuotaDelaysButLosesNothing(t *testing.T) {
 		t.Errorf("%d pods were made for 10 completions: %s", len(pods), describe(job))
 	}
 	waitEvents(t, job, "FailedCreate", "SuccessfulCreate", "Completed")
+}
+
+// A Job that waits for a quota is tried again as soon as its options say, also after both services were started anew,
+// and needs nothing but time when others give the quota back (kubernetes/kubernetes#114651).
+func TestAQuotaIsTriedAgainAsTheOptionsSay(t *testing.T) {
+	namespace := newNamespace(t)
+	limitPods(t, client, namespace, "none", "0")
+	_, err := client.BatchV1().Jobs(namespace).Create(t.Context(), &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: "waits", Annotations: map[string]string{wire.Policy: "{job: {retryDelay: {quotaMaxSeconds: 2}}}"}},
+		Spec:       batchv1.JobSpec{Template: shell("true", corev1.RestartPolicyNever)},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := waitJob(t, namespace, "waits", "the Job begins", func(job *batchv1.Job) bool { return job.Status.StartTime != nil })
+	for _, component := range []string{cluster.Engine, cluster.Executor} {
+		waitEvents(t, job, "FailedCreate")
+		killAndStart(t, component)
+	}
+	// With the usual delays, which double up to a minute, ten tries take three minutes.
+	tries := func() int { return failedCreates(t, job) }
+	before, since := tries(), time.Now()
+	eventually(t, "the quota refuses ten more pods", func() (bool, string) { return tries() >= before+10, fmt.Sprint(tries() - before) })
+	if took := time.Since(since); took > 50*time.Second {
+		t.Errorf("ten more tries took %v, and two seconds lie between them", took)
+	}
+	if err := client.CoreV1().ResourceQuotas(namespace).Delete(t.Context(), "none", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if job := waitFinished(t, namespace, "waits"); job.Status.Succeeded != 1 || job.Status.Failed != 0 {
+		t.Errorf("the quota is gone: %s", describe(job))
+	}
+}
+
+// failedCreates is how many refused pods the events of a Job tell.
+func failedCreates(t *testing.T, job *batchv1.Job) (n int) {
+	t.Helper()
+	events, err := client.CoreV1().Events(job.Namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(job.UID)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events.Items {
+		if e.Reason == "FailedCreate" {
+			n += int(max(1, e.Count))
+		}
+	}
+	return n
 }
 
 // limitPods sets a quota of pods, and waits until it is in force.

@@ -40,6 +40,6 @@
 //
 // A state is known again by 64 bits of a hash (key.go). Resource versions enter it as their order, pods as a set. With 10
 // million states the probability that any two of them collide is one in 370,000. TestEqualKeysHaveEqualFutures holds the keys
-// to the steps that follow. Exchanged pods are one state, although the engine lists pods in the order of their UIDs: of two
+// to the steps that follow. Exchanged executors are one state. Exchanged pods are, too, although the engine lists pods in the order of their UIDs: of two
 // pods of which one must be written first, only one order is tried.
 package exhaustive

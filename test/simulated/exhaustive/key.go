@@ -5,18 +5,22 @@ import (
 	"hash/maphash"
 	"slices"
 	"sort"
+
+	"jobpolicy.dev/test/kit/ledger"
 )
 
 // A keeper makes the keys of states: 64 bits of a hash of all that what may still happen depends on. Resource versions
 // become their order, and pods that differ only in their numbers are exchanged: what concerns a pod is written down for
 // each pod alone, and then sorted. The engine lists pods in the order of their UIDs, so of two such pods only one is
-// the first in a list.
+// the first in a list. Executors are exchanged, too: all run the same code, and nothing tells whose a write was.
 type keeper struct {
 	seed maphash.Seed
 	// apart: pods are not exchanged.
 	apart bool
-	buf   []byte
-	pod   [maxPods][]byte
+	// plain: executors are not exchanged, and faults that cannot come any more tell states apart.
+	plain      bool
+	buf, other []byte
+	pod        [maxPods][]byte
 }
 
 // A horizon is the oldest version of the Job and the oldest event that any executor has yet to learn.
@@ -83,18 +87,35 @@ func bits(all ...bool) (b byte) {
 	return b
 }
 
-// of is the key of a world.
+// of is the key of a world: of the two orders of its executors, the one whose text comes first has it.
 func (k *keeper) of(w *world) uint64 {
 	h := w.horizon()
-	b := k.buf[:0]
-	b = append(b, byte(w.left.losses), byte(w.left.crashes), byte(w.left.deletions), byte(w.left.failures), byte(w.left.toggles), bits(w.jobDeletion))
-	for _, v := range w.jobs[h.jobs:] {
+	executors := w.executors
+	k.buf = k.write(k.buf[:0], h, executors[:w.scope.Executors])
+	if w.scope.Executors == maxExecutors && !k.plain {
+		slices.Reverse(executors[:])
+		k.other = k.write(k.other[:0], h, executors[:])
+		if bytes.Compare(k.other, k.buf) < 0 {
+			return maphash.Bytes(k.seed, k.other)
+		}
+	}
+	return maphash.Bytes(k.seed, k.buf)
+}
+
+// write is all that the key depends on.
+func (k *keeper) write(b []byte, h horizon, executors []*executor) []byte {
+	left := h.left
+	if !k.plain {
+		left = h.usable()
+	}
+	b = append(b, byte(left.losses), byte(left.crashes), byte(left.deletions), byte(left.failures), byte(left.toggles), bits(left.jobDeletion))
+	for _, v := range h.world.jobs[h.jobs:] {
 		b = append(append(b, v.text...), 0)
 	}
 	for n := range k.pod {
 		k.pod[n] = h.aPod(k.pod[n][:0], n)
 	}
-	for _, x := range w.executors[:w.scope.Executors] {
+	for _, x := range executors {
 		b = h.anExecutor(b, x)
 		for n := range k.pod {
 			k.pod[n] = h.podOf(k.pod[n], n, x)
@@ -107,8 +128,28 @@ func (k *keeper) of(w *world) uint64 {
 	for _, p := range pods {
 		b = append(append(b, byte(len(p)), byte(len(p)>>8)), p...)
 	}
-	k.buf = b
-	return maphash.Bytes(k.seed, b)
+	return b
+}
+
+// usable is what is left of the faults that moves may still have: what can happen to no pod and no Job any more makes no
+// difference.
+func (w *world) usable() left {
+	usable := w.left
+	if w.free() >= w.scope.Pods {
+		usable.failures, usable.deletions = 0, 0
+		for _, v := range w.cluster.pods {
+			if v.exists() && !v.ended() {
+				usable.failures = w.left.failures
+			}
+			if v.exists() && !v.deleting {
+				usable.deletions = w.left.deletions
+			}
+		}
+	}
+	if job := w.job(); job == nil || ledger.IsFinished(job) {
+		usable.toggles, usable.jobDeletion = 0, false
+	}
+	return usable
 }
 
 // aPod is what is stored of a pod, and where versions of the Job list it.

@@ -16,7 +16,7 @@ func TestViewKnowsTheTracker(t *testing.T) {
 }
 
 // States with the same key have the same future: the same steps lead to states with the same keys. Otherwise states would be
-// left out. Pods are not exchanged, because the engine lists them in the order of their UIDs.
+// left out. Executors are exchanged; pods are not, because the engine lists them in the order of their UIDs.
 func TestEqualKeysHaveEqualFutures(t *testing.T) {
 	t.Parallel()
 	scopes := []Scope{
@@ -68,5 +68,39 @@ func TestExchangedPodsAreOneState(t *testing.T) {
 		if (first == second) == indexed || first == k.of(w) {
 			t.Errorf("indexed %v: the keys are %x and %x", indexed, first, second)
 		}
+	}
+}
+
+// Exchanged executors are one state, and so are states that differ in faults that cannot come any more. No kind of state is
+// left out for it: a search that does not know this meets states of just as many kinds.
+func TestOneOfEachKindIsEnough(t *testing.T) {
+	t.Parallel()
+	scopes := []Scope{
+		{Name: "two executors", Pods: 1, Executors: 2, Parallelism: 1, Completions: 1, Running: true},
+		{Name: "faults", Pods: 1, Executors: 1, Parallelism: 1, Completions: 1, Running: true, Faults: Faults{Failures: 1, Deletions: 1, Toggles: 1, JobDeletion: true}},
+	}
+	for _, s := range scopes {
+		t.Run(s.Name, func(t *testing.T) {
+			one := Explorer{Limit: 100_000, keeper: keeper{apart: true}}
+			reduced := one.Explore(&s)
+			kinds := keeper{seed: maphash.MakeSeed(), apart: true}
+			every := keeper{seed: kinds.seed, apart: true, plain: true}
+			met, known := map[uint64]bool{}, map[uint64]bool{}
+			for queue := []*world{s.newWorld()}; len(queue) > 0; queue = queue[1:] {
+				w := queue[0]
+				key := every.of(w)
+				if known[key] {
+					continue
+				}
+				known[key], met[kinds.of(w)] = true, true
+				for _, m := range w.moves() {
+					queue = append(queue, w.after(m))
+				}
+			}
+			if !reduced.All || reduced.States != len(met) {
+				t.Errorf("%d states of %d kinds, of which %d were met", len(known), len(met), reduced.States)
+			}
+			t.Logf("%d states are of %d kinds", len(known), len(met))
+		})
 	}
 }

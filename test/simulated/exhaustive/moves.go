@@ -76,7 +76,7 @@ func (w *world) moves() (list []move) {
 	if w.left.toggles > 0 {
 		list = append(list, move{what: toggles})
 	}
-	if w.jobDeletion {
+	if w.left.jobDeletion {
 		list = append(list, move{what: deletesJob})
 	}
 	return list
@@ -175,7 +175,7 @@ func (w *world) take(m move) {
 		w.left.toggles--
 		w.storeJob(func(job *batchv1.Job) { job.Spec.Suspend = ptr.To(!isSuspended(job)); job.Generation++ })
 	case deletesJob:
-		w.jobDeletion = false
+		w.left.jobDeletion = false
 		w.storeJob(func(job *batchv1.Job) {
 			job.DeletionTimestamp, job.Finalizers = &then, []string{metav1.FinalizerDeleteDependents}
 		})

@@ -55,21 +55,23 @@ type Scope struct {
 	Plant    Plant
 }
 
-type left struct{ losses, crashes, deletions, failures, toggles int }
+type left struct {
+	losses, crashes, deletions, failures, toggles int
+	jobDeletion                                   bool
+}
 
 // A world is one state.
 type world struct {
 	cluster
-	scope       *Scope
-	executors   [maxExecutors]*executor
-	left        left
-	jobDeletion bool
-	problems    []string
+	scope     *Scope
+	executors [maxExecutors]*executor
+	left      left
+	problems  []string
 }
 
 // newWorld is the Job, as each executor has seen it.
 func (s *Scope) newWorld() *world {
-	w := &world{scope: s, jobDeletion: s.JobDeletion, left: left{s.Losses, s.Crashes, s.Deletions, s.Failures, s.Toggles}}
+	w := &world{scope: s, left: left{s.Losses, s.Crashes, s.Deletions, s.Failures, s.Toggles, s.JobDeletion}}
 	w.memory = newMemory(s.Plant)
 	w.cluster.jobs = []*jobVersion{{job: &batchv1.Job{}}}
 	v := w.storeJob(func(job *batchv1.Job) { *job = *s.job() })

@@ -2,7 +2,10 @@ package world
 
 import (
 	"os"
+	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // sampled is how many seeds TestASeedGivesTheSameHistoryTwice plays. docs/worlds.md says why some
@@ -26,4 +29,19 @@ func TestASeedGivesTheSameHistoryTwice(t *testing.T) {
 	if twice.all != sampled || twice.same != sampled {
 		t.Errorf("%d of %d worlds were played twice. %s", twice.all, sampled, twice)
 	}
+}
+
+// What is due at the same instant happens in the order in which it was planned.
+func TestOneInstantHasAnOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{agenda: map[int64][]func(){}}
+		var done []int
+		for n := range 20 {
+			w.after(time.Second, func() { done = append(done, n) })
+		}
+		time.Sleep(2 * time.Second)
+		if len(done) != 20 || !slices.IsSorted(done) {
+			t.Errorf("the order is %v", done)
+		}
+	})
 }

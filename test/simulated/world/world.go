@@ -48,6 +48,9 @@ type world struct {
 
 	lastVersion atomic.Uint64
 
+	agendaMu sync.Mutex
+	agenda   map[int64][]func() // By the instant, in nanoseconds.
+
 	mu         sync.Mutex
 	actors     map[string]*client
 	collecting bool
@@ -90,7 +93,7 @@ func play(t *testing.T, p *plan, tells bool) *aftermath {
 
 func newWorld(p *plan, tells bool) *world {
 	time.Sleep(time.Until(p.begins))
-	w := &world{plan: p, tells: tells, begun: time.Now(), actors: map[string]*client{}, done: map[string]int{}, outcomes: map[types.UID]*batchv1.Job{}, due: map[*step]bool{}}
+	w := &world{plan: p, tells: tells, begun: time.Now(), actors: map[string]*client{}, agenda: map[int64][]func(){}, done: map[string]int{}, outcomes: map[types.UID]*batchv1.Job{}, due: map[*step]bool{}}
 	w.journal.begun = w.begun
 	w.judge = newJudge(judgeOptions{
 		executors: isExecutor, second: isSecond, standDown: p.executor.standDown, noticing: p.executor.noticing, managed: w.managed, podjob: p.executor.podjob, zone: p.executor.zone, elected: p.executor.elected(), rivals: p.executor.together, maxUnseen: p.executor.maxUnseen, lag: p.lag(), calmLag: p.calmLag(), busy: p.executor.maxWrites > 0, keepsStart: p.executor.keepStartTime,
@@ -265,13 +268,29 @@ func (w *world) drawer(about string) *drawer {
 	return &drawer{Rand: rand.New(rand.NewPCG(w.plan.seed, h.Sum64())), p: w.plan}
 }
 
-// after does something some time later, unless the world is over by then.
+// after does something some time later, unless the world is over by then. What is due at the same instant happens in the
+// order in which it was planned: of several timers, a bubble draws which one fires first.
 func (w *world) after(d time.Duration, do func()) {
-	time.AfterFunc(d, func() {
+	at := time.Now().Add(d).UnixNano()
+	w.agendaMu.Lock()
+	defer w.agendaMu.Unlock()
+	w.agenda[at] = append(w.agenda[at], do)
+	if len(w.agenda[at]) == 1 {
+		time.AfterFunc(d, func() { w.catchUp(at) })
+	}
+}
+
+// catchUp does what is due at an instant.
+func (w *world) catchUp(at int64) {
+	w.agendaMu.Lock()
+	due := w.agenda[at]
+	delete(w.agenda, at)
+	w.agendaMu.Unlock()
+	for _, do := range due {
 		if !w.over.Load() {
 			do()
 		}
-	})
+	}
 }
 
 // actor is the client of an actor that is not an executor. Its requests never fail.

@@ -6,8 +6,10 @@ func TestClean(t *testing.T) {
 	for text, want := range map[string]string{
 		"Created pod: a-0-x7k2p":                            "Created pod: a-0-~",
 		"pod default/a-leader-0-0-bcdfg failed":             "pod default/a-leader-0-0-~ failed",
+		"Created pod: a-x7k2p-vprzd":                        "Created pod: a-~-~",
 		"a-workers-0":                                       "a-workers-0",
 		"Created pod: a-2m45s":                              "Created pod: a-~",
+		"Created pod: a-manual-25s-x7k2p":                   "Created pod: a-manual-~-~",
 		"job-a-1f0e3 is admitted":                           "job-a-~ is admitted",
 		"trainjob-a-52c1b is admitted":                      "trainjob-a-~ is admitted",
 		"at 2026-11-27T11:44:02Z":                           "at TIME",

@@ -60,6 +60,18 @@ func TestLines(t *testing.T) {
 			},
 			[]string{"pod of job a: Failed, with a finalizer ×1", "pod of job a: stopped ×1"},
 		},
+		"Jobs with generated names are lives of their own, and so is one too many": {
+			[]string{
+				`{kind: ScaledJob, metadata: {uid: s, name: a}, status: {conditions: [{type: Active, status: "True", reason: R, message: m}]}}`,
+				`{kind: Job, metadata: {uid: a, name: a-bcdfg}, status: {succeeded: 1}}`,
+				`{kind: Job, metadata: {uid: b, name: a-x7k2p}, status: {succeeded: 1}}`,
+				`{kind: Pod, metadata: {uid: p, name: a-x7k2p-vprzd, ownerReferences: [{uid: b}]}, status: {phase: Succeeded}}`,
+			},
+			[]string{
+				`job a-~: in the end {"succeeded":1}`, `job a-~ (2): in the end {"succeeded":1}`, "scaledjob a: Active=True (R: m)",
+				"pod of job a-~ (2): Succeeded ×1",
+			},
+		},
 		"an event counts once, and none about a pod": {
 			[]string{
 				`{kind: Event, metadata: {uid: e}, involvedObject: {kind: Job, name: a}, type: Normal, reason: R, message: "Created pod: a-bcdfg"}`,

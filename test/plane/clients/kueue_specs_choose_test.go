@@ -1,0 +1,104 @@
+package clients
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A leftSpec is why specs do not run. Their texts begin with its prefix.
+type leftSpec struct{ prefix, reason string }
+
+// Reasons for which a spec of Kueue's does not run.
+const (
+	noJob        = "it creates no Job"
+	byExec       = "it runs a command in a container (exec), which a node without containers does not"
+	byService    = "the API server reaches what it asks by a Service only, and Kueue is a process here"
+	byPrometheus = "it needs Prometheus"
+)
+
+// kueueRuns are how the texts of those specs begin that run, kueueLeaves those of the others. Each spec is in one of them.
+var (
+	kueueRuns = []string{
+		"Kueue when Creating a",
+		"Kueue v1beta1 ",
+		"ConcurrentAdmission ",
+		"Fair Sharing ",
+		"TopologyAwareScheduling when Creating a Job ",
+		"TopologyAwareScheduling when Scaling a Job ",
+		"TopologyAwareScheduling for Job ",
+		"Hotswap for Topology Aware Scheduling ",
+	}
+	kueueLeaves = []leftSpec{
+		{"Kueue when Scaling down an elastic Indexed Job ", byExec},
+		{"Metrics ", byExec},
+		{"Kueue visibility server ", byService},
+		{"Aggregated OpenAPI ", byService},
+		{"Prometheus ", byPrometheus},
+		{"Kueuectl ", noJob},
+		{"Deployment ", noJob},
+		{"StatefulSet integration ", noJob},
+		{"Pod groups ", noJob},
+		{"TopologyAwareScheduling when Creating a Pod ", noJob},
+		{"TopologyAwareScheduling for StatefulSet ", noJob},
+		{"TopologyAwareScheduling for Pod group ", noJob},
+	}
+)
+
+// divide divides all specs into those that run and those that do not, with the reason. A spec of which neither list speaks, or
+// both, is an error, and so is a line of a list that no spec matches any more.
+func divide(all, runs []string, leaves []leftSpec) (run, left []string, err error) {
+	used := map[string]bool{}
+	for _, text := range all {
+		var found []string
+		for _, prefix := range runs {
+			if strings.HasPrefix(text, prefix) {
+				found, run = append(found, prefix), append(run, text)
+			}
+		}
+		for _, l := range leaves {
+			if strings.HasPrefix(text, l.prefix) {
+				found, left = append(found, l.prefix), append(left, text+": "+l.reason)
+			}
+		}
+		if len(found) != 1 {
+			return nil, nil, fmt.Errorf("spec %q: expected that it is said to run or to be left out, once; found %q", text, found)
+		}
+		used[found[0]] = true
+	}
+	for _, l := range leaves {
+		runs = append(slices.Clip(runs), l.prefix)
+	}
+	for _, prefix := range runs {
+		if !used[prefix] {
+			return nil, nil, fmt.Errorf("no spec begins with %q", prefix)
+		}
+	}
+	return run, left, nil
+}
+
+func TestSpecsRunOrAreLeftOut(t *testing.T) {
+	runs, leaves := []string{"Jobs "}, []leftSpec{{"Pods ", "no Job"}}
+	run, left, err := divide([]string{"Pods wait", "Jobs run", "Jobs end"}, runs, leaves)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([][]string{{"Jobs run", "Jobs end"}, {"Pods wait: no Job"}}, [][]string{run, left}); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for name, texts := range map[string][]string{
+		"a spec of which no list speaks":     {"Pods wait", "Jobs run", "Queues wait"},
+		"a line of which there is no spec":   {"Pods wait"},
+		"a reason of which there is no spec": {"Jobs run"},
+	} {
+		if _, _, err := divide(texts, runs, leaves); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if _, _, err := divide([]string{"Pods wait", "Jobs run"}, append(runs, "Pods wait"), leaves); err == nil {
+		t.Error("a spec of which both lists speak: no error")
+	}
+}

@@ -1,0 +1,14 @@
+# The dialog deletes a Job without its pods: they run on, and are let go.
+job a 'completions: 2, parallelism: 2,' 'sleep 100'
+until_value job/a .status.ready 2
+k9s_shows jobs
+see '│ a .* 0/2'
+press ctrl-d
+see 'Propagation: +[A-Z][a-z]+'
+press backtab backtab enter down down enter
+see 'Propagation: +Orphan'
+press tab tab tab enter
+see 'jobs\(.*\)\[0\]'
+until [ -z "$(kubectl get pods -o jsonpath='{.items[*].metadata.finalizers}{.items[*].metadata.ownerReferences}')" ]; do sleep 0.3; done
+kubectl get pods -o name
+quit

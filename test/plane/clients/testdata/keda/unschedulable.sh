@@ -1,0 +1,11 @@
+# A Job whose pod fits on no node is pending also without pendingPodConditions (keda#6157).
+messages 2
+POD='nodeSelector: {none: here}, '
+scaledjob 'maxReplicaCount: 6, scalingStrategy: {strategy: accurate},' true
+poll
+until [ "$(kubectl get pods -o jsonpath='{.items[*].status.conditions[?(@.type=="PodScheduled")].reason}')" = "Unschedulable Unschedulable" ]; do sleep 0.3; done
+poll
+poll
+echo "$(jobs | wc -l) Jobs"
+kubectl delete scaledjob a
+nothing_left
