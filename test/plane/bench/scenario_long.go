@@ -57,16 +57,16 @@ func (f Figures) fairness(r *run) {
 	f[LatencyOverIdle] = float64(spread(busy, 0.5)) / float64(spread(alone, 0.5))
 }
 
-// many (S10): one Job of n pods, parallelism of them at a time, of which only keep stay when they have finished.
+// many (S7): one Job of n pods, parallelism of them at a time, of which only keep stay when they have finished.
 // With keep 0 all stay.
 func many(n, parallelism, keep int) *Scenario {
 	s := &Scenario{
-		Name: "S10-all", Title: fmt.Sprintf("a Job of %d pods, %d at a time", n, parallelism), Latency: ofPods,
+		Name: "S7-all", Title: fmt.Sprintf("a Job of %d pods, %d at a time", n, parallelism), Latency: ofPods,
 		Pods: n, script: script{podTime: time.Second, phase: corev1.PodSucceeded}, ends: batchv1.JobComplete, keep: keep,
 	}
 	policy := ""
 	if keep > 0 {
-		s.Name, s.Title = fmt.Sprintf("S10-keep%d", keep), s.Title+fmt.Sprintf(", of which %d stay when they have finished", keep)
+		s.Name, s.Title = fmt.Sprintf("S7-keep%d", keep), s.Title+fmt.Sprintf(", of which %d stay when they have finished", keep)
 		policy = fmt.Sprintf("{job: {keepFinishedPods: {succeeded: %d}}}", keep)
 	}
 	s.play = func(ctx context.Context, r *run) error {
