@@ -247,7 +247,7 @@ bench-full: build ## the same at full size: 10,000 pods a Job (hours)
 	@$(RUN_BENCH) -bench.size=full
 
 .PHONY: bench-huge
-bench-huge: build ## the same with 100,000 concurrent pods in one Job (hours, about 16 GiB of memory)
+bench-huge: build ## the same with 100,000 pods in one Job: at the same time, and 100 at a time (hours, about 16 GiB of memory)
 	@$(RUN_BENCH) -bench.size=huge
 
 .PHONY: bench-failover

@@ -84,7 +84,7 @@ func (b *benchmark) scenario(ctx context.Context, s *Scenario, first int) ([]Res
 	var errs []error
 	for n := range max(1, b.Repeat) {
 		for _, c := range inTurn(contenders(), first+n) {
-			if b.Contenders != nil && !b.Contenders.MatchString(c.name) || s.statusesOnly && !c.writesStatus {
+			if b.Contenders != nil && !b.Contenders.MatchString(c.name) || s.statusesOnly && !c.writesStatus || s.keep > 0 && !c.ours {
 				continue
 			}
 			if ctx.Err() != nil {

@@ -33,6 +33,8 @@ const (
 	RequestBytes    Figure = "request_bytes_per_decision"
 	ResponseBytes   Figure = "response_bytes_per_decision"
 	CeilingShare    Figure = "ceiling_share_pct"
+	ServerMemory    Figure = "server_peak_rss_mib"
+	MostPods        Figure = "most_pods"
 	HeldMemory      Figure = "held_rss_mib"
 	CPUPerEvent     Figure = "cpu_per_event_ms"
 	CallsPerEvent   Figure = "calls_per_event"
@@ -79,6 +81,8 @@ var figureTexts = []figureText{
 	{KubeletCPU, "simulated kubelet and observer: CPU a pod, ms", 3},
 	{OthersTime, "both of these ÷ processors, s", 2},
 	{PeakMemory, "peak memory, MiB", 1},
+	{ServerMemory, "API server: peak memory, MiB", 1},
+	{MostPods, "pods in the API server at a time, at most", 0},
 	{HeldMemory, "memory with all pods running, MiB", 1},
 	{Decisions, "decisions (syncs)", 0},
 	{DecisionsPerS, "decisions (syncs) a second", 1},
@@ -135,6 +139,10 @@ func (r *run) addCommonFigures(before, after reading) {
 	f[ServerCPU], f[KubeletCPU] = milliseconds(server)/pods, milliseconds(kubelet)/pods
 	f[OthersTime] = (server + kubelet).Seconds() / float64(runtime.NumCPU())
 	f[PeakMemory] = mebibytes(after.peak)
+	// Such a Job has a new control plane, which served nothing before but the run that warms it up.
+	if _, many := f[MostPods]; many && r.scenario.Pods > renewAfter {
+		f[ServerMemory] = mebibytes(after.serverPeak)
+	}
 	if n := decisions(seen); n > 0 {
 		f[Decisions], f[DecisionsPerS] = n, n/span.Seconds()
 	}

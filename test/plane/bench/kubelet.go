@@ -64,8 +64,9 @@ type jobPods struct {
 // total counts pods by their state.
 type total struct {
 	seen, running, succeeded, failed int
-	// finalizers is how many hold the tracking finalizer.
-	finalizers int
+	// finalizers is how many hold the tracking finalizer; stored is how many the API server has, and most how many it
+	// had at a time.
+	finalizers, stored, most int
 }
 
 func (t total) ended() int { return t.succeeded + t.failed }
@@ -76,7 +77,7 @@ type pod struct {
 	uid             types.UID
 	job             *jobPods
 	phase           corev1.PodPhase
-	tracked         bool
+	tracked, gone   bool
 	// ended is when the write of the last phase was sent; released is when the
 	// finalizer was seen to be gone.
 	ended, released time.Time
@@ -119,6 +120,10 @@ func (k *kubelet) see(ctx context.Context, seen *corev1.Pod, gone bool) {
 		p = st.enter(seen)
 		k.todo.add(func() { k.start(ctx, st, p) })
 	}
+	if gone && !p.gone {
+		p.gone = true
+		st.count(p, func(t *total) { t.stored-- })
+	}
 	st.trace(p, !gone && slices.Contains(seen.Finalizers, batchv1.JobTrackingFinalizer))
 	if seen.DeletionTimestamp != nil && !gone && seen.DeletionGracePeriodSeconds != nil && *seen.DeletionGracePeriodSeconds > 0 {
 		k.todo.add(func() { k.remove(ctx, p) })
@@ -140,7 +145,11 @@ func (st *namespaceState) enter(seen *corev1.Pod) *pod {
 	if index, err := strconv.ParseInt(seen.Annotations[batchv1.JobCompletionIndexAnnotation], 10, 32); err == nil {
 		p.job.indexes[int32(index)]++
 	}
-	st.count(p, func(t *total) { t.seen++ })
+	st.count(p, func(t *total) {
+		t.seen++
+		t.stored++
+		t.most = max(t.most, t.stored)
+	})
 	return p
 }
 

@@ -124,6 +124,8 @@ type surroundings struct {
 	// server is that of etcd and the API server. kubelet is that of this process, which is
 	// also the observer.
 	server, kubelet time.Duration
+	// serverPeak is the most memory that the API server has had, in bytes.
+	serverPeak float64
 }
 
 func (p *plane) surroundings() (surroundings, error) {
@@ -133,6 +135,9 @@ func (p *plane) surroundings() (surroundings, error) {
 		pid, pidErr := p.PID(name)
 		used, usageErr := usageOf(pid)
 		s.server += used.cpu
+		if name == cluster.APIServer {
+			s.serverPeak = used.peak
+		}
 		err = errors.Join(err, pidErr, usageErr)
 	}
 	return s, err

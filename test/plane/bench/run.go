@@ -9,6 +9,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/executor/wire"
 )
 
 const (
@@ -126,14 +128,17 @@ func (r *run) warmUp(ctx context.Context) error {
 
 // create creates a Job; its clock starts now.
 func (r *run) create(ctx context.Context, name string, spec batchv1.JobSpec) error {
-	_, err := r.created(ctx, name, spec)
+	_, err := r.created(ctx, name, "", spec)
 	return err
 }
 
-// created creates a Job and returns it as the API server does.
-func (r *run) created(ctx context.Context, name string, spec batchv1.JobSpec) (*batchv1.Job, error) {
+// created creates a Job, with a policy unless that is empty, and returns it as the API server does.
+func (r *run) created(ctx context.Context, name, policy string, spec batchv1.JobSpec) (*batchv1.Job, error) {
 	r.observer.announce(r.namespace, name)
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
+	if policy != "" {
+		job.Annotations = map[string]string{wire.Policy: policy}
+	}
 	return r.client.BatchV1().Jobs(r.namespace).Create(ctx, job, metav1.CreateOptions{})
 }
 

@@ -29,6 +29,9 @@ type Scenario struct {
 	Pods int
 	// statusesOnly leaves the floor out: the scenario is about statuses.
 	statusesOnly bool
+	// keep is how many finished pods stay while the Job runs (option keepFinishedPods), under this project's
+	// controllers alone; 0: all stay, under every contender.
+	keep int
 
 	script
 	play func(ctx context.Context, r *run) error
@@ -59,6 +62,7 @@ func Scenarios(size Size) ([]*Scenario, error) {
 			atOnce(100),
 			steady(20, 3, 10),
 			updated(40, true),
+			many(60, 10, 5),
 		}, nil
 	case Small:
 		return []*Scenario{
@@ -95,7 +99,7 @@ func Scenarios(size Size) ([]*Scenario, error) {
 			updated(400, true),
 		}, nil
 	case Huge:
-		return []*Scenario{steady(100_000, 60, 1)}, nil
+		return []*Scenario{steady(100_000, 60, 1), many(100_000, 100, 0), many(100_000, 100, 10)}, nil
 	}
 	return nil, fmt.Errorf("no size is called %q; there are %q, %q, %q and %q", size, Tiny, Small, Full, Huge)
 }

@@ -73,7 +73,7 @@ func (r *run) createAndUpdate(ctx context.Context, n int, spec batchv1.JobSpec) 
 			return conflicts, context.Cause(ctx)
 		case <-beat.C:
 		}
-		job, err := r.created(ctx, oneName(i), spec)
+		job, err := r.created(ctx, oneName(i), "", spec)
 		if err != nil {
 			return conflicts, err
 		}

@@ -57,6 +57,34 @@ func (f Figures) fairness(r *run) {
 	f[LatencyOverIdle] = float64(spread(busy, 0.5)) / float64(spread(alone, 0.5))
 }
 
+// many (S7): one Job of n pods, parallelism of them at a time, of which only keep stay when they have finished.
+// With keep 0 all stay.
+func many(n, parallelism, keep int) *Scenario {
+	s := &Scenario{
+		Name: "S7-all", Title: fmt.Sprintf("a Job of %d pods, %d at a time", n, parallelism), Latency: ofPods,
+		Pods: n, script: script{podTime: time.Second, phase: corev1.PodSucceeded}, ends: batchv1.JobComplete, keep: keep,
+	}
+	policy := ""
+	if keep > 0 {
+		s.Name, s.Title = fmt.Sprintf("S7-keep%d", keep), s.Title+fmt.Sprintf(", of which %d stay when they have finished", keep)
+		policy = fmt.Sprintf("{job: {keepFinishedPods: {succeeded: %d}}}", keep)
+	}
+	s.play = func(ctx context.Context, r *run) error {
+		if _, err := r.created(ctx, "job", policy, jobSpec(batchv1.NonIndexedCompletion, n, parallelism)); err != nil {
+			return err
+		}
+		if err := r.awaitEnd(ctx, 1, n); err != nil {
+			return err
+		}
+		r.figures.latency(r.kubelet.releases(r.namespace))
+		r.figures.jobEnd(r)
+		t, _, err := r.kubelet.totals(r.namespace)
+		r.figures[MostPods] = float64(t.most)
+		return err
+	}
+	return s
+}
+
 // steady (S8): n pods of a Job run. One after the other ends and is replaced, perSecond of them
 // each second, events of them in all. Then all end.
 func steady(n, events int, perSecond float64) *Scenario {
