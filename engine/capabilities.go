@@ -21,5 +21,6 @@ func Capabilities() []jobpolicyv1.Capability {
 		jobpolicyv1.Capability_CAPABILITY_CRON_JOB,
 		jobpolicyv1.Capability_CAPABILITY_PARTIAL_QUESTIONS,
 		jobpolicyv1.Capability_CAPABILITY_OPTIONS,
+		jobpolicyv1.Capability_CAPABILITY_CLUSTER_GROUPS,
 	}
 }

@@ -47,6 +47,9 @@ type Config struct {
 	JobPolicies dynamic.Interface
 	// PolicyBounds are the operator's limits of the options of Jobs and CronJobs. They need JobPolicies.
 	PolicyBounds options.Bounds
+	// ClusterGroups are groups of CronJobs (CronJobOptions.group) that count the runs of all namespaces, or of
+	// Namespaces, and how many may be active in each. They need JobPolicies.
+	ClusterGroups options.ClusterGroups
 	// Rows says how many finished pods a request lists.
 	Rows RowLimits
 	// MaxUnseenPods is how many pods of one Job may be created in an hour without any of them being

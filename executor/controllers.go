@@ -58,7 +58,8 @@ func (g *group) addPolicies(cfg *Config) (err error) {
 		return nil
 	}
 	g.policies, err = policy.New(policy.Config{
-		Client: cfg.JobPolicies, Kubernetes: cfg.Client, Namespaces: cfg.Namespaces, Bounds: cfg.PolicyBounds, Scope: cfg.Scope(), Logger: cmp.Or(cfg.Logger, slog.Default()),
+		Client: cfg.JobPolicies, Kubernetes: cfg.Client, Namespaces: cfg.Namespaces, Bounds: cfg.PolicyBounds, ClusterGroups: cfg.ClusterGroups,
+		Scope: cfg.Scope(), Logger: cmp.Or(cfg.Logger, slog.Default()),
 	})
 	return err
 }

@@ -102,11 +102,15 @@ func drawOptions(t *rapid.T) *jobpolicyv1.CronJobOptions {
 func drawGroup(t *rapid.T, moment *rapid.Generator[*timestamppb.Timestamp]) *jobpolicyv1.RunGroupFacts {
 	facts := &jobpolicyv1.RunGroupFacts{
 		ActiveRuns: rapid.Int32Range(0, 4).Draw(t, "active"), MaxActiveRuns: rapid.Int32Range(0, 4).Draw(t, "smallest"),
-		Undecided: rapid.SampledFrom([]int32{0, 0, 3}).Draw(t, "undecided"),
+		Undecided: rapid.SampledFrom([]int32{0, 0, 3}).Draw(t, "undecided"), OfCluster: rapid.Bool().Draw(t, "of the cluster"),
+	}
+	if rapid.Bool().Draw(t, "asked") {
+		facts.RunNowSince = moment.Draw(t, "asked since")
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "claims") {
 		facts.Claims = append(facts.Claims, &jobpolicyv1.GroupClaim{
-			CronJob: rapid.SampledFrom([]string{"a", "report", "z"}).Draw(t, "cron job"), Since: moment.Draw(t, "waits since"), From: moment.Draw(t, "from"),
+			CronJob: rapid.SampledFrom([]string{"a", "report", "z"}).Draw(t, "cron job"), Namespace: rapid.SampledFrom([]string{"a", "z"}).Draw(t, "namespace"),
+			Since: moment.Draw(t, "waits since"), From: moment.Draw(t, "from"),
 		})
 	}
 	return facts

@@ -46,7 +46,11 @@ func (f facts) room(own *jobpolicyv1.GroupClaim) (is bool, text string) {
 		most = min(most, n)
 	}
 	active, before := len(f.runs.active)+int(others.GetActiveRuns()), f.waitBefore(own)
-	text = fmt.Sprintf("group %s has %d of %d active runs; %d wait before it", group.GetName(), active, most, before)
+	whose := ""
+	if others.GetOfCluster() {
+		whose = " of the cluster"
+	}
+	text = fmt.Sprintf("group %s%s has %d of %d active runs; %d wait before it", group.GetName(), whose, active, most, before)
 	if n := others.GetUndecided(); n > 0 && active+before < most {
 		return false, fmt.Sprintf("%s; CronJobs of the group that have to be looked at first: %d", text, n)
 	}
@@ -73,12 +77,19 @@ func (f facts) placeSince() time.Time {
 
 // claim is a place in the line.
 func (s *snapshot) claim(since, from time.Time) *jobpolicyv1.GroupClaim {
-	return &jobpolicyv1.GroupClaim{CronJob: s.req.GetCronJob().GetName(), Since: timestamppb.New(since), From: timestamppb.New(from)}
+	claim := s.manualClaim()
+	claim.Since, claim.From = timestamppb.New(since), timestamppb.New(from)
+	return claim
 }
 
-// manualClaim is the place of a run that was asked for by hand: before all others, at once.
+// manualClaim is the place of a run that was asked for by hand, at once: before all others, or, in a group of
+// the cluster, behind those that wait for longer.
 func (s *snapshot) manualClaim() *jobpolicyv1.GroupClaim {
-	return &jobpolicyv1.GroupClaim{CronJob: s.req.GetCronJob().GetName(), From: proto.CloneOf(s.spec.GetCreationTime())}
+	claim := &jobpolicyv1.GroupClaim{CronJob: s.req.GetCronJob().GetName(), From: proto.CloneOf(s.spec.GetCreationTime())}
+	if group := s.req.GetGroup(); group.GetOfCluster() {
+		claim.Namespace, claim.Since = s.req.GetCronJob().GetNamespace(), proto.CloneOf(group.GetRunNowSince())
+	}
+	return claim
 }
 
 // groupClaim is the CronJob's place in the line of its group, by the rule that decided: now, or from the

@@ -429,6 +429,7 @@ func (c *cluster) group(rest string) error {
 	}
 	return pairs(rest, map[string]func(string) error{
 		"active": number(&c.req.Group.ActiveRuns), "max": number(&c.req.Group.MaxActiveRuns), "undecided": number(&c.req.Group.Undecided),
+		"cluster": setBool(&c.req.Group.OfCluster), "asked": setTime(&c.req.Group.RunNowSince),
 	})
 }
 
@@ -436,5 +437,8 @@ func (c *cluster) claim(rest string) error {
 	name, rest, _ := strings.Cut(rest, " ")
 	claim := &jobpolicyv1.GroupClaim{CronJob: name, From: c.req.GetSpec().GetCreationTime()}
 	c.req.Group.Claims = append(c.req.Group.Claims, claim)
-	return pairs(rest, map[string]func(string) error{"since": setTime(&claim.Since), "from": setTime(&claim.From)})
+	return pairs(rest, map[string]func(string) error{
+		"since": setTime(&claim.Since), "from": setTime(&claim.From),
+		"namespace": func(v string) error { claim.Namespace = v; return nil },
+	})
 }

@@ -42,8 +42,14 @@ func (c checker) group(group *jobpolicyv1.RunGroupFacts) {
 	c.Between("active_runs", int64(group.GetActiveRuns()), 0, maxGroupRuns)
 	c.NotNegative("max_active_runs", int64(group.GetMaxActiveRuns()))
 	c.NotNegative("undecided", int64(group.GetUndecided()))
+	c.OptionalTime("run_now_since", group.GetRunNowSince())
+	shortest := 0
+	if group.GetOfCluster() {
+		shortest = 1
+	}
 	check.Each(c.Checker, "claims", maxRows, group.GetClaims(), func(claim *jobpolicyv1.GroupClaim) {
 		c.BytesBetween("cron_job", claim.GetCronJob(), 1, maxCronJobNameBytes)
+		c.BytesBetween("namespace", claim.GetNamespace(), shortest, check.MaxNameBytes)
 		c.OptionalTime("since", claim.GetSince())
 		c.RequiredTime("from", claim.GetFrom())
 	})

@@ -78,6 +78,14 @@ var invalidRequests = map[string]struct {
 			"group.claims[1].since", "group.claims[1].from",
 		},
 	},
+	"a group of the cluster whose others are of no namespace": {
+		change: func(r *request) {
+			r.Group = &jobpolicyv1.RunGroupFacts{OfCluster: true, RunNowSince: never, Claims: []*jobpolicyv1.GroupClaim{
+				{CronJob: "a", From: r.Now}, {CronJob: "a", Namespace: strings.Repeat("n", 254), From: r.Now},
+			}}
+		},
+		fields: []string{"group.run_now_since", "group.claims[0].namespace", "group.claims[1].namespace"},
+	},
 	"more places in the line than there may be": {
 		change: func(r *request) {
 			r.Group = &jobpolicyv1.RunGroupFacts{Claims: make([]*jobpolicyv1.GroupClaim, 10_001)}

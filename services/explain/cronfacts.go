@@ -179,7 +179,7 @@ var cronOptions = map[string]string{
 	"suspendAfterFailures":    "it is suspended after so many failed runs in a row",
 	"maxMissedRuns":           "how many missed runs start",
 	"publishNextScheduleTime": "the annotation " + wire.NextScheduleTime + " says when the next run is due",
-	"group":                   "all CronJobs of the namespace that name this group share so many active runs",
+	"group":                   "all CronJobs of the namespace that name this group share so many active runs; those of the cluster, if its operator has set the group",
 	"staggerSeconds":          "each run starts at an offset of up to so many seconds, the CronJob's own",
 }
 

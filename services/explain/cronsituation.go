@@ -181,7 +181,7 @@ func (w *cronWork) blocked(run string) bool {
 }
 
 func (w *cronWork) runNow(detail string) {
-	if w.blocked("A run that " + wire.RunNow + " asks for") {
+	if w.blocked("A run that "+wire.RunNow+" asks for") || w.waitsInCluster("The run that "+wire.RunNow+" asks for", true) {
 		return
 	}
 	if create := w.resp.GetCreate(); create != nil {
@@ -267,7 +267,7 @@ func (w *cronWork) adviseOnActive() {
 // it.
 func (w *cronWork) runDue() {
 	at := w.resp.GetCreate().GetScheduledTime().AsTime()
-	if w.blocked("The run of " + w.when(at)) {
+	if run := "The run of " + w.when(at); w.blocked(run) || w.waitsInCluster(run, false) {
 		return
 	}
 	replaced := ""

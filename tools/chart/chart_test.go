@@ -282,20 +282,23 @@ func TestBadValuesAreRefusedByName(t *testing.T) {
 		values map[string]any
 		want   string
 	}{
-		"an unknown mode":            {map[string]any{"mode": "takeover"}, "at '/mode': value must be one of 'coexist', 'replace', 'embedded', 'embedded-replace'"},
-		"an unknown value":           {map[string]any{"replicas": 2}, "additional properties 'replicas' not allowed"},
-		"a namespace that cannot be": {map[string]any{"executor": map[string]any{"namespaces": []any{"Team_A"}}}, "at '/executor/namespaces/0'"},
-		"text for a number":          {map[string]any{"engine": map[string]any{"replicas": "two"}}, "at '/engine/replicas': got string, want integer"},
-		"a flag without dashes":      {map[string]any{"executor": map[string]any{"extraArgs": []any{"kube-api-qps=100"}}}, "at '/executor/extraArgs/0'"},
-		"a gate that is no truth":    {map[string]any{"executor": map[string]any{"featureGates": map[string]any{"WorkloadWithJob": "yes"}}}, "at '/executor/featureGates/WorkloadWithJob': got string, want boolean"},
-		"no certificates":            {map[string]any{"certificates": map[string]any{"mode": "none"}}, "at '/certificates/mode': value must be one of"},
-		"a number in env":            {map[string]any{"env": []any{map[string]any{"name": "A", "value": 4317}}}, "at '/env/0/value': got number, want string"},
-		"a client without a name":    {map[string]any{"certificates": map[string]any{"clients": []any{map[string]any{"namespace": "x"}}}}, "missing property 'name'"},
-		"an issuer without a name":   {map[string]any{"certificates": map[string]any{"mode": "certManager", "issuerRef": map[string]any{"kind": "ClusterIssuer"}}}, "at '/certificates/issuerRef': properties 'name' required, if 'kind' exists"},
-		"a method that is not there": {map[string]any{"engine": map[string]any{"callers": []any{map[string]any{"identity": "cn:a", "methods": []any{"Decidejob"}}}}}, "at '/engine/callers/0/methods/0': value must be one of '*', 'DecideJob'"},
-		"a label that selects pods":  {map[string]any{"podLabels": map[string]any{"app.kubernetes.io/component": "x"}}, "at '/podLabels/app.kubernetes.io~1component': false schema"},
-		"a label that objects have":  {map[string]any{"monitoring": map[string]any{"labels": map[string]any{"app.kubernetes.io/version": "x"}}}, "at '/monitoring/labels/app.kubernetes.io~1version': false schema"},
-		"no leader election":         {map[string]any{"executor": map[string]any{"replicas": 1, "extraArgs": []any{"--leader-elect=false"}}}, "executor.extraArgs: --leader-elect=false is not possible"},
+		"an unknown mode":                        {map[string]any{"mode": "takeover"}, "at '/mode': value must be one of 'coexist', 'replace', 'embedded', 'embedded-replace'"},
+		"an unknown value":                       {map[string]any{"replicas": 2}, "additional properties 'replicas' not allowed"},
+		"a namespace that cannot be":             {map[string]any{"executor": map[string]any{"namespaces": []any{"Team_A"}}}, "at '/executor/namespaces/0'"},
+		"text for a number":                      {map[string]any{"engine": map[string]any{"replicas": "two"}}, "at '/engine/replicas': got string, want integer"},
+		"a flag without dashes":                  {map[string]any{"executor": map[string]any{"extraArgs": []any{"kube-api-qps=100"}}}, "at '/executor/extraArgs/0'"},
+		"a group of the cluster without runs":    {map[string]any{"executor": map[string]any{"clusterGroups": map[string]any{"reports": 0}}}, "at '/executor/clusterGroups/reports'"},
+		"a group of the cluster with a half run": {map[string]any{"executor": map[string]any{"clusterGroups": map[string]any{"reports": 1.5}}}, "at '/executor/clusterGroups/reports'"},
+		"a group of the cluster without a name":  {map[string]any{"executor": map[string]any{"clusterGroups": map[string]any{"": 1}}}, "at '/executor/clusterGroups'"},
+		"a gate that is no truth":                {map[string]any{"executor": map[string]any{"featureGates": map[string]any{"WorkloadWithJob": "yes"}}}, "at '/executor/featureGates/WorkloadWithJob': got string, want boolean"},
+		"no certificates":                        {map[string]any{"certificates": map[string]any{"mode": "none"}}, "at '/certificates/mode': value must be one of"},
+		"a number in env":                        {map[string]any{"env": []any{map[string]any{"name": "A", "value": 4317}}}, "at '/env/0/value': got number, want string"},
+		"a client without a name":                {map[string]any{"certificates": map[string]any{"clients": []any{map[string]any{"namespace": "x"}}}}, "missing property 'name'"},
+		"an issuer without a name":               {map[string]any{"certificates": map[string]any{"mode": "certManager", "issuerRef": map[string]any{"kind": "ClusterIssuer"}}}, "at '/certificates/issuerRef': properties 'name' required, if 'kind' exists"},
+		"a method that is not there":             {map[string]any{"engine": map[string]any{"callers": []any{map[string]any{"identity": "cn:a", "methods": []any{"Decidejob"}}}}}, "at '/engine/callers/0/methods/0': value must be one of '*', 'DecideJob'"},
+		"a label that selects pods":              {map[string]any{"podLabels": map[string]any{"app.kubernetes.io/component": "x"}}, "at '/podLabels/app.kubernetes.io~1component': false schema"},
+		"a label that objects have":              {map[string]any{"monitoring": map[string]any{"labels": map[string]any{"app.kubernetes.io/version": "x"}}}, "at '/monitoring/labels/app.kubernetes.io~1version': false schema"},
+		"no leader election":                     {map[string]any{"executor": map[string]any{"replicas": 1, "extraArgs": []any{"--leader-elect=false"}}}, "executor.extraArgs: --leader-elect=false is not possible"},
 		"some namespaces in place of the built-in controllers": {
 			map[string]any{"mode": "replace", "executor": map[string]any{"namespaces": []any{"a"}}},
 			"executor.namespaces is not possible in mode replace",
@@ -375,6 +378,29 @@ func TestEmbeddedIsTheSmallestInstall(t *testing.T) {
 	delete(objects, crdKey) // Its descriptions speak of them.
 	if text := fmt.Sprint(objects); strings.Contains(text, "secret") {
 		t.Errorf("an embedded install names Secrets: %s", text)
+	}
+}
+
+// Each group of the cluster is a flag of the executor, whatever its name looks like, and takes no rights.
+func TestGroupsOfTheCluster(t *testing.T) {
+	render := func(groups map[string]any) map[string]Object {
+		return byKey(t)(Helm(chartDir, Release{Name: releaseName, Namespace: releaseNamespace, Values: map[string]any{"executor": map[string]any{"clusterGroups": groups}}}))
+	}
+	key := "Deployment " + releaseNamespace + "/jobpolicy-executor"
+	without, with := render(nil), render(map[string]any{"reports": 3, "a: b": 10000})
+	args := fmt.Sprint(with[key])
+	for _, want := range []string{" --cluster-group=reports=3 ", " --cluster-group=a: b=10000 "} {
+		if !strings.Contains(args, want) {
+			t.Errorf("no%sin %s", want, args)
+		}
+	}
+	if strings.Contains(fmt.Sprint(without[key]), "cluster-group") {
+		t.Errorf("a group that nobody wants: %v", without[key])
+	}
+	delete(with, key)
+	delete(without, key)
+	if diff := cmp.Diff(without, with); diff != "" {
+		t.Errorf("other objects (-without +with):\n%s", diff)
 	}
 }
 

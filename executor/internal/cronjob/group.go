@@ -22,8 +22,18 @@ const causeGroup controller.Cause = "group.room"
 // maxClaims is how many claims a request may have.
 const maxClaims = 10_000
 
-// groupKey names a group of CronJobs (CronJobOptions.group).
+// groupKey names a group of CronJobs (CronJobOptions.group). Without a namespace it is one of the cluster.
 type groupKey struct{ namespace, name string }
+
+// groupKey is the group of that name for a CronJob.
+func (c *Controller) groupKey(s *cronState, name string) groupKey {
+	if c.cfg.Policies.OfCluster(name) {
+		return groupKey{name: name}
+	}
+	return groupKey{s.namespace, name}
+}
+
+func (k groupKey) ofCluster() bool { return k.name != "" && k.namespace == "" }
 
 // A place is what the last decision on a CronJob says about its group.
 type place struct {
@@ -88,7 +98,7 @@ type line struct {
 // line looks at a group.
 func (c *Controller) line(key groupKey) line {
 	l := line{now: c.cfg.Now()}
-	for _, s := range c.inNamespace(key.namespace) {
+	for _, s := range c.candidates(key) {
 		if group := c.groupOf(s); group != nil && group.GetName() == key.name {
 			l.members = append(l.members, member{s, s.placeNow(), c.activeRuns(s), group.GetMaxActiveRuns()})
 		}
@@ -107,13 +117,13 @@ func (c *Controller) line(key groupKey) line {
 	return l
 }
 
-// inNamespace returns the CronJobs of a namespace, in no order.
-func (c *Controller) inNamespace(namespace string) []*cronState {
+// candidates returns the CronJobs that may be in a group, by their namespace, in no order.
+func (c *Controller) candidates(key groupKey) []*cronState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var states []*cronState
 	for _, s := range c.crons {
-		if s.namespace == namespace {
+		if key.ofCluster() || s.namespace == key.namespace {
 			states = append(states, s)
 		}
 	}
@@ -224,7 +234,9 @@ func (l line) first() map[*cronState]bool {
 func (c *Controller) groupFacts(s *cronState, key groupKey) (facts *jobpolicyv1.RunGroupFacts, room int) {
 	l := c.line(key)
 	s.setHadRoom(l.first()[s])
-	return l.facts(s), l.room(s)
+	facts = l.facts(s)
+	facts.OfCluster = key.ofCluster()
+	return facts, l.room(s)
 }
 
 // hasRoom reports whether the group had room for the run of a CronJob by what the engine was told, in the place that it decided on.
@@ -256,7 +268,7 @@ func (c *Controller) wake(key groupKey) {
 // joinGroup records which group counts a CronJob, before the engine is asked: others may wait for its decision.
 func (c *Controller) joinGroup(s *cronState, name string) {
 	if before := s.changePlace(func(p *place) { p.group = name }); before.group != name {
-		c.wake(groupKey{s.namespace, before.group})
+		c.wake(c.groupKey(s, before.group))
 	}
 }
 
@@ -280,7 +292,7 @@ func (c *Controller) losePlace(s *cronState, err error) {
 			p.claim = nil
 		}
 	})
-	c.wake(groupKey{s.namespace, before.group})
+	c.wake(c.groupKey(s, before.group))
 }
 
 // unansweredFor is how long the engine has not answered about a CronJob, of which it does not answer now.
@@ -300,7 +312,7 @@ func (s *cronState) unansweredFor() time.Duration {
 // leaveGroup forgets the place of a CronJob that is not run here any more.
 func (c *Controller) leaveGroup(s *cronState) {
 	before := s.changePlace(func(p *place) { *p = place{} })
-	c.wake(groupKey{s.namespace, before.group})
+	c.wake(c.groupKey(s, before.group))
 }
 
 func (s *cronState) placeNow() place { return s.changePlace(func(*place) {}) }

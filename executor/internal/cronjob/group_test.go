@@ -97,7 +97,7 @@ func complete(t *testing.T, s *server, name string) {
 }
 
 // run runs a Controller until stop is called.
-func run(t *testing.T, s *server, d controller.Decider) (stop func()) {
+func run(t *testing.T, s *server, d controller.Decider, change ...func(*Config)) (stop func()) {
 	t.Helper()
 	jobs := batchinformers.NewJobInformer(s, metav1.NamespaceAll, 0, cache.Indexers{})
 	cfg := Config{Config: fakes.Config(s, d), Jobs: controller.OneInformer(jobs)}
@@ -105,6 +105,9 @@ func run(t *testing.T, s *server, d controller.Decider) (stop func()) {
 	cfg.APIBackoff, cfg.MaxAPIBackoff = 10*time.Second, 10*time.Second
 	began := time.Now()
 	cfg.Now = func() time.Time { return created.Add(time.Since(began)) }
+	for _, f := range change {
+		f(&cfg)
+	}
 	c, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)

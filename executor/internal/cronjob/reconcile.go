@@ -73,6 +73,9 @@ func (c *Controller) reconcile(ctx context.Context, s *cronState) (controller.Re
 	if backsOff := s.backsOff(); snap.group.name != "" && s.runs.unresolved("") != "" && backsOff > 0 {
 		result.RequeueAfter = min(cmp.Or(result.RequeueAfter, backsOff), backsOff) // For findLost.
 	}
+	if again := c.tellWait(s, snap, d); again > 0 {
+		result.RequeueAfter = min(cmp.Or(result.RequeueAfter, again), again)
+	}
 	return result, err
 }
 

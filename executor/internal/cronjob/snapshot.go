@@ -76,9 +76,12 @@ func (c *Controller) snapshot(s *cronState) (snapshot, error) {
 	group := req.GetSpec().GetOptions().GetGroup()
 	c.joinGroup(s, group.GetName())
 	if group != nil {
-		snap.group = groupKey{s.namespace, group.GetName()}
+		snap.group = c.groupKey(s, group.GetName())
 		snap.begun = c.starts.count(snap.group)
 		req.Group, snap.room = c.groupFacts(s, snap.group)
+		if snap.group.ofCluster() {
+			req.Group.RunNowSince = s.askedSince(req.GetSpec().GetRunNow(), now)
+		}
 	}
 	return snap, nil
 }

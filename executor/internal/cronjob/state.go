@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -42,6 +43,29 @@ type cronState struct {
 	options *jobpolicyv1.CronJobOptions
 	place   place
 	held    heldGroup
+	// toldWait is the last wait in a group of the cluster that was told.
+	toldWait toldWait
+	// wanted is the run that was asked for by hand, and since when that is known.
+	wanted wantedRun
+}
+
+// A wantedRun was asked for by hand.
+type wantedRun struct {
+	text  string
+	since time.Time
+}
+
+// askedSince is since when a run has been asked for by hand with this text; nil: none is.
+func (s *cronState) askedSince(text string, now time.Time) *timestamppb.Timestamp {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.wanted.text != text {
+		s.wanted = wantedRun{text, now}
+	}
+	if text == "" {
+		return nil
+	}
+	return timestamppb.New(s.wanted.since)
 }
 
 // lastOptions returns the options that were read, or the last ones that could be if problems say that these cannot:

@@ -35,7 +35,7 @@ func (p *Policies) decode(obj any) (any, error) {
 	o := &object{ObjectMeta: metav1.ObjectMeta{
 		Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(), Generation: u.GetGeneration(),
 	}}
-	o.readSpec(u.Object["spec"], p.cfg.Bounds)
+	o.readSpec(u.Object["spec"], &p.cfg)
 	if written, ok := u.Object["status"].(map[string]any); ok {
 		// A status that cannot be read counts as none, and is written anew.
 		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(written, &o.status)
@@ -43,15 +43,16 @@ func (p *Policies) decode(obj any) (any, error) {
 	return o, nil
 }
 
-func (o *object) readSpec(spec any, bounds options.Bounds) {
+func (o *object) readSpec(spec any, cfg *Config) {
 	text, err := json.Marshal(spec)
 	if err != nil {
 		o.problems = []string{fmt.Sprintf("spec: %v", err)}
 		return
 	}
 	parsed, problems := options.Parse(text)
-	problems = append(problems, bounds.Check(parsed)...)
+	problems = append(problems, cfg.Bounds.Check(parsed)...)
 	if len(problems) == 0 {
+		cfg.ClusterGroups.Apply(parsed)
 		o.spec = parsed
 	}
 	for _, p := range problems {

@@ -35,6 +35,9 @@ type Config struct {
 	Namespaces []string
 	// Bounds are the operator's limits, of policies and of options in annotations.
 	Bounds options.Bounds
+	// ClusterGroups are the operator's groups of CronJobs of all namespaces. Their numbers take the place of those in
+	// policies and annotations.
+	ClusterGroups options.ClusterGroups
 	// Scope says whose policies count as used.
 	Scope  controller.Scope
 	Logger *slog.Logger

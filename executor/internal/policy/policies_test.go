@@ -359,6 +359,36 @@ func TestUnreadableInOneNamespace(t *testing.T) {
 	})
 }
 
+// The number of a group of the cluster is the operator's, wherever the options stand; that of a group of a namespace is not.
+func TestNumbersOfGroupsOfTheCluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(_ *world, cfg *Config) { cfg.ClusterGroups = options.ClusterGroups{"reports": 3} }, testNamespace(""))
+		for _, group := range []string{"reports", "backups"} {
+			policy := testPolicy(group, 1, nil)
+			policy.Object["spec"] = map[string]any{"cronJob": map[string]any{"group": map[string]any{"name": group, "maxActiveRuns": int64(1)}}}
+			w.put(policy)
+		}
+		for annotation, want := range map[string]int32{
+			"reports": 3,
+			"backups": 1,
+			"{cronJob: {group: {name: reports, maxActiveRuns: 7}}}": 3,
+			"{cronJob: {group: {name: backups, maxActiveRuns: 7}}}": 7,
+			"{cronJob: {maxMissedRuns: 2}}":                         0,
+		} {
+			for range 2 { // The second time the annotation is known.
+				spec, problems := w.policies.Of("ns", map[string]string{wire.Policy: annotation})
+				if got := spec.GetCronJob().GetGroup().GetMaxActiveRuns(); got != want || len(problems) > 0 {
+					t.Errorf("%s: %d runs, want %d; problems %q", annotation, got, want, problems)
+				}
+			}
+		}
+		var none *Policies
+		if !w.policies.OfCluster("reports") || w.policies.OfCluster("backups") || none.OfCluster("reports") {
+			t.Error("want that reports is a group of the cluster, and no other one, and none without policies")
+		}
+	})
+}
+
 // An operator's limits hold for policies and for what objects hold themselves.
 func TestBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -83,7 +83,17 @@ func (p *Policies) held(annotations map[string]string) (*jobpolicyv1.PolicySpec,
 	if len(problems) > 0 {
 		return nil, bounded(problems)
 	}
+	p.cfg.ClusterGroups.Apply(spec)
 	return spec, nil
+}
+
+// OfCluster reports whether a group of CronJobs is one of the cluster, and not of a namespace.
+func (p *Policies) OfCluster(group string) bool {
+	if p == nil {
+		return false
+	}
+	_, is := p.cfg.ClusterGroups[group]
+	return is
 }
 
 // named are the options of a policy. how says who names it, and alternative what else could stand there.

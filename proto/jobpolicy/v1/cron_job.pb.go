@@ -722,7 +722,8 @@ func (x *OwnedJob) GetRunNow() string {
 }
 
 // RunGroupFacts are what is known of the other CronJobs of a CronJob's group
-// (CronJobOptions.group): those of the same namespace whose options name it.
+// (CronJobOptions.group): those of the same namespace whose options name it, or with of_cluster those of
+// all namespaces.
 type RunGroupFacts struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Set by the caller; how many runs of the others are active: those that their own requests
@@ -740,7 +741,15 @@ type RunGroupFacts struct {
 	Claims []*GroupClaim `protobuf:"bytes,3,rep,name=claims,proto3" json:"claims,omitempty"`
 	// Set by the caller; how many of the others it has not looked at yet, for example because it has just started:
 	// there is neither a decision nor a failure that may last. No run starts before it has looked at each. 0 or more.
-	Undecided     int32 `protobuf:"varint,4,opt,name=undecided,proto3" json:"undecided,omitempty"`
+	Undecided int32 `protobuf:"varint,4,opt,name=undecided,proto3" json:"undecided,omitempty"`
+	// Set by the caller; the group is one of the cluster: CronJobs of all namespaces that name it are in it, and
+	// RunGroup.max_active_runs of each is the number that the operator says, whatever its user wrote. False: the group
+	// is one of the namespace. Needs CAPABILITY_CLUSTER_GROUPS.
+	OfCluster bool `protobuf:"varint,5,opt,name=of_cluster,json=ofCluster,proto3" json:"of_cluster,omitempty"`
+	// Set by the caller with of_cluster if CronJobSpec.run_now is set; since when it has known of that
+	// text. It is the place of the run in the line, because nobody may go before the runs of other namespaces by asking by
+	// hand. Absent: the run comes before all others. Needs CAPABILITY_CLUSTER_GROUPS.
+	RunNowSince   *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=run_now_since,json=runNowSince,proto3" json:"run_now_since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -803,17 +812,34 @@ func (x *RunGroupFacts) GetUndecided() int32 {
 	return 0
 }
 
+func (x *RunGroupFacts) GetOfCluster() bool {
+	if x != nil {
+		return x.OfCluster
+	}
+	return false
+}
+
+func (x *RunGroupFacts) GetRunNowSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.RunNowSince
+	}
+	return nil
+}
+
 // GroupClaim is the place of a CronJob in the line of its group.
 type GroupClaim struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// metadata.name of the CronJob, 1 to 52 bytes.
 	CronJob string `protobuf:"bytes,1,opt,name=cron_job,json=cronJob,proto3" json:"cron_job,omitempty"`
 	// Since when the CronJob waits: the first time of its schedule after its last run. Runs start in the
-	// order of this time; of the same time, in the order of cron_job. Absent: the run was asked
-	// for by hand, which comes before all others.
+	// order of this time; of the same time, in the order of namespace and then of cron_job. Absent: the run was asked
+	// for by hand, which comes before all others (with RunGroupFacts.of_cluster it has a time, too: run_now_since).
 	Since *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`
 	// When the run needs its place. Required. Until then it holds nobody up.
-	From          *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"`
+	From *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"`
+	// metadata.namespace of the CronJob, 1 to 253 bytes, with RunGroupFacts.of_cluster; else empty. Needs
+	// CAPABILITY_CLUSTER_GROUPS.
+	Namespace     string `protobuf:"bytes,4,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -867,6 +893,13 @@ func (x *GroupClaim) GetFrom() *timestamppb.Timestamp {
 		return x.From
 	}
 	return nil
+}
+
+func (x *GroupClaim) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
 }
 
 var File_jobpolicy_v1_cron_job_proto protoreflect.FileDescriptor
@@ -927,18 +960,22 @@ const file_jobpolicy_v1_cron_job_proto_rawDesc = "" +
 	"\x0escheduled_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\rscheduledTime\x12\x1a\n" +
 	"\bdeleting\x18\b \x01(\bR\bdeleting\x12\x17\n" +
 	"\arun_now\x18\n" +
-	" \x01(\tR\x06runNow\"\xa8\x01\n" +
+	" \x01(\tR\x06runNow\"\x87\x02\n" +
 	"\rRunGroupFacts\x12\x1f\n" +
 	"\vactive_runs\x18\x01 \x01(\x05R\n" +
 	"activeRuns\x12&\n" +
 	"\x0fmax_active_runs\x18\x02 \x01(\x05R\rmaxActiveRuns\x120\n" +
 	"\x06claims\x18\x03 \x03(\v2\x18.jobpolicy.v1.GroupClaimR\x06claims\x12\x1c\n" +
-	"\tundecided\x18\x04 \x01(\x05R\tundecided\"\x89\x01\n" +
+	"\tundecided\x18\x04 \x01(\x05R\tundecided\x12\x1d\n" +
+	"\n" +
+	"of_cluster\x18\x05 \x01(\bR\tofCluster\x12>\n" +
+	"\rrun_now_since\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\vrunNowSince\"\xa7\x01\n" +
 	"\n" +
 	"GroupClaim\x12\x19\n" +
 	"\bcron_job\x18\x01 \x01(\tR\acronJob\x120\n" +
 	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12.\n" +
-	"\x04from\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04from*\x94\x01\n" +
+	"\x04from\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12\x1c\n" +
+	"\tnamespace\x18\x04 \x01(\tR\tnamespace*\x94\x01\n" +
 	"\x11ConcurrencyPolicy\x12\"\n" +
 	"\x1eCONCURRENCY_POLICY_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18CONCURRENCY_POLICY_ALLOW\x10\x01\x12\x1d\n" +
@@ -996,13 +1033,14 @@ var file_jobpolicy_v1_cron_job_proto_depIdxs = []int32{
 	10, // 13: jobpolicy.v1.OwnedJob.completion_time:type_name -> google.protobuf.Timestamp
 	10, // 14: jobpolicy.v1.OwnedJob.scheduled_time:type_name -> google.protobuf.Timestamp
 	9,  // 15: jobpolicy.v1.RunGroupFacts.claims:type_name -> jobpolicy.v1.GroupClaim
-	10, // 16: jobpolicy.v1.GroupClaim.since:type_name -> google.protobuf.Timestamp
-	10, // 17: jobpolicy.v1.GroupClaim.from:type_name -> google.protobuf.Timestamp
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	10, // 16: jobpolicy.v1.RunGroupFacts.run_now_since:type_name -> google.protobuf.Timestamp
+	10, // 17: jobpolicy.v1.GroupClaim.since:type_name -> google.protobuf.Timestamp
+	10, // 18: jobpolicy.v1.GroupClaim.from:type_name -> google.protobuf.Timestamp
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_cron_job_proto_init() }

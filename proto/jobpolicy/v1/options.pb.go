@@ -1314,16 +1314,17 @@ func (x *CronJobOptions) GetPublishNextScheduleTime() bool {
 	return false
 }
 
-// RunGroup caps the active runs of all CronJobs of a namespace that name the same group. A run
-// is active until its Job is Complete, Failed or gone. Jobs that somebody created from the template
+// RunGroup caps the active runs of all CronJobs of a namespace that name the same group, or, if the
+// operator of the cluster says so for a name, of all namespaces. A run is active until its Job is Complete, Failed or gone. Jobs that somebody created from the template
 // of a CronJob are no runs.
 type RunGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The name of the group, any text. Groups of different namespaces have nothing to do with
-	// each other.
+	// each other, except for the names that the operator has made groups of the cluster.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// How many runs of the group may be active at the same time. If its CronJobs disagree,
-	// the smallest number counts. A number that is lowered ends no run.
+	// the smallest number counts. A number that is lowered ends no run. In a group of the cluster only
+	// the number of the operator counts.
 	MaxActiveRuns int32 `protobuf:"varint,2,opt,name=max_active_runs,json=maxActiveRuns,proto3" json:"max_active_runs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -50,6 +50,8 @@ const (
 	Capability_CAPABILITY_POD_GROUPS Capability = 16
 	// JobSpec.options and CronJobSpec.options are supported, and what stands beside them.
 	Capability_CAPABILITY_OPTIONS Capability = 17
+	// RunGroupFacts.of_cluster is supported, and what stands beside it.
+	Capability_CAPABILITY_CLUSTER_GROUPS Capability = 18
 )
 
 // Enum value maps for Capability.
@@ -72,6 +74,7 @@ var (
 		15: "CAPABILITY_PARTIAL_QUESTIONS",
 		16: "CAPABILITY_POD_GROUPS",
 		17: "CAPABILITY_OPTIONS",
+		18: "CAPABILITY_CLUSTER_GROUPS",
 	}
 	Capability_value = map[string]int32{
 		"CAPABILITY_UNSPECIFIED":             0,
@@ -91,6 +94,7 @@ var (
 		"CAPABILITY_PARTIAL_QUESTIONS":       15,
 		"CAPABILITY_POD_GROUPS":              16,
 		"CAPABILITY_OPTIONS":                 17,
+		"CAPABILITY_CLUSTER_GROUPS":          18,
 	}
 )
 
@@ -252,7 +256,7 @@ const file_jobpolicy_v1_server_info_proto_rawDesc = "" +
 	"\x11contract_versions\x18\x02 \x03(\tR\x10contractVersions\x12<\n" +
 	"\fcapabilities\x18\x03 \x03(\x0e2\x18.jobpolicy.v1.CapabilityR\fcapabilities\x12*\n" +
 	"\x11max_request_bytes\x18\x04 \x01(\x03R\x0fmaxRequestBytes\x12!\n" +
-	"\frules_digest\x18\x05 \x01(\tR\vrulesDigest*\xb4\x04\n" +
+	"\frules_digest\x18\x05 \x01(\tR\vrulesDigest*\xd3\x04\n" +
 	"\n" +
 	"Capability\x12\x1a\n" +
 	"\x16CAPABILITY_UNSPECIFIED\x10\x00\x12\x1b\n" +
@@ -272,7 +276,8 @@ const file_jobpolicy_v1_server_info_proto_rawDesc = "" +
 	"\x1bCAPABILITY_CHECK_JOB_STATUS\x10\x0e\x12 \n" +
 	"\x1cCAPABILITY_PARTIAL_QUESTIONS\x10\x0f\x12\x19\n" +
 	"\x15CAPABILITY_POD_GROUPS\x10\x10\x12\x16\n" +
-	"\x12CAPABILITY_OPTIONS\x10\x11\"\x04\b\f\x10\f*\x1aCAPABILITY_GANG_SCHEDULINGB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
+	"\x12CAPABILITY_OPTIONS\x10\x11\x12\x1d\n" +
+	"\x19CAPABILITY_CLUSTER_GROUPS\x10\x12\"\x04\b\f\x10\f*\x1aCAPABILITY_GANG_SCHEDULINGB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (
 	file_jobpolicy_v1_server_info_proto_rawDescOnce sync.Once

@@ -15,6 +15,7 @@ import (
 	"jobpolicy.dev/engine/zone"
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/shadow"
+	policyoptions "jobpolicy.dev/proto/options"
 	"jobpolicy.dev/services/internal/probes"
 	"jobpolicy.dev/services/internal/servicemain"
 	"jobpolicy.dev/services/internal/views"
@@ -37,6 +38,7 @@ type controllerOptions struct {
 	cronWorkers int
 	ttlWorkers  int
 	timeZone    string
+	groups      []string
 }
 
 func (o *controllerOptions) addFlags(fs *pflag.FlagSet) {
@@ -44,6 +46,7 @@ func (o *controllerOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.namespaces, "namespaces", nil, "Watch only these namespaces, separated by commas, so that Roles in them suffice. Everything in others is left alone, and annotations of namespaces are not read. Empty: all.")
 	fs.IntVar(&o.cronWorkers, "concurrent-cron-job-syncs", 5, "How many CronJobs are reconciled at the same time.")
 	fs.IntVar(&o.ttlWorkers, "concurrent-ttl-after-finished-syncs", 5, "How many finished Jobs are reconciled at the same time.")
+	fs.StringArrayVar(&o.groups, "cluster-group", nil, "A group of CronJobs that is one of the cluster: `NAME=N`, such as reports=3. The CronJobs of all namespaces (with --namespaces: of these) whose options name it as cronJob.group share N active runs, first come, first served; N takes the place of what their options say. A run that is asked for by hand waits in the same line. May be repeated.")
 	fs.StringVar(&o.timeZone, "cron-job-time-zone", "UTC", "Time zone (an IANA name) of CronJobs without spec.timeZone.")
 }
 
@@ -61,10 +64,23 @@ func (o *controllerOptions) validate() error {
 	}
 	errs.Require(o.cronWorkers >= 1, "--concurrent-cron-job-syncs must be at least 1, is %d", o.cronWorkers)
 	errs.Require(o.ttlWorkers >= 1, "--concurrent-ttl-after-finished-syncs must be at least 1, is %d", o.ttlWorkers)
+	_, err := o.clusterGroups()
+	errs.Require(err == nil, "--cluster-group: %v", err)
 	// The engine reads the name, so it must be in the engine's database.
-	_, err := zone.Load(o.timeZone)
+	_, err = zone.Load(o.timeZone)
 	errs.Require(err == nil && o.timeZone != "", "--cron-job-time-zone must be an IANA name such as Europe/Berlin, is %q", o.timeZone)
 	return errors.Join(errs...)
+}
+
+// clusterGroups are the groups of --cluster-group.
+func (o *controllerOptions) clusterGroups() (policyoptions.ClusterGroups, error) {
+	groups := policyoptions.ClusterGroups{}
+	for _, group := range o.groups {
+		if err := groups.Set(group); err != nil {
+			return nil, err
+		}
+	}
+	return groups, nil
 }
 
 // enabled reads the list as kube-controller-manager does: the first entry that names the

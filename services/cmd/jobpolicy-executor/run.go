@@ -198,8 +198,12 @@ func (o *options) newExecutor(shared executor.Common, server *executor.APIServer
 	if err != nil {
 		return nil, err // Validate has said so.
 	}
+	groups, err := o.controllers.clusterGroups()
+	if err != nil {
+		return nil, err // Likewise.
+	}
 	cfg := executor.Config{
-		Common: shared, APIServer: server, JobPolicies: client.Dynamic, PolicyBounds: bounds,
+		Common: shared, APIServer: server, JobPolicies: client.Dynamic, PolicyBounds: bounds, ClusterGroups: groups,
 		Shadow: report,
 		Writes: executor.WriteLimits{PerJob: jobWrites(o.kube.QPS), Alone: loneJobWrites(o.kube.QPS)},
 		Settings: &jobpolicyv1.Settings{

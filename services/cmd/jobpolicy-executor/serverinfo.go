@@ -41,6 +41,9 @@ func (o *options) needs() []need {
 	if o.controllers.enabled(cronJobController) {
 		all = append(all, need{jobpolicyv1.Capability_CAPABILITY_CRON_JOB, "--controllers=" + cronJobController})
 	}
+	if len(o.controllers.groups) > 0 {
+		all = append(all, need{jobpolicyv1.Capability_CAPABILITY_CLUSTER_GROUPS, "--cluster-group"})
+	}
 	if o.controllers.enabled(ttlController) {
 		all = append(all, need{jobpolicyv1.Capability_CAPABILITY_TTL_AFTER_FINISHED, "--controllers=" + ttlController})
 	}

@@ -70,6 +70,16 @@ func TestAnEngineThatLacksSomething(t *testing.T) {
 			wantError: "CAPABILITY_OPTIONS, which annotation jobpolicy.dev/policy needs",
 			wantLog:   "too old",
 		},
+		"no groups of the cluster": {
+			info:      &jobpolicyv1.GetServerInfoResponse{Version: "v9", ContractVersions: v1, Capabilities: without(jobpolicyv1.Capability_CAPABILITY_CLUSTER_GROUPS)},
+			flags:     []string{"--cluster-group=reports=3"},
+			wantError: "CAPABILITY_CLUSTER_GROUPS, which --cluster-group needs",
+			wantLog:   "too old",
+		},
+		"no groups of the cluster, and none wanted": {
+			info:    &jobpolicyv1.GetServerInfoResponse{Version: "v9", ContractVersions: v1, Capabilities: without(jobpolicyv1.Capability_CAPABILITY_CLUSTER_GROUPS)},
+			wantLog: "policy engine connected",
+		},
 		"another contract": {
 			info:      &jobpolicyv1.GetServerInfoResponse{Version: "v9", ContractVersions: []string{"jobpolicy.v2"}},
 			wantError: `the contract jobpolicy.v1 (it has ["jobpolicy.v2"])`,

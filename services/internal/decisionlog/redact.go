@@ -20,7 +20,7 @@ const redactedPrefix = "redacted-"
 // hold such a name. A test of this package lists all other fields with texts.
 var named = fields(
 	"JobRef.namespace", "JobRef.name", "CronJobRef.namespace", "CronJobRef.name",
-	"ActiveJob.name", "OwnedJob.name", "KeptJob.name", "CreateJob.name", "DeleteJob.name", "DecideCronJobRequest.names_taken", "GroupClaim.cron_job", "RunGroup.name",
+	"ActiveJob.name", "OwnedJob.name", "KeptJob.name", "CreateJob.name", "DeleteJob.name", "DecideCronJobRequest.names_taken", "GroupClaim.cron_job", "GroupClaim.namespace", "RunGroup.name",
 	"JobSpec.group_template_name", "Gang.template_name", "JobSpec.option_problems", "CronJobSpec.option_problems",
 	"PodFailure.pod_name", "ActivePod.pod_name", "TerminatingPod.pod_name", "ContainerExit.container_name", "ExitCodesRequirement.container_name",
 	"ContainerExit.termination_message", "EndFailure.pod_name", "EndFailure.container_name", "EndFailure.termination_message",

@@ -72,6 +72,12 @@ func ended(kind batchv1.JobConditionType, reason string) func(*batchv1.Job) {
 	}
 }
 
+// waits adds the executor's event about a group of the cluster.
+func (s *scene) waits(message string, at *metav1.Time) {
+	s.annotate("jobpolicy.dev/policy", "{cronJob: {group: {name: etl, maxActiveRuns: 1}}}")
+	s.Events = append(s.Events, corev1.Event{Type: corev1.EventTypeNormal, Reason: "WaitingForGroup", Message: message, LastTimestamp: *at})
+}
+
 func byHand(name string) func(*batchv1.Job) {
 	return func(job *batchv1.Job) {
 		job.Name, job.Annotations = name, map[string]string{"cronjob.kubernetes.io/instantiate": "manual"}
@@ -198,6 +204,16 @@ var cronScenes = map[string]func(*scene){
 		s.Others[2].Status.LastScheduleTime = clockTime(10, 0)
 		s.Others[3].Name = "backup2"
 		s.Others[4].Annotations = map[string]string{"jobpolicy.dev/policy": "{cronJob: {group: {name: other, maxActiveRuns: 1}}}"}
+	},
+	"group-of-cluster": func(s *scene) {
+		s.waits("the run of 2026-03-28T12:00:00Z waits: group etl of the cluster has 3 of 3 active runs; 1 wait before it", clockTime(12, 0))
+	},
+	"group-of-cluster-before": func(s *scene) { // The run of 11:00 waited; nobody starts that of 12:00.
+		s.waits("the run of 2026-03-28T11:00:00Z waits: group etl of the cluster has 3 of 3 active runs; 1 wait before it", clockTime(11, 40))
+	},
+	"group-of-cluster-by-hand": func(s *scene) {
+		s.annotate("jobpolicy.dev/run-now", "please")
+		s.waits("a manual run is requested; it waits: group etl of the cluster has 3 of 3 active runs; 1 wait before it", clockTime(12, 5))
 	},
 	"invalid-policy": func(s *scene) {
 		s.annotate("jobpolicy.dev/policy", "{cronJob: {startJitterSeconds: 3600, repeatedHour: sometimes}}")

@@ -33,8 +33,11 @@ var (
 
 const patience = controlplane.Patience
 
+// clusterGroup is the group of CronJobs that is one of the cluster under test.
+const clusterGroup = "shared-database"
+
 // The control plane under test retries pods after one second, not ten.
-var executorArgs = []string{"--pod-failure-backoff=1s"}
+var executorArgs = []string{"--pod-failure-backoff=1s", "--cluster-group=" + clusterGroup + "=2"}
 
 // parallelTests is how many tests run at the same time. They mostly wait.
 const parallelTests = "6"

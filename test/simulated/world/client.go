@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
@@ -108,6 +109,14 @@ func newClient(transport http.RoundTripper, o clientOptions) (*client, error) {
 		return nil, fmt.Errorf("client: %w", err)
 	}
 	return c, nil
+}
+
+// newUnserved makes a client of an API server that serves none of the resources that it asks for.
+func newUnserved() (dynamic.Interface, error) {
+	unserved := roundTripper(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusNotFound, Request: r, Header: http.Header{}, Body: http.NoBody}, nil
+	})
+	return dynamic.NewForConfigAndClient(&rest.Config{Host: "http://api", QPS: -1}, &http.Client{Transport: unserved})
 }
 
 func newCore(cfg *rest.Config, sender *http.Client, lean bool) (typedcorev1.CoreV1Interface, error) {

@@ -56,6 +56,7 @@ func (p *plan) features() []string {
 		set["CronJob with missed runs of its own"] = set["CronJob with missed runs of its own"] || strings.Contains(c.annotations[wire.Policy], "maxMissedRuns")
 		set["CronJob that publishes its next run"] = set["CronJob that publishes its next run"] || strings.Contains(c.annotations[wire.Policy], "publishNextScheduleTime: true")
 		set["CronJob with a group"] = set["CronJob with a group"] || strings.Contains(c.annotations[wire.Policy], "group")
+		set["CronJob with a group of the cluster"] = p.executor.clusterRuns > 0
 		set["CronJob with a stagger"] = set["CronJob with a stagger"] || strings.Contains(c.annotations[wire.Policy], "staggerSeconds")
 	}
 	set["statuses without answer"] = p.unanswered

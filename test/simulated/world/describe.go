@@ -61,6 +61,7 @@ func (e executorPlan) String() string {
 	say(e.workers > 0, "%d decisions at once", e.workers)
 	say(e.maxWrites > 0, "%d writes at once", e.maxWrites)
 	say(e.qps > 0, "%g requests a second", e.qps)
+	say(e.clusterRuns > 0, "group %s is one of the cluster with %d runs at once", cronGroup, e.clusterRuns)
 	say(e.keepStartTime, "start times are kept on suspension")
 	return strings.Join(append(out, "zone "+e.zone), ", ")
 }

@@ -45,6 +45,7 @@ func draw(seed uint64, options drawOptions) *plan {
 	d.options()
 	d.cronOptions()
 	d.cronGroup()
+	d.clusterGroup()
 	d.classified()
 	if !d.upstream { // Only our executors know what to do with such pods.
 		d.neverStarts()

@@ -2,6 +2,8 @@ package world
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"jobpolicy.dev/executor/wire"
@@ -30,6 +32,9 @@ func (d *drawer) cronOptions() {
 	}
 }
 
+// cronGroup is the group of CronJobs in worlds that have one.
+const cronGroup = "etl"
+
 // cronGroup lets all CronJobs share their active runs, which take so long that others have to wait.
 func (d *drawer) cronGroup() {
 	d.begin(450)
@@ -43,13 +48,36 @@ func (d *drawer) cronGroup() {
 	}
 	most := d.among(1, 2)
 	for i, c := range d.p.crons {
-		c.setOptions(fmt.Sprintf("{cronJob: {group: {name: etl, maxActiveRuns: %d}}}", most+i*d.IntN(2)))
+		c.setOptions(fmt.Sprintf("{cronJob: {group: {name: %s, maxActiveRuns: %d}}}", cronGroup, most+i*d.IntN(2)))
 		for f := range c.fates {
 			if d.chance(50) {
 				c.fates[f].run = d.within(10*time.Second, min(10*time.Minute, d.p.calm/8))
 			}
 		}
 	}
+}
+
+// clusterGroup makes that group one of the cluster, and moves one of its CronJobs to another namespace. What their
+// options say does not count then.
+func (d *drawer) clusterGroup() {
+	d.begin(451)
+	if d.podjob || d.upstream || !slices.ContainsFunc(d.p.crons, (*cronPlan).grouped) || !d.chance(50) {
+		return
+	}
+	d.p.executor.clusterRuns = d.among(1, 2)
+	c := pick(d, d.p.crons...)
+	before := c.on()
+	c.namespace = neighbour
+	for _, s := range d.p.steps {
+		if s.on == before {
+			s.on = c.on()
+		}
+	}
+}
+
+// grouped reports whether the CronJob names the group.
+func (c *cronPlan) grouped() bool {
+	return strings.Contains(c.annotations[wire.Policy], "group: {name: "+cronGroup)
 }
 
 // unreadable gives a CronJob options that cannot be read, until a user corrects them.

@@ -16,6 +16,9 @@ const namespace = "default"
 // elsewhere is the namespace of strangers. It has no Job and no CronJob that anything belongs to.
 const elsewhere = "elsewhere"
 
+// neighbour is the namespace of CronJobs that share a group with those of another one.
+const neighbour = "blue"
+
 // hungNamespace is where webhooks hang.
 const hungNamespace = "hung"
 

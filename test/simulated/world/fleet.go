@@ -19,6 +19,7 @@ import (
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/leaderelection"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/options"
 	"jobpolicy.dev/test/simulated/parity/virtual"
 )
 
@@ -173,14 +174,21 @@ func (f *fleet) executor(p *process, transport http.RoundTripper, log *slog.Logg
 	if settings.noticing {
 		manager = executorManager
 	}
-	return executor.New(executor.Config{
+	cfg := executor.Config{
 		Common: shared, FieldManager: manager, StandDown: settings.standDown,
 		Settings: settings.asked(),
 		Writes:   executor.WriteLimits{Total: settings.maxWrites},
 		Rows:     executor.RowLimits{Max: settings.maxRows, Least: settings.leastRows}, MissedReconcilesReportOnly: true, MaxUnseenPods: settings.maxUnseen,
 		CronJobs:     &executor.CronJobs{Workers: settings.workers, TimeZone: settings.zone},
 		FinishedJobs: &executor.FinishedJobs{Workers: settings.workers, ServerNow: c.serverNow},
-	})
+	}
+	if settings.clusterRuns > 0 {
+		cfg.ClusterGroups = options.ClusterGroups{cronGroup: int32(settings.clusterRuns)}
+		if cfg.JobPolicies, err = newUnserved(); err != nil {
+			return nil, err
+		}
+	}
+	return executor.New(cfg)
 }
 
 // asked are the settings of each question about a Job.

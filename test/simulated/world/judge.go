@@ -52,6 +52,8 @@ type judgeOptions struct {
 	zone string
 	// maxUnseen is how many pods of a Job executors may create unseen in an hour.
 	maxUnseen int
+	// clusterRuns is how many runs the group that is one of the cluster may have active; 0: there is none.
+	clusterRuns int
 	// podjob: the executor is a controller made with package podjob. It sends no events, does one Job
 	// after the other, so that a slow one delays others, and removes the pods of Jobs that are gone.
 	podjob bool

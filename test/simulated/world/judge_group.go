@@ -25,17 +25,21 @@ func inGroup(cron *batchv1.CronJob) bool {
 }
 
 // members are the CronJobs of the group of one of them, itself among them, in order of UID, and the smallest number
-// of active runs that one of them allows.
+// of active runs that one of them allows. Of a group of the cluster they are of all namespaces, and the number is the operator's.
 func (j *judge) members(c *cronRecord) (members []*cronRecord, most int) {
 	group, most := groupOf(c.cron)
 	if group == "" {
 		return nil, 0
 	}
+	ofCluster := group == cronGroup && j.clusterRuns > 0
 	for _, uid := range sortedUIDs(j.crons) {
 		other := j.crons[uid]
-		if name, n := groupOf(other.cron); !other.gone && name == group && other.key.Namespace == c.key.Namespace && j.cronOurs(other) {
+		if name, n := groupOf(other.cron); !other.gone && name == group && (ofCluster || other.key.Namespace == c.key.Namespace) && j.cronOurs(other) {
 			members, most = append(members, other), min(most, n)
 		}
+	}
+	if ofCluster {
+		most = j.clusterRuns
 	}
 	return members, most
 }
@@ -111,7 +115,7 @@ func (j *judge) judgeTurn(w apiserver.Write, c *cronRecord, r *jobRecord, member
 	}
 	for _, other := range members {
 		before := j.waitsSince(other)
-		waits := !before.IsZero() && before.Before(j.now.Add(-roomWithin)) && (before.Before(since) || before.Equal(since) && other.key.Name < c.key.Name)
+		waits := !before.IsZero() && before.Before(j.now.Add(-roomWithin)) && (before.Before(since) || before.Equal(since) && other.key.String() < c.key.String())
 		if other != c && waits && other.lastStimulus.Before(before) && !other.forbids(j.now) && j.hinderedUntil(before, j.now).IsZero() {
 			j.breach("cron", r.key, r.uid, "%s started a run of CronJob %s, which waits since %s, before CronJob %s, which waits since %s",
 				w.By, c.key.Name, since, other.key.Name, before)

@@ -48,6 +48,7 @@ type executorPlan struct {
 	qps                      float32 // 0: no limit.
 	zone                     string  // Of CronJobs that name none.
 	keepStartTime            bool
+	clusterRuns              int  // How many runs of CronJobs of all namespaces the group etl may have active; 0: it is one of a namespace.
 	warmStandby              bool // The replicas that do not lead fill their pod caches.
 	// noticing: they look for a second controller, and leave the Jobs alone on which one
 	// works if they standDown.

@@ -96,7 +96,7 @@ func newWorld(p *plan, tells bool) *world {
 	w := &world{plan: p, tells: tells, begun: time.Now(), actors: map[string]*client{}, agenda: map[int64][]func(){}, done: map[string]int{}, outcomes: map[types.UID]*batchv1.Job{}, due: map[*step]bool{}}
 	w.journal.begun = w.begun
 	w.judge = newJudge(judgeOptions{
-		executors: isExecutor, second: isSecond, standDown: p.executor.standDown, noticing: p.executor.noticing, managed: w.managed, podjob: p.executor.podjob, zone: p.executor.zone, elected: p.executor.elected(), rivals: p.executor.together, maxUnseen: p.executor.maxUnseen, lag: p.lag(), calmLag: p.calmLag(), busy: p.executor.maxWrites > 0, keepsStart: p.executor.keepStartTime,
+		executors: isExecutor, second: isSecond, standDown: p.executor.standDown, noticing: p.executor.noticing, managed: w.managed, podjob: p.executor.podjob, zone: p.executor.zone, elected: p.executor.elected(), rivals: p.executor.together, maxUnseen: p.executor.maxUnseen, clusterRuns: p.executor.clusterRuns, lag: p.lag(), calmLag: p.calmLag(), busy: p.executor.maxWrites > 0, keepsStart: p.executor.keepStartTime,
 		fewRows:  p.executor.maxRows > 0 && p.executor.leastRows > 0,
 		limited:  p.executor.maxUncounted > 0 || p.executor.maxRows > 0 || p.executor.leastRows > 0,
 		lateJobs: slices.ContainsFunc(p.faults, func(f *fault) bool { return f.kind == watchLag && (f.resource == "" || f.resource == "jobs") }),
@@ -154,6 +154,9 @@ func (w *world) run() {
 	w.actor("user").createNamespace(namespace)
 	if slices.ContainsFunc(w.plan.jobs, func(j *jobPlan) bool { return j.namespace == hungNamespace }) {
 		w.actor("user").createNamespace(hungNamespace)
+	}
+	if slices.ContainsFunc(w.plan.crons, func(c *cronPlan) bool { return c.namespace == neighbour }) {
+		w.actor("user").createNamespace(neighbour)
 	}
 	if slices.ContainsFunc(w.plan.steps, func(s *step) bool { return strings.HasPrefix(s.verb, "forge") }) {
 		w.actor("user").createNamespace(elsewhere)
