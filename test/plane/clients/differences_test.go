@@ -102,7 +102,7 @@ var ofClients = []history.Difference{{
 	Name: "KEDA says of a ScaledJob that changes that it is not active",
 	Reason: "When a ScaledJob changes, KEDA begins to poll anew. The loop that ends clears the scalers by the name of the ScaledJob, " +
 		"which by then may be those of the new loop. Its first poll then finds nothing to ask, and says that the ScaledJob is not active. " +
-		"The next poll finds new ones.",
+		"The next poll finds new ones. After that the status may keep that its trigger is active, also when no message waits; why was not found.",
 	Scenario: regexp.MustCompile(`^keda/rollout(-foreground|-gradual)?$`),
 	Builtin:  notActiveOnce,
 	Ours:     notActiveOnce,
@@ -120,7 +120,8 @@ var refusedAgain = regexp.MustCompile(`^event about rayjob a: Warning FailedTo(C
 var (
 	pollGivenUp   = regexp.MustCompile(`^event about scaledjob a: Warning KEDAScalerFailed: rpc error: code = Canceled desc = context canceled$`)
 	sliceReplaced = regexp.MustCompile(`^(workload job-a-~: Finished=True \((WorkloadSliceReplaced|OutOfSync): |event about workload job-a-~: Normal WorkloadSliceReplaced: )`)
-	notActiveOnce = regexp.MustCompile(`^scaledjob a: Active=(False \(ScalerNotActive|True \(ScalerActive): Scaling is (not )?performed because triggers are (not )?active\)$`)
+	notActiveOnce = regexp.MustCompile(`^scaledjob a: (Active=(False \(ScalerNotActive|True \(ScalerActive): Scaling is (not )?performed because triggers are (not )?active\)|` +
+		`in the end {"lastActiveTime":"TIME",("triggersActivity":{"s0-messages":{"isActive":true}},)?"triggersTypes":"external"})$`)
 )
 
 // suspendedHere is about the Job on the manager.
