@@ -53,6 +53,14 @@ var ofClients = []history.Difference{{
 	Ours:     sliceReplaced,
 	Race:     true,
 }, {
+	Name: "Kueue says twice that a local queue was opened again",
+	Reason: "Kueue sets the condition Requeued of a Workload when its local queue is opened again. Its scheduler admits the Workload at the same time, " +
+		"and may write an older state of this condition back, which Kueue then sets once more.",
+	Scenario: regexp.MustCompile(`^kueue-alone/local-queue$`),
+	Builtin:  openedTwice,
+	Ours:     openedTwice,
+	Race:     true,
+}, {
 	Name: "MultiKueue says that a Job is suspended",
 	Reason: "While a Job is still suspended here and no longer on the worker, MultiKueue does not copy its status. It then sets the condition Suspended by itself, " +
 		"if it has not copied the worker's before.",
@@ -120,6 +128,7 @@ var refusedAgain = regexp.MustCompile(`^event about rayjob a: Warning FailedTo(C
 var (
 	pollGivenUp   = regexp.MustCompile(`^event about scaledjob a: Warning KEDAScalerFailed: rpc error: code = Canceled desc = context canceled$`)
 	sliceReplaced = regexp.MustCompile(`^(workload job-a-~: Finished=True \((WorkloadSliceReplaced|OutOfSync): |event about workload job-a-~: Normal WorkloadSliceReplaced: )`)
+	openedTwice   = regexp.MustCompile(`^workload job-b-~: Requeued=(True \(LocalQueueRestarted: The LocalQueue was restarted after being stopped|False \(LocalQueueStopped: The LocalQueue is stopped)\)$`)
 	notActiveOnce = regexp.MustCompile(`^scaledjob a: (Active=(False \(ScalerNotActive|True \(ScalerActive): Scaling is (not )?performed because triggers are (not )?active\)|` +
 		`in the end {"lastActiveTime":"TIME",("triggersActivity":{"s0-messages":{"isActive":true}},)?"triggersTypes":"external"})$`)
 )
