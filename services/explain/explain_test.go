@@ -374,13 +374,11 @@ func TestPodsThatTheAPIServerRefuses(t *testing.T) {
 		},
 		"a webhook that is away": {
 			facts: explain.Facts{Job: job(), Events: refused(`Internal error occurred: failed calling webhook "w": connection refused`)},
-			state: explain.Blocked,
-			says:  []string{"an admission webhook does not answer", "change: Fix the webhook"},
+			state: explain.Blocked, says: []string{"an admission webhook does not answer", "change: Fix the webhook"},
 		},
 		"a webhook that denies": {
 			facts: explain.Facts{Job: job(), Events: refused(`admission webhook "w" denied the request: no`)},
-			state: explain.Blocked,
-			says:  []string{"an admission webhook denies it"},
+			state: explain.Blocked, says: []string{"an admission webhook denies it"},
 		},
 		"admission changes the pods": {
 			facts: explain.Facts{Job: job(), Events: refused(`admission changed the new pod: metadata.labels[app] is "mesh", want "1"`)},

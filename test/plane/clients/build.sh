@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Builds the clients whose names are given, and what they need, into bin/clients at the top of the
-# repository, each from the module that pins it. Shows how far it is. Needs Go and
-# bash. JobSet takes three minutes the first time, Kueue and KEDA ten.
+# repository, each from the module that pins it. Shows how far it is. Needs Go and bash. The first time
+# takes minutes for each (docs/clients.md).
 #
 # Usage: test/plane/clients/build.sh CLIENT...
-#        CLIENT is kubectl, helm, k9s, jobset, kueue, multikueue or kueue-alone (Kueue without the others), kueue-specs (its own end-to-end specs), trainer, keda, kuberay, jobset-with-engine, kueue-with-engine or trainer-with-engine.
+#        CLIENT is kubectl, helm, k9s, jobset, kueue, kueue-alone or multikueue (Kueue without JobSet and Trainer),
+#        kueue-specs (its own end-to-end specs), trainer, keda, kuberay, jobset-with-engine, kueue-with-engine or
+#        trainer-with-engine.
 #
 # jobset-with-engine is JobSet with a few files of ours, which ask the engine (docs/adopt.md). kueue-with-engine and
 # trainer-with-engine are Kueue and Trainer with such files. Their source, changed, is in bin/clients/source.

@@ -74,7 +74,7 @@ func compare(t *testing.T, c client) {
 	scenarios := c.scenarios(t)
 	c.check(t, len(scenarios) > 0)
 	plane := startPlane(t)
-	begin := func(*testing.T, side) {}
+	var begin func(*testing.T, side)
 	if c.install != nil {
 		begin = c.install(t, plane)
 	}
@@ -82,7 +82,9 @@ func compare(t *testing.T, c client) {
 	for _, s := range sides {
 		t.Run(string(s), func(t *testing.T) {
 			s.takeOver(t, plane)
-			begin(t, s)
+			if begin != nil {
+				begin(t, s)
+			}
 			recordings[s] = stage{plane.Kubeconfig(), plane.RESTConfig(), s}.playAll(t, c, scenarios)
 		})
 	}

@@ -53,6 +53,14 @@ var ofClients = []history.Difference{{
 	Ours:     sliceReplaced,
 	Race:     true,
 }, {
+	Name: "Kueue says twice that a local queue was opened again",
+	Reason: "Kueue sets the condition Requeued of a Workload when its local queue is opened again. Its scheduler admits the Workload at the same time, " +
+		"and may write an older state of this condition back, which Kueue then sets once more.",
+	Scenario: regexp.MustCompile(`^kueue-alone/local-queue$`),
+	Builtin:  openedTwice,
+	Ours:     openedTwice,
+	Race:     true,
+}, {
 	Name: "MultiKueue says that a Job is suspended",
 	Reason: "While a Job is still suspended here and no longer on the worker, MultiKueue does not copy its status. It then sets the condition Suspended by itself, " +
 		"if it has not copied the worker's before.",
@@ -102,7 +110,7 @@ var ofClients = []history.Difference{{
 	Name: "KEDA says of a ScaledJob that changes that it is not active",
 	Reason: "When a ScaledJob changes, KEDA begins to poll anew. The loop that ends clears the scalers by the name of the ScaledJob, " +
 		"which by then may be those of the new loop. Its first poll then finds nothing to ask, and says that the ScaledJob is not active. " +
-		"The next poll finds new ones.",
+		"The next poll finds new ones. After that the status may keep that its trigger is active, also when no message waits; why was not found.",
 	Scenario: regexp.MustCompile(`^keda/rollout(-foreground|-gradual)?$`),
 	Builtin:  notActiveOnce,
 	Ours:     notActiveOnce,
@@ -120,7 +128,9 @@ var refusedAgain = regexp.MustCompile(`^event about rayjob a: Warning FailedTo(C
 var (
 	pollGivenUp   = regexp.MustCompile(`^event about scaledjob a: Warning KEDAScalerFailed: rpc error: code = Canceled desc = context canceled$`)
 	sliceReplaced = regexp.MustCompile(`^(workload job-a-~: Finished=True \((WorkloadSliceReplaced|OutOfSync): |event about workload job-a-~: Normal WorkloadSliceReplaced: )`)
-	notActiveOnce = regexp.MustCompile(`^scaledjob a: Active=(False \(ScalerNotActive|True \(ScalerActive): Scaling is (not )?performed because triggers are (not )?active\)$`)
+	openedTwice   = regexp.MustCompile(`^workload job-b-~: Requeued=(True \(LocalQueueRestarted: The LocalQueue was restarted after being stopped|False \(LocalQueueStopped: The LocalQueue is stopped)\)$`)
+	notActiveOnce = regexp.MustCompile(`^scaledjob a: (Active=(False \(ScalerNotActive|True \(ScalerActive): Scaling is (not )?performed because triggers are (not )?active\)|` +
+		`in the end {"lastActiveTime":"TIME",("triggersActivity":{"s0-messages":{"isActive":true}},)?"triggersTypes":"external"})$`)
 )
 
 // suspendedHere is about the Job on the manager.

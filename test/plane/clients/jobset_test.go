@@ -36,7 +36,7 @@ featureGates: {RestartJob: true}
 func installJobSet(t *testing.T, plane *cluster.Cluster) func(*testing.T, side) {
 	t.Helper()
 	prepareJobSet(t, plane, "jobset").start(t, plane)
-	return func(*testing.T, side) {}
+	return nil
 }
 
 // prepareJobSet installs what a program needs that runs JobSet's controllers and webhooks, and returns its manager.

@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -54,7 +55,7 @@ func (rawCodec) Unmarshal(data []byte, message any) error {
 	if !ok {
 		return fmt.Errorf("%T is no *[]byte", message)
 	}
-	*raw = append([]byte(nil), data...)
+	*raw = bytes.Clone(data)
 	return nil
 }
 
@@ -152,15 +153,15 @@ func find(message []byte, wanted protowire.Number) (found []byte) {
 // each calls for each field that is a string or a message, up to the first one that cannot be read.
 func each(message []byte, call func(protowire.Number, []byte)) {
 	for len(message) > 0 {
-		number, kind, tag := protowire.ConsumeTag(message)
-		size := protowire.ConsumeFieldValue(number, kind, message[max(tag, 0):])
-		if tag < 0 || size < 0 {
+		number, kind, size := protowire.ConsumeField(message)
+		if size < 0 {
 			return
 		}
-		if value, n := protowire.ConsumeBytes(message[tag:]); kind == protowire.BytesType && n >= 0 {
+		if kind == protowire.BytesType {
+			value, _ := protowire.ConsumeBytes(message[protowire.SizeTag(number):size])
 			call(number, value)
 		}
-		message = message[tag+size:]
+		message = message[size:]
 	}
 }
 

@@ -23,13 +23,12 @@ var keda = client{
 	install: installKEDA,
 }
 
-const kedaModule = "github.com/kedacore/keda/v2"
-
 // installKEDA starts the scaler, whose address scenarios find in KEDA_SCALER, and KEDA's operator.
 func installKEDA(t *testing.T, plane *cluster.Cluster) func(*testing.T, side) {
 	t.Helper()
 	t.Setenv("KEDA_SCALER", serveQueues(t))
-	define(t, plane, readManifests(t, filepath.Join(moduleDir(t, "keda", kedaModule), "config", "crd", "bases", "*.yaml"))...)
+	module := moduleDir(t, "keda", "github.com/kedacore/keda/v2")
+	define(t, plane, readManifests(t, filepath.Join(module, "config", "crd", "bases", "*.yaml"))...)
 	health := freeport.AddressFor(t)
 	operator := manager{"keda", []string{
 		"WATCH_NAMESPACE=", "KEDA_CLUSTER_OBJECT_NAMESPACE=default", "KEDA_KUBERNETES_API_TIMEOUT=60s",
@@ -40,22 +39,26 @@ func installKEDA(t *testing.T, plane *cluster.Cluster) func(*testing.T, side) {
 		"--kube-api-qps=300", "--kube-api-burst=500",
 	}, "http://" + health + "/readyz"}
 	operator.start(t, plane)
-	return func(*testing.T, side) {}
+	return nil
 }
 
-// What KEDA does in two ways is its own condition Active and an event about a poll; a Job too many or a wrong verdict is neither.
+// What KEDA does in two ways is what it says of a trigger in its own status, and an event about a poll; a Job too many or a wrong verdict is neither.
 func TestKEDAsDifferencesHideNoJob(t *testing.T) {
 	wrong := []string{
 		"job a-~ (3): in the end {\"active\":1}",
 		"job a-~: Failed=True (BackoffLimitExceeded: Job has reached the specified backoff limit)",
 		"pod of job a-~: Failed ×1",
 		"scaledjob a: Ready=False (KEDAJobCreateFailed: refused)",
+		`scaledjob a: in the end {"lastActiveTime":"TIME"}`,
 		"event about scaledjob a: Normal KEDAJobsCreated: Created 2 jobs",
 		"event about scaledjob a: Warning KEDAScalerFailed: rpc error: code = Unavailable desc = refused",
 	}
 	for scenario, lines := range map[string][]string{
 		"keda/rollout": wrong,
-		"keda/default": append(slices.Clone(wrong), "scaledjob a: Active=True (ScalerActive: Scaling is performed because triggers are active)"),
+		"keda/default": append(
+			slices.Clone(wrong), "scaledjob a: Active=True (ScalerActive: Scaling is performed because triggers are active)",
+			`scaledjob a: in the end {"lastActiveTime":"TIME","triggersActivity":{"s0-messages":{"isActive":true}},"triggersTypes":"external"}`,
+		),
 	} {
 		c := history.Comparison{Differences: known}
 		var want []string

@@ -46,7 +46,7 @@ func installKubeRay(t *testing.T, plane *cluster.Cluster) func(*testing.T, side)
 		"--feature-gates=RayJobDeletionPolicy=true",
 	}, "http://" + health + "/readyz"}
 	operator.start(t, plane)
-	return func(*testing.T, side) {}
+	return nil
 }
 
 // dashboard says of a Ray job what is in the file of its name in a folder, a word such as RUNNING. A Ray job that has no file is not known.

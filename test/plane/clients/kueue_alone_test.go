@@ -18,7 +18,7 @@ var kueueAlone = client{
 	install: func(t *testing.T, plane *cluster.Cluster) func(*testing.T, side) {
 		t.Helper()
 		prepareKueueAlone(t, plane, sharingFairly).start(t, plane)
-		return func(*testing.T, side) {}
+		return nil
 	},
 }
 

@@ -56,7 +56,7 @@ var kueueWebhooks = []string{"clusterqueue", "cohort", "job", "jobset", "resourc
 func installKueue(t *testing.T, plane *cluster.Cluster) func(*testing.T, side) {
 	t.Helper()
 	prepareKueue(t, plane).start(t, plane)
-	return func(*testing.T, side) {}
+	return nil
 }
 
 // prepareKueue starts JobSet and Trainer, installs what Kueue needs, and returns its manager.

@@ -35,19 +35,17 @@ certManagement: {enable: false}
 clientConnection: {qps: 300, burst: 500}
 `
 
-const trainerModule = "github.com/kubeflow/trainer/v2"
-
 func installTrainer(t *testing.T, plane *cluster.Cluster) func(*testing.T, side) {
 	t.Helper()
 	prepareTrainer(t, plane).start(t, plane)
-	return func(*testing.T, side) {}
+	return nil
 }
 
 // prepareTrainer starts JobSet, installs what Trainer needs, and returns its manager.
 func prepareTrainer(t *testing.T, plane *cluster.Cluster) manager {
 	t.Helper()
 	installJobSet(t, plane)
-	base := filepath.Join(moduleDir(t, "trainer", trainerModule), "manifests", "base")
+	base := filepath.Join(moduleDir(t, "trainer", "github.com/kubeflow/trainer/v2"), "manifests", "base")
 	server, health := newWebhookServer(t), freeport.AddressFor(t)
 	define(t, plane, readManifests(t, filepath.Join(base, "crds", "trainer.kubeflow.org_*.yaml"))...)
 	installWebhooks(t, plane, server, "trainer", filepath.Join(base, "webhook", "manifests.yaml"), every)

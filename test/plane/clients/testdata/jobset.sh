@@ -15,6 +15,3 @@ group() {
 	printf -- '- {name: %s, replicas: %d, %s template: {spec: {parallelism: %d, completions: %d, backoffLimit: %d, %s %s}}}\n' \
 		"$1" "$2" "${6:-}" "$3" "$3" "${BACKOFF:-0}" "${5:-}" "$(pod "$4")"
 }
-
-# rest_stopped waits until a JobSet that has ended has also deleted the Jobs that were still active.
-rest_stopped() { until [ -z "$(kubectl get jobs -o jsonpath='{.items[*].status.active}')" ]; do sleep 0.5; done; }

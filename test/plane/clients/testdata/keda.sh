@@ -45,26 +45,26 @@ let_all_end() { touch all; }
 # jobs prints a line for each Job: how many of its pods are ready, and how it has ended.
 jobs() { kubectl get jobs -o jsonpath='{range .items[*]}{.status.ready} {.status.conditions[?(@.status=="True")].type}{"\n"}{end}'; }
 
+# count REGEXP prints how many of these lines match.
+count() { jobs | grep -c "$1"; }
+
 # running COUNT waits until the pods of as many Jobs run, and prints that.
 running() {
-	until [ "$(jobs | grep -c '^1')" = "$1" ]; do sleep 0.3; done
+	until_prints "$1" count '^1'
 	echo "$1 running"
 }
 
 # ended COUNT TYPE waits until as many Jobs have ended: Complete or Failed.
 ended() {
-	until [ "$(jobs | grep -cw "$2")" = "$1" ]; do sleep 0.3; done
+	until_prints "$1" count "$2"
 	echo "$1 $2"
 }
-
-# nothing_left waits until there is no Job and no pod.
-nothing_left() { until [ -z "$(kubectl get jobs,pods -o name)" ]; do sleep 0.3; done; }
 
 # finish takes all messages away, and lets all pods end.
 finish() {
 	messages 0
 	poll
 	let_all_end
-	until [ -z "$(kubectl get jobs -o jsonpath='{.items[*].status.active}')" ]; do sleep 0.3; done
+	until_inactive
 	until_true scaledjob/a Active=False
 }

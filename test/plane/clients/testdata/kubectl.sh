@@ -4,9 +4,13 @@
 # backoffLimit.
 job() { manifest "$@" | create; }
 
+# manifest prints such a Job.
 manifest() {
 	printf 'apiVersion: batch/v1\nkind: Job\nmetadata: {name: %s}\nspec: {backoffLimit: %d, %s %s}\n' "$1" "${BACKOFF:-0}" "$2" "$(pod "$3")"
 }
 
-# no_pods waits until there are no pods.
-no_pods() { until [ -z "$(kubectl get pods -o name)" ]; do sleep 0.3; done; }
+# pods_let_go waits until the pods have neither finalizers nor owners.
+pods_let_go() { until_prints '' kubectl get pods -o jsonpath='{.items[*].metadata.finalizers}{.items[*].metadata.ownerReferences}'; }
+
+# events prints how many events about Jobs there are.
+events() { kubectl get events --field-selector=involvedObject.kind=Job -o name | wc -l; }

@@ -21,4 +21,7 @@ deployed() {
 }
 
 # no_cluster waits until the Ray cluster and its pods are gone.
-no_cluster() { until [ -z "$(kubectl get rayclusters -o name; kubectl get pods -l ray.io/node-type -o name)" ]; do sleep 0.3; done; }
+no_cluster() {
+	until_gone rayclusters
+	until_gone pods -l ray.io/node-type
+}

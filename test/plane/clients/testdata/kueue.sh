@@ -18,7 +18,10 @@ quota() {
 
 # job NAME LABELS FIELDS COMMAND creates a Job whose pods ask for one CPU. LABELS are further ones of it, FIELDS further ones of
 # its spec, in flow style, each with a comma behind it.
-job() {
+job() { manifest "$@" | create; }
+
+# manifest prints such a Job.
+manifest() {
 	printf '{apiVersion: batch/v1, kind: Job, metadata: {name: %s, labels: {%s kueue.x-k8s.io/queue-name: q}}, spec: {suspend: true, backoffLimit: 0, %s %s}}\n' \
-		"$1" "$2" "$3" "$(pod "$4" | sed 's/{name: main,/& resources: {requests: {cpu: 1}},/')" | create
+		"$1" "$2" "$3" "$(pod "$4" | sed 's/{name: main,/& resources: {requests: {cpu: 1}},/')"
 }

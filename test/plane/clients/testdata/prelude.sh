@@ -23,6 +23,19 @@ until_value() {
 	kubectl wait --for=jsonpath="$2"="$3" "$1" --timeout=120s
 }
 
+# until_prints TEXT COMMAND... runs a command again and again, until it prints a text; empty: nothing.
+until_prints() {
+	local text=$1
+	shift
+	until [ "$("$@")" = "$text" ]; do sleep 0.3; done
+}
+
+# until_gone RESOURCES... waits until there is no object of these resources, which kubectl gets.
+until_gone() { until_prints '' kubectl get "$@" -o name; }
+
+# until_inactive waits until no Job is active.
+until_inactive() { until_prints '' kubectl get jobs -o jsonpath='{.items[*].status.active}'; }
+
 # patience SECONDS COMMAND... runs a command whose timeout is SECONDS, and prints whether it waits that long, and its exit code.
 # What it prints does not count.
 patience() {

@@ -13,6 +13,3 @@ trainjob() {
 	printf '{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: %s}, spec: {%s runtimeRef: {apiGroup: trainer.kubeflow.org, kind: TrainingRuntime, name: %s}}}\n' \
 		"$1" "$2" "${3:-$1}" | create
 }
-
-# no_pods waits until there are no pods.
-no_pods() { until [ -z "$(kubectl get pods -o name)" ]; do sleep 0.3; done; }

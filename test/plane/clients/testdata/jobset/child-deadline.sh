@@ -5,4 +5,4 @@ $(group leader 1 1 'sleep 100' 'activeDeadlineSeconds: 3,')
 $(group workers 1 1 'sleep 100')
 Y
 until_true jobset/a Failed
-rest_stopped
+until_inactive

@@ -13,7 +13,7 @@ for i in $(seq 20); do
 	Y
 	echo ---
 done | kubectl create -f - >/dev/null
-until [ "$(ready)" = 20 ]; do sleep 0.5; done
+until_prints 20 ready
 kubectl delete jobs --all --cascade=foreground >/dev/null
 until [ "$(($(ready) + $(failed)))" = 20 ]; do sleep 0.5; done
 echo "created again: $(ready) of 20"

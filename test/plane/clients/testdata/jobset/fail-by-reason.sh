@@ -8,4 +8,4 @@ $(group leader 1 1 'sleep 2; exit 1')
 $(group workers 1 1 'sleep 100')
 Y
 until_true jobset/a Failed
-rest_stopped
+until_inactive

@@ -7,4 +7,4 @@ $(group workers 1 1 'sleep 100')
 Y
 until_true jobset/a Failed
 kubectl get jobset a -o jsonpath='{.status.restarts}{"\n"}'
-rest_stopped
+until_inactive

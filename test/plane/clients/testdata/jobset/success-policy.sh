@@ -6,4 +6,4 @@ $(group leader 1 1 'sleep 2')
 $(group workers 2 1 'sleep 100')
 Y
 until_true jobset/a Completed
-rest_stopped
+until_inactive

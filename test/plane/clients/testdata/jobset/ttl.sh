@@ -6,4 +6,4 @@ $(group workers 2 1 'sleep 1')
 Y
 until_true jobset/a Completed
 kubectl wait --for=delete jobset/a --timeout=60s
-until [ -z "$(kubectl get jobs,pods -o name)" ]; do sleep 0.5; done
+until_gone jobs,pods

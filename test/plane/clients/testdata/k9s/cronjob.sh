@@ -36,6 +36,5 @@ press ctrl-d
 see 'Delete cronjobs .*\?'
 press tab enter
 see 'cronjobs\(.*\)\[0\]'
-until [ -z "$(kubectl get jobs -o name)" ]; do sleep 0.3; done
-no_pods
+until_gone jobs,pods
 quit

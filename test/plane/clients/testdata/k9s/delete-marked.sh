@@ -19,5 +19,5 @@ press ctrl-d
 see 'Delete .*\?'
 press tab enter
 see 'jobs\(.*\)\[0\]'
-no_pods
+until_gone pods
 quit

@@ -9,6 +9,6 @@ press backtab backtab enter down down enter
 see 'Propagation: +Orphan'
 press tab tab tab enter
 see 'jobs\(.*\)\[0\]'
-until [ -z "$(kubectl get pods -o jsonpath='{.items[*].metadata.finalizers}{.items[*].metadata.ownerReferences}')" ]; do sleep 0.3; done
+pods_let_go
 kubectl get pods -o name
 quit

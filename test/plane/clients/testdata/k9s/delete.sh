@@ -8,5 +8,5 @@ see 'Delete jobs .*/a\?'
 see 'Propagation: +[A-Z][a-z]+'
 press tab enter # from Cancel to OK
 see 'jobs\(.*\)\[0\]'
-no_pods
+until_gone pods
 quit

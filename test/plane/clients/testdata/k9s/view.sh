@@ -3,7 +3,7 @@ job done 'completions: 2, parallelism: 2,' 'echo well done'
 job lost '' 'echo no use; exit 3'
 until_true job/done Complete
 until_true job/lost Failed
-until [ "$(kubectl get events --field-selector=involvedObject.kind=Job -o name | wc -l)" = 5 ]; do sleep 0.3; done
+until_prints 5 events
 k9s_shows jobs
 see '│ done .* 2/2'
 see '│ lost .* 0/1'

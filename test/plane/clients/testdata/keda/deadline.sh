@@ -2,8 +2,8 @@
 messages 1
 scaledjob 'maxReplicaCount: 1,' "$(work)" 'activeDeadlineSeconds: 5, ttlSecondsAfterFinished: 0,'
 poll
-nothing_left
+until_gone jobs,pods
 poll
 messages 0
 poll
-nothing_left
+until_gone jobs,pods

@@ -16,4 +16,4 @@ messages 0
 poll
 running 2
 kubectl delete scaledjob a
-nothing_left
+until_gone jobs,pods

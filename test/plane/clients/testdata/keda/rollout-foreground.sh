@@ -4,7 +4,7 @@ scaledjob 'rollout: {propagationPolicy: foreground},' "$(work)"
 poll
 running 5
 scaledjob 'rollout: {propagationPolicy: foreground},' "$(work)" 'activeDeadlineSeconds: 600,'
-nothing_left
+until_gone jobs,pods
 poll
 running 5
 finish

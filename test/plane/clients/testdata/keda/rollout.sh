@@ -4,7 +4,7 @@ scaledjob '' "$(work)"
 poll
 running 2
 scaledjob '' "$(work)" 'activeDeadlineSeconds: 600,'
-nothing_left
+until_gone jobs,pods
 poll
 running 2
 finish

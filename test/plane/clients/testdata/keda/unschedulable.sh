@@ -3,9 +3,9 @@ messages 2
 POD='nodeSelector: {none: here}, '
 scaledjob 'maxReplicaCount: 6, scalingStrategy: {strategy: accurate},' true
 poll
-until [ "$(kubectl get pods -o jsonpath='{.items[*].status.conditions[?(@.type=="PodScheduled")].reason}')" = "Unschedulable Unschedulable" ]; do sleep 0.3; done
+until_prints 'Unschedulable Unschedulable' kubectl get pods -o jsonpath='{.items[*].status.conditions[?(@.type=="PodScheduled")].reason}'
 poll
 poll
 echo "$(jobs | wc -l) Jobs"
 kubectl delete scaledjob a
-nothing_left
+until_gone jobs,pods

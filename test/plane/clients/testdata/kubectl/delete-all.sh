@@ -6,4 +6,4 @@ until_true job/a Complete
 until_value job/b .status.ready 1
 until_true job/c Suspended
 kubectl delete jobs --all
-no_pods
+until_gone pods

@@ -2,4 +2,4 @@
 job a 'completions: 2, parallelism: 2,' 'sleep 100'
 until_value job/a .status.ready 2
 kubectl delete job a --cascade=background
-no_pods
+until_gone pods

@@ -2,5 +2,5 @@
 job a 'completions: 2, parallelism: 2,' 'sleep 5'
 until_value job/a .status.ready 2
 kubectl delete job a --cascade=orphan
-until [ -z "$(kubectl get pods -o jsonpath='{.items[*].metadata.finalizers}{.items[*].metadata.ownerReferences}')" ]; do sleep 0.3; done
+pods_let_go
 kubectl wait --for=jsonpath='{.status.phase}'=Succeeded pod --all --timeout=60s | wc -l

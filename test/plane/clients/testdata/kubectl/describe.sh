@@ -3,7 +3,7 @@ job a '' 'sleep 1'
 job b '' 'sleep 1; exit 1'
 until_true job/a Complete
 until_true job/b Failed
-until [ "$(kubectl get events --field-selector=involvedObject.kind=Job -o name | wc -l)" = 4 ]; do sleep 0.3; done
+until_prints 4 events
 kubectl describe job a
 kubectl describe job b
 kubectl get jobs --no-headers

@@ -2,4 +2,4 @@
 rayjob 'deletionStrategy: {deletionRules: [{policy: DeleteSelf, condition: {jobStatus: SUCCEEDED, ttlSeconds: 5}}]},' "$(ray SUCCEEDED)"
 until_true job/a Complete
 kubectl wait --for=delete rayjob/a --timeout=60s
-until [ -z "$(kubectl get jobs,pods -o name)" ]; do sleep 0.3; done
+until_gone jobs,pods

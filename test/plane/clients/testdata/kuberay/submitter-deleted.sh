@@ -5,4 +5,4 @@ kubectl delete job a
 patience 10 kubectl wait --for=jsonpath=.status.jobDeploymentStatus=Failed rayjob/a --timeout=10s
 kubectl get rayjob a -o jsonpath='{.status.jobDeploymentStatus}{"\n"}'
 kubectl delete rayjob a
-until [ -z "$(kubectl get jobs,pods,rayclusters -o name)" ]; do sleep 0.3; done
+until_gone jobs,pods,rayclusters

@@ -3,7 +3,7 @@ rayjob 'shutdownAfterJobFinishes: true,' "$(ray RUNNING); $(wait_for end); $(ray
 until_value rayjob/a .status.jobStatus RUNNING
 kubectl patch rayjob a --type=merge -p '{"spec":{"suspend":true}}'
 until_value rayjob/a .status.jobDeploymentStatus Suspended
-until [ -z "$(kubectl get jobs,pods -o name)" ]; do sleep 0.3; done
+until_gone jobs,pods
 kubectl patch rayjob a --type=merge -p '{"spec":{"suspend":false}}'
 until_value rayjob/a .status.jobStatus RUNNING
 touch end

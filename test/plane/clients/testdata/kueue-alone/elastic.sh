@@ -5,8 +5,8 @@ reserved() { until_value clusterqueue/$queue '.status.flavorsReservation[0].reso
 scale() { kubectl patch job a -p "{\"spec\": {\"parallelism\": $1}}"; }
 job b '' '' 'sleep 300'
 until_value job/b .status.ready 1
-create() { sed 's/labels:/annotations: {kueue.x-k8s.io\/elastic-job: "true"}, &/' | kubectl create -f -; }
-job a '' 'completions: 4, parallelism: 3, completionMode: Indexed,' 'sleep $((JOB_COMPLETION_INDEX > 1 ? 300 : 25))'
+manifest a '' 'completions: 4, parallelism: 3, completionMode: Indexed,' 'sleep $((JOB_COMPLETION_INDEX > 1 ? 300 : 25))' |
+	sed 's/labels:/annotations: {kueue.x-k8s.io\/elastic-job: "true"}, &/' | create
 until_value job/a .status.ready 3
 reserved 4
 scale 4
@@ -16,7 +16,6 @@ kubectl delete job b
 until_value job/a .status.ready 4
 until_value job/a .status.succeeded 2
 reserved 2
-create() { kubectl create -f -; }
 job c '' 'completions: 2, parallelism: 2,' 'sleep 1'
 until_true job/c Complete
 scale 1

@@ -10,11 +10,10 @@ printf '{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: 
 for name in a b c d; do
 	job $name '' '' 'sleep 300'
 	until_value job/$name .status.ready 1
-	sleep 1.2
+	sleep 1.2 # Times of creation, by which Kueue orders Jobs, have whole seconds.
 done
-create() { sed 's/queue-name: q}/queue-name: other}/' | kubectl create -f -; }
 for name in e f g; do
-	job $name '' '' 'sleep 8'
+	manifest $name '' '' 'sleep 8' | sed 's/queue-name: q}/queue-name: other}/' | create
 	sleep 1.2
 done
 for name in e f; do until_value job/$name .status.ready 1; done

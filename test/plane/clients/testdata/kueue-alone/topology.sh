@@ -13,8 +13,7 @@ Y
 # on TOPOLOGY CPUS NAME FIELDS COMMAND creates a Job whose pods ask for CPUS, and for a topology.
 on() {
 	local topology=$1 cpus=$2
-	create() { sed "s/template: {/&metadata: {annotations: {kueue.x-k8s.io\/podset-$topology}}, /; s/cpu: 1}/cpu: $cpus}/" | kubectl create -f -; }
-	job "$3" '' "$4" "$5"
+	manifest "$3" '' "$4" "$5" | sed "s/template: {/&metadata: {annotations: {kueue.x-k8s.io\/podset-$topology}}, /; s/cpu: 1}/cpu: $cpus}/" | create
 }
 hostname='required-topology: kubernetes.io\/hostname'
 on "$hostname" 10m a 'completions: 3, parallelism: 3, completionMode: Indexed, backoffLimit: 3,' 'sleep 10'

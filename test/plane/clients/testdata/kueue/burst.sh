@@ -1,7 +1,7 @@
 # Thirty Jobs at once, of which eight may run.
 quota 8
 for i in $(seq 30); do
-	printf '{apiVersion: batch/v1, kind: Job, metadata: {name: j%d, labels: {kueue.x-k8s.io/queue-name: q}}, spec: {suspend: true, %s}}\n---\n' \
-		$i "$(pod 'sleep 0.5' | sed 's/{name: main,/& resources: {requests: {cpu: 1}},/')"
+	manifest j$i '' '' 'sleep 0.5'
+	echo ---
 done | create | wc -l
 kubectl wait --for=condition=Complete job --all --timeout=240s | wc -l

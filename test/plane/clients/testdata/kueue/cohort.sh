@@ -8,8 +8,7 @@ kubectl apply --server-side -f - >/dev/null <<-Y
 Y
 job a '' 'parallelism: 2, completions: 2,' 'sleep 8'
 until_value job/a .status.ready 2
-create() { sed 's/queue-name: q}/queue-name: lender}/' | kubectl create -f -; }
-job b '' '' 'sleep 2'
+manifest b '' '' 'sleep 2' | sed 's/queue-name: q}/queue-name: lender}/' | create
 until_true job/a Suspended
 until_true job/b Complete
 until_true job/a Complete

@@ -11,6 +11,6 @@ sleep 7
 suspend true
 until_true trainjob/a Suspended
 until_true job/a-node-0 Suspended
-no_pods
+until_gone pods
 suspend false
 until_true trainjob/a Complete

@@ -5,4 +5,4 @@ until_value job/a-node-0 .status.ready 1
 until_true trainjob/a Failed
 kubectl get trainjob a -o jsonpath='{.status.conditions[?(@.type=="Failed")].reason}{"\n"}'
 kubectl wait --for=delete jobset/a --timeout=60s
-no_pods
+until_gone pods

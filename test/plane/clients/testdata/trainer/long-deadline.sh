@@ -4,4 +4,4 @@ trainjob a 'activeDeadlineSeconds: 10000000000,'
 ended() { kubectl get trainjob a -o jsonpath='{.status.conditions[?(@.status=="True")].type}' | grep -E 'Complete|Failed'; }
 until ended >/dev/null; do sleep 0.3; done
 ended
-until [ -z "$(kubectl get jobs -o jsonpath='{.items[*].status.active}')" ]; do sleep 0.3; done
+until_inactive
