@@ -348,7 +348,21 @@ func TestPodsThatTheAPIServerRefuses(t *testing.T) {
 		"a quota": {
 			facts: explain.Facts{Job: job(), Events: refused(`pods "job-x" is forbidden: exceeded quota: q, requested: pods=1`)},
 			state: explain.Blocked,
-			says:  []string{"headline: The Job has none of 1 wanted pods, because the API server refuses to create more: the quota is used up", "change: Raise the quota", "5s ago", "change: The Job tries again at most 1m after each refusal; job.retryDelay.quotaMaxSeconds of a JobPolicy"},
+			says:  []string{"headline: The Job has none of 1 wanted pods, because the API server refuses to create more: the quota is used up", "change: Raise the quota", "Last tried 5s ago.", "change: The Job tries again at most 1m after each refusal."},
+		},
+		"a quota, and a Job that could have a delay of its own": {
+			facts: explain.Facts{Job: job(managedByUs), Events: refused("exceeded quota: q")}, state: explain.Blocked,
+			says: []string{"change: The Job tries again at most 1m after each refusal; job.retryDelay.quotaMaxSeconds of a JobPolicy makes that shorter."},
+		},
+		"a quota, and a delay of a Job that jobpolicy does not run": {
+			facts: explain.Facts{Job: job(asksFor("{job: {retryDelay: {quotaMaxSeconds: 5}}}")), Events: refused("exceeded quota: q")}, state: explain.Blocked,
+			says: []string{"change: The Job tries again at most 1m after each refusal."}, silent: []string{"quotaMaxSeconds of"},
+		},
+		"a quota, and events that tell of some tries only": {
+			facts: explain.Facts{Job: job(managedByUs, asksFor("{job: {retryDelay: {quotaMaxSeconds: 5}}}")), Events: []corev1.Event{{
+				Reason: "FailedCreate", Message: "Error creating: exceeded quota: q", LastTimestamp: before(30 * time.Second),
+			}}},
+			state: explain.Blocked, says: []string{"exceeded quota: q. Last told 30s ago; not each try is told.", "at most 5s after"}, silent: []string{"Last tried"},
 		},
 		"a quota, and a delay of its own": {
 			facts: explain.Facts{Job: job(managedByUs, asksFor("{job: {retryDelay: {quotaMaxSeconds: 5}}}")), Events: refused("exceeded quota: q")},
@@ -370,7 +384,7 @@ func TestPodsThatTheAPIServerRefuses(t *testing.T) {
 			facts: explain.Facts{Job: job(), Events: []corev1.Event{{
 				Reason: "FailedWorkloadCreate", Message: "Failed to create Workload for Job job: exceeded quota: q", LastTimestamp: before(5 * time.Second),
 			}}},
-			state: explain.Blocked, says: []string{"the API server refuses to create more: the quota is used up: exceeded quota: q."},
+			state: explain.Blocked, says: []string{"the API server refuses to create more: the quota is used up: exceeded quota: q."}, silent: []string{"tries again at most"},
 		},
 		"a webhook that is away": {
 			facts: explain.Facts{Job: job(), Events: refused(`Internal error occurred: failed calling webhook "w": connection refused`)},

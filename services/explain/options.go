@@ -11,6 +11,7 @@ import (
 
 	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/options"
 )
@@ -27,6 +28,9 @@ const (
 
 // longestRefusal is the longest delay after the API server has refused pods, here and with the built-in controller.
 const longestRefusal = time.Minute
+
+// slack is what a try and its event may take beside the delay.
+const slack = 5 * time.Second
 
 // TakesOptions reports whether the Job can have options: jobpolicy reads them, and nobody else. It runs the Jobs
 // whose spec.managedBy has the default name of an executor, and those that an executor has acted on: under
@@ -78,16 +82,38 @@ func (w *work) endsPods() bool {
 	return policy.GetJob().GetWhenJobFails() == jobpolicyv1.WhenJobFails_WHEN_JOB_FAILS_END_PODS
 }
 
-// adviseOnQuota says when pods that a quota refused are tried again.
-func (w *work) adviseOnQuota() {
-	longest := longestRefusal
+// quotaDelay is the longest delay after a quota refused pods. own: the Job's options made it shorter.
+func (w *work) quotaDelay() (longest time.Duration, own bool) {
 	policy, _ := wire.PolicySpec(w.Job.Annotations)
-	if own := time.Duration(policy.GetJob().GetRetryDelay().GetQuotaMaxSeconds()) * time.Second; own > 0 {
-		longest = min(longest, own)
+	if asked := time.Duration(policy.GetJob().GetRetryDelay().GetQuotaMaxSeconds()) * time.Second; asked > 0 && asked < longestRefusal {
+		return asked, true
 	}
-	if longest < longestRefusal {
-		w.advise("The Job tries again at most %s after each refusal (job.retryDelay.quotaMaxSeconds of its JobPolicy).", simulate.Clock(longest))
-		return
+	return longestRefusal, false
+}
+
+// adviseOnQuota says when pods that a quota refused are tried again, and what makes that sooner. Options that cannot be
+// read may have done so already.
+func (w *work) adviseOnQuota() {
+	longest, own := w.quotaDelay()
+	why := "."
+	switch _, problems := wire.PolicySpec(w.Job.Annotations); {
+	case own:
+		why = " (job.retryDelay.quotaMaxSeconds of its JobPolicy)."
+	case len(problems) == 0 && TakesOptions(w.Facts):
+		why = "; job.retryDelay.quotaMaxSeconds of a JobPolicy makes that shorter."
 	}
-	w.advise("The Job tries again at most %s after each refusal; job.retryDelay.quotaMaxSeconds of a JobPolicy makes that shorter.", simulate.Clock(longest))
+	w.advise("The Job tries again at most %s after each refusal%s", simulate.Clock(longest), why)
+}
+
+// lastTry says when a refused creation of pods was last tried. Of many refusals only some are told as events: if the
+// last event is older than any delay, there were later tries.
+func (w *work) lastTry(r *writes.Refusal) string {
+	longest := longestRefusal
+	if writes.ExceedsQuota(r.Why) && r.Kind == writes.CreatePod {
+		longest, _ = w.quotaDelay()
+	}
+	if !w.recorded && w.Now.Sub(r.Last) > longest+slack {
+		return "Last told " + w.ago(r.Last) + "; not each try is told"
+	}
+	return "Last tried " + w.ago(r.Last)
 }

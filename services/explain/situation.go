@@ -231,11 +231,11 @@ func (w *work) blocked() bool {
 	why, change := whyNotCreated(r.Why)
 	w.Cause = why
 	w.advise("%s", change)
-	if writes.ExceedsQuota(r.Why) {
+	if r.Kind == writes.CreatePod && writes.ExceedsQuota(r.Why) {
 		w.adviseOnQuota()
 	}
-	return w.say(Blocked, "The Job has %s of %d wanted pods, because the API server refuses to create more: %s. Last tried %s.",
-		number(w.Counts.Active), ptr.Deref(w.Counts.Wanted, 0), why, w.ago(r.Last))
+	return w.say(Blocked, "The Job has %s of %d wanted pods, because the API server refuses to create more: %s. %s.",
+		number(w.Counts.Active), ptr.Deref(w.Counts.Wanted, 0), why, w.lastTry(r))
 }
 
 // createdAfter reports whether a pod of the Job was created after a time.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -92,18 +93,27 @@ func NamespaceTerminating(err error) bool {
 	return errors.Is(err, ErrNamespaceTerminating) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// QuotaExceeded reports whether the API server has refused an object because a ResourceQuota is used up. Such
-// an answer has no reason or cause of its own beside Forbidden, so the message decides.
-func QuotaExceeded(err error) bool {
+// quotaRefused reports whether the API server has refused a pod because of a ResourceQuota that may have room for it
+// later: the quota is used up, its usage is not known yet, or too many change its usage at once. For the first two there
+// is no reason or cause of its own beside Forbidden, so the message decides.
+func quotaRefused(err error) bool {
 	var status apierrors.APIStatus
-	return apierrors.IsForbidden(err) && errors.As(err, &status) && writes.ExceedsQuota(status.Status().Message)
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	switch message, of := status.Status().Message, status.Status().Details.Kind; {
+	case of == "pods" && apierrors.IsForbidden(err):
+		return writes.ExceedsQuota(message) || strings.Contains(message, "status unknown for quota")
+	default:
+		return of == "resourcequotas" && apierrors.IsConflict(err)
+	}
 }
 
 // QuotaDelay shortens the delay after a failed creation of pods to what the Job's options allow if a quota was
 // the cause.
 func QuotaDelay(delay time.Duration, options *jobpolicyv1.JobOptions, cause error) time.Duration {
 	longest := time.Duration(options.GetRetryDelay().GetQuotaMaxSeconds()) * time.Second
-	if longest == 0 || !QuotaExceeded(cause) {
+	if longest == 0 || !quotaRefused(cause) {
 		return delay
 	}
 	return min(delay, longest)

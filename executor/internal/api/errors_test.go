@@ -44,9 +44,10 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Only an answer of the API server counts, and only one about a quota that is used up.
-func TestQuotaExceeded(t *testing.T) {
+// Only an answer of the API server counts, and only about pods that a quota may admit later. A gang's PodGroup is no pod.
+func TestQuotaRefused(t *testing.T) {
 	pods, full := schema.GroupResource{Resource: "pods"}, errors.New("exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1")
+	podGroups, quotas := schema.GroupResource{Group: "scheduling.k8s.io", Resource: "podgroups"}, schema.GroupResource{Resource: "resourcequotas"}
 	for name, tc := range map[string]struct {
 		err  error
 		want bool
@@ -54,12 +55,16 @@ func TestQuotaExceeded(t *testing.T) {
 		"no error":                      {nil, false},
 		"a quota is used up":            {apierrors.NewForbidden(pods, "p", full), true},
 		"the same, with context":        {fmt.Errorf("creating pod: %w", errors.Join(apierrors.NewForbidden(pods, "p", full), full)), true},
+		"a quota is new":                {apierrors.NewForbidden(pods, "p", errors.New("status unknown for quota: q, resources: pods")), true},
+		"others use the quota, too":     {apierrors.NewConflict(quotas, "q", errors.New("the object has been modified")), true},
+		"another conflict":              {apierrors.NewConflict(pods, "p", errors.New("the object has been modified")), false},
+		"a PodGroup":                    {apierrors.NewForbidden(podGroups, "p", full), false},
 		"requests that a quota demands": {apierrors.NewForbidden(pods, "p", errors.New("failed quota: q: must specify limits.cpu")), false},
 		"a webhook":                     {apierrors.NewForbidden(pods, "p", errors.New("admission webhook denied it")), false},
 		"another code":                  {apierrors.NewInternalError(full), false},
 		"no answer of the API server":   {full, false},
 	} {
-		if got := QuotaExceeded(tc.err); got != tc.want {
+		if got := quotaRefused(tc.err); got != tc.want {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
 		}
 	}

@@ -38,14 +38,14 @@ func (b *Backoff) FailedForLong(limits Limits) time.Duration {
 	return limits.Max
 }
 
-// Shorten ends the delay after this time at the latest, and returns how long it is now. The
+// Shorten ends the delay after this time at the latest, and returns how long it is now; 0 if it has ended. The
 // delay after the next failure is not shorter for that.
 func (b *Backoff) Shorten(delay time.Duration) time.Duration {
 	now := time.Now()
 	if until := now.Add(delay); until.Before(b.until) {
 		b.until = until
 	}
-	return b.until.Sub(now)
+	return max(0, b.until.Sub(now))
 }
 
 // Reset ends the delay. The next failure is a first one.

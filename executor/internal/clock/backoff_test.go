@@ -70,5 +70,8 @@ func TestABackoffEnds(t *testing.T) {
 		if b != (Backoff{}) {
 			t.Errorf("after a success: %+v", b)
 		}
+		if delay := b.Shorten(time.Second); delay != 0 {
+			t.Errorf("a delay that a success has ended is shortened to %v, want 0", delay)
+		}
 	})
 }
