@@ -229,11 +229,13 @@ func TestSinceWhenARunIsAskedForByHand(t *testing.T) {
 		crons := inNamespaces("blue/a")
 		s := newServer(crons...)
 		var since []string
+		edits := 0
 		ask := func(text string) {
 			cron := crons[0].(*batchv1.CronJob).DeepCopy()
 			cron.Annotations[wire.RunNow] = text
-			cron.Labels = map[string]string{"edit": fmt.Sprint(len(since))} // So the same text is decided on again.
+			cron.Labels = map[string]string{"edit": fmt.Sprint(edits)} // So the same text is decided on again.
 			s.put(t, cron)
+			edits++
 			time.Sleep(time.Minute)
 		}
 		stop := withPolicies(t, s, &script{Otherwise: func(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
