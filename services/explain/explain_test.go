@@ -342,8 +342,8 @@ func TestTheEventThatSaysMostOfAVolume(t *testing.T) {
 	})
 }
 
-func TestPodsThatTheAPIServerRefuses(t *testing.T) {
-	two := job(func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = ptr.To[int32](2), ptr.To[int32](3) })
+// How soon pods that a quota refuses are tried again, and who may change that.
+func TestPodsThatAQuotaRefuses(t *testing.T) {
 	explainEach(t, map[string]reportCase{
 		"a quota": {
 			facts: explain.Facts{Job: job(), Events: refused(`pods "job-x" is forbidden: exceeded quota: q, requested: pods=1`)},
@@ -372,6 +372,12 @@ func TestPodsThatTheAPIServerRefuses(t *testing.T) {
 			facts: explain.Facts{Job: job(managedByUs, asksFor("{job: {retryDelay: {quotaMaxSeconds: 600}}}")), Events: refused("exceeded quota: q")},
 			state: explain.Blocked, says: []string{"change: The Job tries again at most 1m after each refusal; job.retryDelay.quotaMaxSeconds of a JobPolicy makes that shorter"},
 		},
+	})
+}
+
+func TestPodsThatTheAPIServerRefuses(t *testing.T) {
+	two := job(func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = ptr.To[int32](2), ptr.To[int32](3) })
+	explainEach(t, map[string]reportCase{
 		"a Workload that is not there yet": {
 			facts: explain.Facts{Job: job(), Events: []corev1.Event{{
 				Reason: "WaitingForWorkload", Message: "No pods are created yet: TrainJob t, which controls the Job, has no Workload yet", LastTimestamp: before(time.Minute),
