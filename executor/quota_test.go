@@ -2,6 +2,7 @@ package executor
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,19 +22,20 @@ func quotaTries(t *testing.T, options string, refusal error, after int, edit str
 	t.Helper()
 	server := newServer(testJob(func(job *batchv1.Job) { job.Annotations = map[string]string{wire.Policy: options} }))
 	var last time.Time
-	tries := 0
+	var tries atomic.Int64
 	server.Failures["create pods"] = func(n int) error {
 		if n > 1 {
 			delays = append(delays, time.Since(last).Round(time.Second))
 		}
-		last, tries = time.Now(), n
+		last = time.Now()
+		tries.Store(int64(n))
 		return refusal
 	}
 	cfg := testConfig(server, &script{Otherwise: wantingOne})
 	cfg.APIBackoff, cfg.MaxAPIBackoff = time.Second, time.Minute
 	inBubble(t, cfg, nil, func(t *testing.T, _ *Executor) {
 		if edit != "" {
-			for tries < after {
+			for int(tries.Load()) < after {
 				time.Sleep(time.Second / 2)
 				synctest.Wait()
 			}
