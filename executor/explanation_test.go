@@ -23,7 +23,7 @@ var printers = map[string]bool{
 	"shadow/differences.go OfJob":           true,
 	"shadow/differences.go OfCronJob":       true,
 	"shadow/differences.go OfFinishedJob":   true,
-	"internal/cronjob/tell.go groupWait":    true, // An event tells people what a run waits for.
+	"internal/cronjob/tell.go groupWait":    true,
 }
 
 // What to do stands in a decision's other fields. An explanation is for people, and its

@@ -1,6 +1,7 @@
 package cronjob
 
 import (
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,9 +26,9 @@ type toldWait struct{ since, at time.Time }
 // tellWait tells that a run waits for room in a group of the cluster, once for each place in the line and period. It returns after
 // how long to look again; 0: nothing waits.
 func (c *Controller) tellWait(s *cronState, snap snapshot, d *jobpolicyv1.DecideCronJobResponse) (again time.Duration) {
-	detail := groupWait(d)
+	waits := d.GetCreate() == nil && d.GetGroupClaim() != nil && !d.GetGroupClaim().GetFrom().AsTime().After(c.cfg.Now()) && !snap.hasRoom(d)
 	switch {
-	case !snap.group.ofCluster() || detail == "":
+	case !snap.group.ofCluster() || !waits:
 		return 0
 	case snap.req.GetGroup().GetUndecided() > 0:
 		return tellSoon
@@ -41,16 +42,16 @@ func (c *Controller) tellWait(s *cronState, snap snapshot, d *jobpolicyv1.Decide
 	}
 	s.toldWait = toldWait{since, now}
 	s.mu.Unlock()
-	c.base.Recorder.Event(snap.cron, corev1.EventTypeNormal, eventWaitingForGroup, detail)
+	c.base.Recorder.Event(snap.cron, corev1.EventTypeNormal, eventWaitingForGroup, groupWait(d, snap.group))
 	return tellPeriod
 }
 
-// groupWait says in words that a run waits for room in its group; empty: none does.
-func groupWait(d *jobpolicyv1.DecideCronJobResponse) string {
+// groupWait says in words for what a run waits that finds no room in its group.
+func groupWait(d *jobpolicyv1.DecideCronJobResponse, group groupKey) string {
 	for _, wait := range d.GetExplanation().GetWaits() {
 		if wait.GetReason() == jobpolicyv1.WaitReason_WAIT_REASON_RUN_GROUP {
 			return wait.GetDetail()
 		}
 	}
-	return ""
+	return fmt.Sprintf("group %s of the cluster has no room for its run", group.name)
 }
