@@ -12,7 +12,6 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -85,15 +84,7 @@ func runsOf(t *testing.T, s *server) (names []string, active int) {
 // complete completes a run, as somebody else does.
 func complete(t *testing.T, s *server, name string) {
 	t.Helper()
-	job, err := s.BatchV1().Jobs(namespace).Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
-	s.Stamp(job)
-	if err := s.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("jobs"), job, namespace); err != nil {
-		t.Fatal(err)
-	}
+	completeIn(t, s, namespace+"/"+name)
 }
 
 // run runs a Controller until stop is called.
