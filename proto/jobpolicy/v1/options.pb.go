@@ -999,7 +999,7 @@ type RetryDelay struct {
 	// a restart nor a second question changes it. Absent: delays are exact.
 	JitterPercent *int32 `protobuf:"varint,5,opt,name=jitter_percent,json=jitterPercent,proto3,oneof" json:"jitter_percent,omitempty"`
 	// The longest delay after the API server has refused to create pods because a quota is used
-	// up, in seconds. It changes no delay after failed pods. The caller reads it and the engine
+	// up, its usage is not known yet, or others change it at once, in seconds. It changes no delay after failed pods. The caller reads it and the engine
 	// does not: it is part of until when the caller defers STEP_CREATE_PODS. Absent, or longer than
 	// the executor's own longest delay: that of the executor, which is 1 s after the first
 	// refusal in a row and doubles up to 60 s.
