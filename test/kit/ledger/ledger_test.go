@@ -128,6 +128,31 @@ func TestBrokenHistoriesAreNoticed(t *testing.T) {
 	}
 }
 
+// A pod that succeeded counts as failed only if it was recorded so when the Job failed: the controller
+// had not seen its end.
+func TestAPodThatEndsWhileItsJobFails(t *testing.T) {
+	failure := recorded(batchv1.UncountedTerminatedPods{Failed: []types.UID{"p"}})
+	failing, end := declared(batchv1.JobFailureTarget), declared(batchv1.JobFailureTarget, batchv1.JobFailed)
+	for name, tc := range map[string]struct {
+		jobs []*batchv1.Job
+		want string
+	}{
+		"recorded when the Job failed":                  {jobs: []*batchv1.Job{jobAt(1), jobAt(5, failing, failure), jobAt(8, failing)}},
+		"recorded as failed before the Job failed":      {jobs: []*batchv1.Job{jobAt(1), jobAt(3, failure), jobAt(5, failing, failure)}, want: "1 pods succeeded"},
+		"counted as failed, and never recorded as such": {jobs: []*batchv1.Job{jobAt(1), jobAt(5, failing)}, want: "1 pods succeeded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := jobAt(9, end, func(j *batchv1.Job) { j.Status.Failed = 1 })
+			h := &History{jobs: map[types.UID]*jobLife{"j": {versions: append(tc.jobs, job)}}, pods: map[types.UID]*podLife{
+				"p": {life[*corev1.Pod]{versions: []*corev1.Pod{podAtVersion(2, corev1.PodRunning), podAtVersion(4, corev1.PodSucceeded)}}},
+			}}
+			if found := strings.Join(h.Miscounts(job), "; "); tc.want == "" && found != "" || !strings.Contains(found, tc.want) {
+				t.Errorf("found %q, want %q", found, tc.want)
+			}
+		})
+	}
+}
+
 // aLife is what a test lets the history see of a pod: its phases one after the other, then its deletion.
 type aLife struct {
 	index         string

@@ -55,7 +55,7 @@ func (h *History) Miscounts(job *batchv1.Job) []string {
 func within(n, least, more int32) bool { return least <= n && n <= least+more }
 
 func (h *History) truthOf(job *batchv1.Job) truth {
-	is := truth{indexes: map[string]bool{}}
+	is, stopped := truth{indexes: map[string]bool{}}, h.stoppedByFailure(job.UID)
 	for _, life := range h.podsOf(job.UID) {
 		pod := life.last()
 		is.pods = append(is.pods, describeLife(life))
@@ -64,6 +64,8 @@ func (h *History) truthOf(job *batchv1.Job) truth {
 			is.unsure++
 		case pod.Status.Phase == corev1.PodSucceeded && life.deletedBeforeItEnded():
 			is.unsure++
+		case stopped[pod.UID]:
+			is.failed++
 		case pod.Status.Phase == corev1.PodSucceeded && IsIndexed(job):
 			is.indexes[indexOf(pod)] = true
 		case pod.Status.Phase == corev1.PodSucceeded:
@@ -74,6 +76,32 @@ func (h *History) truthOf(job *batchv1.Job) truth {
 	}
 	is.succeeded += int32(len(is.indexes))
 	return is
+}
+
+// stoppedByFailure are the pods of a Job that the status records as failed from the time on when it
+// says that the Job fails. The controller stops its active pods then, and they count as failed. Which
+// pods are active it knows from its watch: one may have succeeded a moment before (I3).
+func (h *History) stoppedByFailure(job types.UID) map[types.UID]bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	stopped, before := map[types.UID]bool{}, map[types.UID]bool{}
+	life := h.jobs[job]
+	if life == nil {
+		return stopped
+	}
+	for _, version := range life.versions {
+		lists := version.Status.UncountedTerminatedPods
+		if lists == nil {
+			continue
+		}
+		for _, uid := range lists.Failed {
+			if IsTrue(version, batchv1.JobFailureTarget) && !before[uid] {
+				stopped[uid] = true
+			}
+			before[uid] = true
+		}
+	}
+	return stopped
 }
 
 // ignored reports whether a Job's policy ignores the failure of a pod.

@@ -80,6 +80,29 @@ func TestFirstVerdictStaysWhenThePhaseFlips_125410(t *testing.T) {
 	}
 }
 
+// When a Job fails, its active pods are deleted and count as failed. One that succeeds before its
+// deletion arrives counts once, whichever of both the executor has seen.
+func TestAPodSucceedsWhileItsJobFails(t *testing.T) {
+	t.Parallel()
+	l, release := newLab(t), make(chan struct{})
+	job := l.create("fails", withLimit(spec(2, 2), 0))
+	pods := l.active(job, 2)
+	l.bind(pods...)
+	l.run(pods...)
+	l.wait("fails", "both pods are ready", func(j *batchv1.Job) bool { return ready(j) == 2 })
+	deletion := l.proxy.On(Match{Verb: "delete", Resource: "pods"}, Until(release))
+	l.fail(pods[0])
+	l.hits(deletion, 1)
+	l.succeed(pods[1])
+	close(release)
+	j := l.finished("fails")
+	l.countsAreTrue(j)
+	if !isTrue(j, batchv1.JobFailed) || j.Status.Failed+j.Status.Succeeded != 2 {
+		t.Errorf("two pods count, and the Job fails; it has %s", describe(j))
+	}
+	l.wantCreated[job.UID] = 2
+}
+
 // Failures that the pod failure policy ignores delay the next pod like others (I12).
 func TestIgnoredFailuresAreRetriedNoFasterThanTheDelay(t *testing.T) {
 	t.Parallel()
