@@ -146,10 +146,11 @@ func writeParts(end *jobpolicyv1.JobEnd) []string {
 // Read returns the end of which a condition has the reason and the message. ok is false if they
 // are none of ClassName and Message. A part that a newer version has added is ignored.
 func Read(reason, message string) (end *jobpolicyv1.JobEnd, ok bool) {
-	end = &jobpolicyv1.JobEnd{Class: classOf(reason)}
+	class, known := ParseClass(reason)
+	end = &jobpolicyv1.JobEnd{Class: class}
 	_, rest, opened := strings.Cut(message, opening)
 	rest, closed := strings.CutSuffix(rest, "]")
-	if end.GetClass() == jobpolicyv1.EndClass_END_CLASS_UNSPECIFIED || !opened || !closed {
+	if !known || !opened || !closed {
 		return nil, false
 	}
 	for rest != "" {

@@ -2,5 +2,5 @@
 // reads it back.
 //
 // A controller that creates Jobs, and acts on how they fail, needs no engine for that: it
-// finds the condition of type ConditionType and calls Read.
+// finds the condition of type ConditionType and calls Read. ParseClass reads a class that its users name.
 package jobend

@@ -94,6 +94,23 @@ func FuzzWhatIsWrittenIsRead(f *testing.F) {
 	})
 }
 
+func TestClassesAreReadByTheirNames(t *testing.T) {
+	for number := range jobpolicyv1.EndClass_name {
+		class := jobpolicyv1.EndClass(number)
+		if class == jobpolicyv1.EndClass_END_CLASS_UNSPECIFIED {
+			continue
+		}
+		if got, ok := jobend.ParseClass(jobend.ClassName(class)); got != class || !ok {
+			t.Errorf("%s is read as %v, %v", jobend.ClassName(class), got, ok)
+		}
+	}
+	for _, name := range []string{"", "Unspecified", "outOfMemory", "OutOfMemory ", "END_CLASS_OUT_OF_MEMORY", "3"} {
+		if class, ok := jobend.ParseClass(name); ok {
+			t.Errorf("%q is read as %v", name, class)
+		}
+	}
+}
+
 func TestOtherTextsAreNotRead(t *testing.T) {
 	for _, text := range []struct{ reason, message string }{
 		{"BackoffLimitExceeded", "x [rule=backoffLimitExceeded]"},

@@ -21,10 +21,10 @@ func ClassName(class jobpolicyv1.EndClass) string {
 	return options.EnumName(classes, value)
 }
 
-// classOf is the class with a name; unspecified if there is none.
-func classOf(name string) jobpolicyv1.EndClass {
-	number, _ := options.EnumValue(classes, name)
-	return jobpolicyv1.EndClass(number)
+// ParseClass is the class with a name, as ClassName writes it. ok is false if this version of the contract has none of that name.
+func ParseClass(name string) (class jobpolicyv1.EndClass, ok bool) {
+	number, ok := options.EnumValue(classes, name)
+	return jobpolicyv1.EndClass(number), ok
 }
 
 var problems = jobpolicyv1.PodStartProblem(0).Descriptor()

@@ -96,6 +96,8 @@ change_jobset() {
 	copy_module jobset sigs.k8s.io/jobset pkg/controllers api client-go cmd config pkg test main.go
 	keep_versions jobset
 	change pkg/controllers/jobset_controller.go jobset/jobset_controller.sed
+	change pkg/controllers/failure_policy.go jobset/failure_policy.sed
+	sed -n -f "$adopters/jobset/before.sed" "$from/pkg/controllers/failure_policy.go" >"$to/pkg/controllers/before_test.go"
 }
 
 change_kueue() {

@@ -29,7 +29,13 @@ const without = "--controllers=-job-controller,-cronjob-controller,-ttl-after-fi
 // startPlane starts a control plane on which the executor is known and off, and the built-in controllers are on.
 func startPlane(t *testing.T) *cluster.Cluster {
 	t.Helper()
-	plane := controlplane.Start(t, cluster.Options{ControllerManagerControllers: withBuiltIn})
+	return startPlaneWith(t, cluster.Options{ControllerManagerControllers: withBuiltIn})
+}
+
+// startPlaneWith is startPlane with options, which have the built-in controllers on.
+func startPlaneWith(t *testing.T, options cluster.Options) *cluster.Cluster {
+	t.Helper()
+	plane := controlplane.Start(t, options)
 	if err := plane.Kill(cluster.Executor); err != nil {
 		t.Fatal(err)
 	}
