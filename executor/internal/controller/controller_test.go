@@ -650,6 +650,56 @@ func TestKeysAreReconciledAtOnceWhenTheEngineIsBack(t *testing.T) {
 	})
 }
 
+// One key at a time keeps asking for an engine that cannot be reached, so its return is noticed soon also when there
+// is no event. An engine that answers with an error is not asked more often.
+func TestTheEnginesReturnIsNoticedWithoutAnEvent(t *testing.T) {
+	for _, tc := range []struct {
+		code codes.Code
+		// asked is how often it is asked at most in ten minutes about three Jobs.
+		asked int
+		back  bool
+	}{
+		{code: codes.Unavailable, asked: 350, back: true},
+		{code: codes.DeadlineExceeded, asked: 60},
+	} {
+		t.Run(tc.code.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLog()
+				var c *Controller
+				var asked atomic.Int32
+				e := &engine{err: status.Error(tc.code, "away")}
+				cfg := testConfig()
+				cfg.Workers, cfg.MaxAPIBackoff = 1, time.Minute
+				c, q := start(t, cfg, Options[string]{Reconcile: func(ctx context.Context, key string) (Result, error) {
+					asked.Add(1)
+					_, err := Ask(ctx, c, e.DecideJob, &jobpolicyv1.DecideJobRequest{RequestId: key})
+					if err == nil {
+						l.add(ctx, key)
+					}
+					return Result{}, err
+				}})
+				for _, key := range []string{"a", "b", "c"} {
+					q.Enqueue(key, "event", PriorityNormal)
+				}
+				time.Sleep(10 * time.Minute)
+				synctest.Wait()
+				if n := int(asked.Load()); n > tc.asked {
+					t.Errorf("the engine was asked %d times, want %d at most", n, tc.asked)
+				}
+				q.Forget("a") // It asked, and another key takes its place.
+				time.Sleep(2 * time.Minute)
+				synctest.Wait()
+				e.set(nil)
+				time.Sleep(engineAskedAfter)
+				synctest.Wait()
+				if all := l.take(); (len(all) == 2) != tc.back {
+					t.Errorf("decided on right after the engine was back: %q, want both keys: %v", all, tc.back)
+				}
+			})
+		})
+	}
+}
+
 // Keys that wait for a slot count as waiting, and not as being worked on.
 func TestTheMetricsOfAQueueTellWaitingFromWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

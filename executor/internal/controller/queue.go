@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"k8s.io/client-go/util/workqueue"
 
@@ -25,6 +28,10 @@ const (
 	maxImmediate = 10
 	// immediatePause is the pause after them, if Options.MinInterval is not longer.
 	immediatePause = 200 * time.Millisecond
+	// engineAskedAfter is the longest delay of one key after the engine could not be reached: its answer
+	// ends the delays of the others. Without it, a quiet queue would not notice for Config.MaxAPIBackoff that
+	// the engine is back.
+	engineAskedAfter = 2 * time.Second
 	// maxRequeueAfter bounds how far ahead a reconcile is planned. The time was
 	// computed from a clock that may have been wrong, or may be set meanwhile.
 	maxRequeueAfter = 10 * time.Minute
@@ -111,6 +118,8 @@ type Queue[K comparable] struct {
 
 	mu      sync.Mutex
 	entries map[K]*entry // Every key that was enqueued and has not been forgotten.
+	// asking is the entry that keeps asking the engine, which could not be reached; nil if the engine can be.
+	asking *entry
 }
 
 // QueueLoad is what a queue has to do, and how much it has done.
@@ -173,6 +182,14 @@ func (q *Queue[K]) add(key K, delay time.Duration) {
 func (q *Queue[K]) Forget(key K) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.drop(key)
+}
+
+// drop forgets a key. q.mu is held.
+func (q *Queue[K]) drop(key K) {
+	if q.entries[key] == q.asking {
+		q.asking = nil
+	}
 	delete(q.entries, key)
 }
 
@@ -273,7 +290,7 @@ func (q *Queue[K]) serve(ctx context.Context, stopping <-chan struct{}, key K) {
 			q.failed(ctx, key, result, err)
 			return
 		}
-		q.update(key, (*entry).succeeded)
+		q.update(key, q.succeeded)
 		select {
 		case <-stopping:
 			return
@@ -325,8 +342,16 @@ func (q *Queue[K]) end(key K) {
 	}
 	e.running = false
 	if q.MinInterval == 0 && !e.pending() && e.planned.IsZero() {
-		delete(q.entries, key)
+		q.drop(key)
 	}
+}
+
+// succeeded ends the delay after failures. q.mu is held.
+func (q *Queue[K]) succeeded(e *entry) {
+	if q.asking == e {
+		q.asking = nil
+	}
+	e.succeeded()
 }
 
 // plan makes the key due later; 0: not.
@@ -346,7 +371,7 @@ func (q *Queue[K]) failed(ctx context.Context, key K, result Result, err error) 
 		if result.Progressed {
 			e.backoff.Progressed()
 		}
-		delay = e.failed(err, q.c.BackoffLimits(), result.RequeueAfter)
+		delay = e.failed(err, q.c.BackoffLimits(), q.latest(e, err, result.RequeueAfter))
 	})
 	if delay == 0 {
 		return // Its object does not exist any more.
@@ -360,6 +385,20 @@ func (q *Queue[K]) failed(ctx context.Context, key K, result Result, err error) 
 		attrs = append(q.Describe(key), attrs...)
 	}
 	q.c.Logger.LogAttrs(ctx, slog.LevelWarn, "reconcile failed", attrs...)
+}
+
+// latest is after which time at the latest a key that has failed is tried again; 0: after its backoff. planned is
+// Result.RequeueAfter. q.mu is held.
+func (q *Queue[K]) latest(e *entry, err error, planned time.Duration) time.Duration {
+	unreachable := errors.Is(err, ErrEngine) && status.Code(err) == codes.Unavailable
+	switch {
+	case unreachable && (q.asking == nil || q.asking == e):
+		q.asking = e
+		return cmp.Or(min(planned, engineAskedAfter), engineAskedAfter)
+	case q.asking == e:
+		q.asking = nil
+	}
+	return planned
 }
 
 // worthLogging: an engine that is away is logged once for all keys.
