@@ -77,7 +77,8 @@ func Run(ctx context.Context, opts Options) (err error) {
 }
 
 // clusterOptions shortens the waits that the documents measure in tens of
-// seconds: the first retry of a pod and of a container comes after a second.
+// seconds: the first retry of a pod and of a container comes after a second. And it
+// makes a group of CronJobs one of the cluster.
 func clusterOptions(opts Options, environment []string) cluster.Options {
 	extra := map[string][]string{cluster.Executor: {"--pod-failure-backoff=1s", "--cluster-group=" + clusterGroup + "=1"}}
 	for _, variable := range environment {
