@@ -94,6 +94,21 @@ var mistakes = map[string]struct {
 	"an item beyond the limit": {`{"job": {"retryDelay": {"delaysSeconds": [3, 0]}}}`, []string{
 		"job.retryDelay.delaysSeconds[1]: expected a whole number from 1 to 86400, found 0",
 	}},
+	"deadlines of no time": {`{"job": {"startDeadlineSeconds": 0, "tryDeadlineSeconds": 0}}`, []string{
+		"job.startDeadlineSeconds: expected a whole number of at least 1, found 0",
+		"job.tryDeadlineSeconds: expected a whole number from 1 to 2147483647, found 0",
+	}},
+	"more jitter than the delay": {`{"job": {"retryDelay": {"jitterPercent": 101}}}`, []string{
+		"job.retryDelay.jitterPercent: expected a whole number from 0 to 100, found 101",
+	}},
+	"a rule with a long name": {`{"job": {"failureRuleNames": ["` + strings.Repeat("x", 64) + `"]}}`, []string{
+		"job.failureRuleNames[0]: expected a text of 0 to 63 bytes, found 64",
+	}},
+	"a condition that is a text": {`{"job": {"endCondition": "yes"}}`, []string{`job.endCondition: expected true or false, found "yes"`}},
+	"a window beyond the limits": {`{"cronJob": {"staggerSeconds": 86401, "publishNextScheduleTime": 1}}`, []string{
+		"cronJob.publishNextScheduleTime: expected true or false, found 1",
+		"cronJob.staggerSeconds: expected a whole number from 1 to 86400, found 86401",
+	}},
 	"more missed runs than the limit": {`{"cronJob": {"maxMissedRuns": 101}}`, []string{"cronJob.maxMissedRuns: expected a whole number from 0 to 100, found 101"}},
 	"fewer missed runs than none":     {`{"cronJob": {"maxMissedRuns": -1}}`, []string{"cronJob.maxMissedRuns: expected a whole number from 0 to 100, found -1"}},
 	"a group of nothing":              {`{"cronJob": {"group": {}}}`, []string{"cronJob.group.name: is required", "cronJob.group.maxActiveRuns: is required"}},

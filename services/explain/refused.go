@@ -27,6 +27,9 @@ type Refused struct {
 // controller tries again after a minute at most, and sends such an event at least every five minutes.
 const stillTold = 10 * time.Minute
 
+// manyRefusals is how many events of one reason about an object a controller sends before it leaves some out.
+const manyRefusals = 25
+
 // releasedWithin is how soon after its end a pod is released, unless something is in the way.
 const releasedWithin = 5 * time.Second
 
@@ -145,6 +148,26 @@ func statusWrittenAfter(o metav1.Object, at time.Time) bool {
 	return slices.ContainsFunc(o.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
 		return m.Subresource == "status" && m.Time != nil && m.Time.After(at)
 	})
+}
+
+// orRefused says that pods may be refused although some were created since the last event about it: when so many
+// refusals were told of, each further one is not.
+func (w *work) orRefused() string {
+	times, last := int32(0), (*writes.Refusal)(nil)
+	for i := range w.Events {
+		if w.Events[i].Reason == "FailedCreate" {
+			times += max(1, w.Events[i].Count)
+		}
+	}
+	for _, r := range told(w.Events, false) {
+		if r.Kind == writes.CreatePod && w.Now.Sub(r.Last) < stillTold {
+			last = &r
+		}
+	}
+	if w.recorded || last == nil || times < manyRefusals {
+		return ""
+	}
+	return fmt.Sprintf(" The API server may refuse them: it last refused pods, as far as is told, %s (%s), and not each refusal is told.", w.ago(last.Last), last.Why)
 }
 
 func (w *work) refuses(kinds ...writes.Kind) bool { return w.refusal(kinds...) != nil }

@@ -184,3 +184,36 @@ func TestWritesForACronJobThatTheAPIServerRefuses(t *testing.T) {
 		})
 	}
 }
+
+// When many refusals were told of, further ones are not, so pods may be refused although some were created since.
+func TestRefusalsThatAreNotTold(t *testing.T) {
+	five := job(managedByUs, func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = ptr.To[int32](5), ptr.To[int32](9) })
+	many := func(count int32, ago time.Duration) []corev1.Event {
+		return []corev1.Event{
+			{Reason: "FailedCreate", Message: "Error creating: exceeded quota: q", Count: 15, LastTimestamp: before(20 * time.Minute)},
+			{Reason: "FailedCreate", Message: "Error creating: exceeded quota: q, used", Count: count, LastTimestamp: before(ago)},
+		}
+	}
+	createdBefore := func(ago time.Duration) []corev1.Pod {
+		return []corev1.Pod{pod(1, corev1.PodRunning, func(p *corev1.Pod) { p.CreationTimestamp = before(ago) })}
+	}
+	const perhaps = "The API server may refuse them: it last refused pods, as far as is told, 4m ago (exceeded quota: q, used), and not each refusal is told."
+	explainEach(t, map[string]reportCase{
+		"a pod was created just now": {
+			facts: explain.Facts{Job: five, Events: many(10, 4*time.Minute), Pods: createdBefore(4 * time.Second)},
+			state: explain.Running, says: []string{"headline: The Job goes on: 4 pods are to be created. " + perhaps},
+		},
+		"a pod was created since": {
+			facts: explain.Facts{Job: five, Events: many(10, 4*time.Minute), Pods: createdBefore(3 * time.Minute)},
+			state: explain.Waiting, says: []string{"headline: The Job lacks 4 pods, and the controller jobpolicy.dev/executor has not created them. " + perhaps},
+		},
+		"so few that each is told": {
+			facts: explain.Facts{Job: five, Events: many(9, 4*time.Minute), Pods: createdBefore(4 * time.Second)},
+			state: explain.Running, silent: []string{"refuse"},
+		},
+		"so long ago that one would have been told": {
+			facts: explain.Facts{Job: five, Events: many(10, 11*time.Minute), Pods: createdBefore(4 * time.Second)},
+			state: explain.Running, silent: []string{"refuse"},
+		},
+	})
+}

@@ -353,12 +353,12 @@ func (w *work) starting() bool {
 	}
 	if age := w.Now.Sub(w.Job.CreationTimestamp.Time); age < reactionTime || w.recorded || w.recentChange() {
 		if w.Counts.Active+w.Counts.Succeeded+w.Counts.Failed > 0 {
-			return w.say(Running, "The Job goes on: %s to be created.", pods(int(n)))
+			return w.say(Running, "The Job goes on: %s to be created.%s", pods(int(n)), w.orRefused())
 		}
 		return w.say(Starting, "The Job starts: %s to be created.", pods(int(n)))
 	}
 	w.advise("See whether %s runs, and what it logs.", manager(w.Job))
-	return w.say(Waiting, "The Job lacks %d pods, and %s has not created them.", n, manager(w.Job))
+	return w.say(Waiting, "The Job lacks %d pods, and %s has not created them.%s", n, manager(w.Job), w.orRefused())
 }
 
 // recentChange reports whether something has changed to which a controller may not have

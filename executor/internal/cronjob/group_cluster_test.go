@@ -56,6 +56,11 @@ func inNamespaces(names ...string) (objects []runtime.Object) {
 
 // inTurn starts one run of each CronJob as soon as it is its turn, as the engine does.
 func inTurn(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+	return inTurnFrom(created, req)
+}
+
+// inTurnFrom does the same with runs that are due at a time.
+func inTurnFrom(due time.Time, req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
 	wait := &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}
 	if len(req.GetJobs()) > 0 {
 		return wait, nil
@@ -65,9 +70,13 @@ func inTurn(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobRe
 	if n := others.GetMaxActiveRuns(); n > 0 {
 		most = min(most, n)
 	}
-	own := &jobpolicyv1.GroupClaim{CronJob: req.GetCronJob().GetName(), Since: timestamppb.New(created), From: timestamppb.New(created)}
+	own := &jobpolicyv1.GroupClaim{CronJob: req.GetCronJob().GetName(), Since: timestamppb.New(due), From: timestamppb.New(due)}
 	if others.GetOfCluster() {
 		own.Namespace = req.GetCronJob().GetNamespace()
+	}
+	if due.After(req.GetNow().AsTime()) {
+		wait.GroupClaim, wait.RequeueTime = own, timestamppb.New(due)
+		return wait, nil
 	}
 	for _, other := range others.GetClaims() {
 		if options.CompareClaims(other, own) < 0 {
@@ -221,6 +230,40 @@ func TestAWaitInAGroupOfTheClusterIsTold(t *testing.T) {
 			t.Errorf("told %d times in an hour, want 3", told)
 		}
 	})
+}
+
+// A wait of a moment is not told. How long it lasts follows from the claim.
+func TestAWaitOfAMomentIsNotTold(t *testing.T) {
+	for name, tc := range map[string]struct {
+		ends time.Duration // When the run ends for which the other waits.
+		told bool
+	}{
+		"shorter": {tellAfter - 2*time.Second, false},
+		"longer":  {tellAfter + 2*time.Second, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(inNamespaces("blue/a", "red/a")...)
+				const later = time.Minute // When each of the CronJobs was looked at.
+				stop := withPolicies(t, s, &script{Otherwise: func(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+					return inTurnFrom(created.Add(later), req)
+				}}, ofCluster(t, s, 1))
+				time.Sleep(later + tc.ends)
+				completeIn(t, s, "blue/a-1")
+				wantStarted(t, s, "blue/a-1", "red/a-1")
+				stop()
+				time.Sleep(time.Minute)
+				events, err := s.CoreV1().Events("red").List(t.Context(), metav1.ListOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				told := slices.ContainsFunc(events.Items, func(e corev1.Event) bool { return e.Reason == eventWaitingForGroup })
+				if told != tc.told {
+					t.Errorf("told: %v, want %v", told, tc.told)
+				}
+			})
+		})
+	}
 }
 
 // Since when a run is asked for by hand is its place in the line of a group of the cluster; a new text has a new place.

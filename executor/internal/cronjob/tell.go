@@ -18,22 +18,28 @@ const (
 	tellPeriod = 30 * time.Minute
 	// tellSoon is when it is told if the CronJobs of the group had to be looked at first: the run may not wait for anybody.
 	tellSoon = 10 * time.Second
+	// tellAfter is how long a run waits before it is told for the first time: a shorter wait is no news.
+	tellAfter = 5 * time.Second
 )
 
 // A toldWait is a wait in a group of the cluster of which an event tells.
 type toldWait struct{ since, at time.Time }
 
-// tellWait tells that a run waits for room in a group of the cluster, once for each place in the line and period. It returns after
-// how long to look again; 0: nothing waits.
+// tellWait tells that a run waits for room in a group of the cluster, once for each place in the line and period. How long it has
+// waited follows from its claim, so a restart does not put it off. It returns after how long to look again; 0: nothing waits.
 func (c *Controller) tellWait(s *cronState, snap snapshot, d *jobpolicyv1.DecideCronJobResponse) (again time.Duration) {
-	waits := d.GetCreate() == nil && d.GetGroupClaim() != nil && !d.GetGroupClaim().GetFrom().AsTime().After(c.cfg.Now()) && !snap.hasRoom(d)
+	claim := d.GetGroupClaim()
+	waited := min(c.cfg.Now().Sub(claim.GetFrom().AsTime()), c.cfg.Now().Sub(claim.GetSince().AsTime()))
+	waits := d.GetCreate() == nil && claim != nil && waited >= 0 && !snap.hasRoom(d)
 	switch {
 	case !snap.group.ofCluster() || !waits:
 		return 0
 	case snap.req.GetGroup().GetUndecided() > 0:
 		return tellSoon
+	case waited < tellAfter:
+		return tellAfter - waited
 	}
-	since, now := d.GetGroupClaim().GetSince().AsTime(), time.Now()
+	since, now := claim.GetSince().AsTime(), time.Now()
 	s.mu.Lock()
 	left := tellPeriod - now.Sub(s.toldWait.at)
 	if known := s.toldWait.since.Equal(since); known && left > 0 {

@@ -107,6 +107,24 @@ func TestDocumentsManifests(t *testing.T) {
 	}
 }
 
+// A JobPolicy may stand beside the Job that names it.
+func TestAPolicyBesideTheManifest(t *testing.T) {
+	named := strings.Replace(job, "  name: small\n", "  name: small\n  annotations: {jobpolicy.dev/policy: soon}\n", 1)
+	policy := "apiVersion: jobpolicy.dev/v1alpha1\nkind: JobPolicy\nmetadata: {name: soon}\nspec: {job: {startDeadlineSeconds: SECONDS}}\n---\n"
+	var p Playground
+	a := p.Open(State{Manifest: strings.Replace(policy, "SECONDS", "5", 1) + named, Script: "pod *:stuck"})
+	if a.Problem != nil {
+		t.Fatal(a.Problem)
+	}
+	if a.Play.Reason != "StartDeadlineExceeded" {
+		t.Errorf("with the policy it ends as %s (%s), want StartDeadlineExceeded", a.Play.Verdict, a.Play.Reason)
+	}
+	a = p.Open(State{Manifest: strings.Replace(policy, "SECONDS", "0", 1) + named, Script: "pod *:stuck"})
+	if a.Problem == nil || a.Problem.Path != "spec.job.startDeadlineSeconds" {
+		t.Errorf("a policy that is invalid: problem %+v", a.Problem)
+	}
+}
+
 func TestMoments(t *testing.T) {
 	var p Playground
 	if m := p.Moment(0); m != nil {

@@ -182,8 +182,7 @@ func TestEachExampleIsInTheRecordedCluster(t *testing.T) {
 func replayed(t *testing.T, answers []answer) http.HandlerFunc {
 	var mu sync.Mutex
 	return func(w http.ResponseWriter, r *http.Request) {
-		// All recorded decisions are of this namespace, so the executor selects all of them.
-		line := r.Method + " " + strings.TrimSuffix(r.URL.RequestURI(), "?namespace=default")
+		line := r.Method + " " + r.URL.RequestURI()
 		if as := r.Header.Get("Impersonate-User"); as != "" {
 			line += " as " + as
 		}

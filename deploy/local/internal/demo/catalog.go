@@ -15,6 +15,9 @@ const (
 	resumedBefore = "not Suspended (JobResumed: Job resumed), "
 )
 
+// clusterGroup is the group of CronJobs that counts the runs of all namespaces.
+const clusterGroup = "reports"
+
 // examplesInOrder lists the manifests and what is said of each Job at its end. See compare
 // for how the sentences are written, and sentences.go for those that there are.
 func examplesInOrder() []*example {
@@ -92,11 +95,22 @@ func optionExamples() []*example {
 		fails("lost-node", "pods that nobody ends, because their node is lost, are replaced all the same",
 			"DeadlineExceeded: Job was active longer than specified deadline", "failed 2", "pods in all: 2",
 			"replaced while the first is there ~ alive at most: 2").doing(deletePods(allActive)),
-		stuckPods(),
+		underQuota(), stuckPods(),
 		fails("keep-logs", "when it fails, the pod that still runs is ended, and its log stays",
 			"BackoffLimitExceeded: Job has reached the specified backoff limit", "failed 2", `both logs stay ~ output index 0\n\|index 1\n`),
 		completes("few-pods", "finished pods are deleted once they are counted", "succeeded 20", "pods in all: 20", "at most 9 are left ~ pods left: [1-9]"),
 	}
+}
+
+// underQuota shows a delay of the Job's own while a quota refuses its pod. With the executor's delays, which double up to a minute,
+// eight tries take two minutes.
+func underQuota() *example {
+	const tries = 8
+	ex := completes("quota", "tries again each second while a quota refuses its pod", "succeeded 1", "pods in all: 1",
+		"refused at least 8 times ~ "+regexp.QuoteMeta(refusedSeries)+` at most (?:[89]|\d\d+)`,
+		`less than a minute ~ first pod [1-5]?\ds after the first start`)
+	ex.quota, ex.events = "full", append(ex.events, "FailedCreate")
+	return ex.doing(deleteQuota(ex.quota, func(past history) bool { return past.metrics[refusedSeries] >= tries }))
 }
 
 // stuckPods shows what alerts are made of. A pod of never-started may be counted as the three of this Job are, so
@@ -123,13 +137,18 @@ func clockExamples() []*example {
 	orders := completes("group-orders", "another one of the group; one waits until the other has ended", "succeeded 1").
 		running("load-orders-run-"+runHash, askForRun("at the same time"), cleared, successful, "not beside load-customers")
 	orders.beside = customers
+	red := completes("cluster-group-red", "a run of a group of the whole cluster", "succeeded 1").
+		running("report-red-run-"+runHash, askForRun("one run comes now"), cleared, successful)
+	blue := completes("cluster-group-blue", "one of another namespace; one waits until the other has ended", "succeeded 1").
+		running("report-blue-run-"+runHash, askForRun("at the same time"), cleared, successful, "not beside report-red")
+	blue.beside = red
 	year := time.Now().UTC().Year()
 	thisYear, lastYear := newYear(year), newYear(year-1)
 	missed := completes("missed-runs", "the two newest missed runs start, one after another", "succeeded 1").
 		running(fmt.Sprintf("yearly-%d", thisYear.Unix()/60), resumeWithMissedRuns(), successful,
 			"the older one first ~ runs one after another: "+lastYear.Format(time.RFC3339)+", "+thisYear.Format(time.RFC3339),
 			"the next one is published ~ next-schedule-time "+newYear(year+1).Format(time.RFC3339))
-	return []*example{hello, customers, orders, missed, {
+	return []*example{hello, customers, orders, red, blue, missed, {
 		name: "pi-with-ttl", shows: "deleted when its time to live is over",
 		wants: []string{
 			"gone", "Complete before ~ before: " + regexp.QuoteMeta(reached),

@@ -38,7 +38,7 @@ func check(ctx context.Context, client kubernetes.Interface, obs *observer, ex *
 		r.expected, r.seen = strings.Join(ex.wants, "; "), "never created"
 		return r
 	}
-	job, err := client.BatchV1().Jobs(namespace).Get(ctx, ex.job.Name, metav1.GetOptions{})
+	job, err := client.BatchV1().Jobs(ex.job.Namespace).Get(ctx, ex.job.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		job, err = nil, nil
 	}
@@ -127,7 +127,7 @@ func checkFinalizers(ctx context.Context, client kubernetes.Interface, job *batc
 func missingEvents(ctx context.Context, client kubernetes.Interface, object types.UID, want []string) error {
 	var missing []string
 	for range 20 {
-		events, err := client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{
+		events, err := client.CoreV1().Events(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
 			FieldSelector: fields.OneTermEqualSelector("involvedObject.uid", string(object)).String(),
 		})
 		if err != nil {

@@ -35,13 +35,13 @@ const (
 // runOf returns the Job that a CronJob makes of its template.
 func runOf(cron *batchv1.CronJob, name string) *batchv1.Job {
 	return &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: cron.Namespace},
 		Spec:       *cron.Spec.JobTemplate.Spec.DeepCopy(),
 	}
 }
 
 func createCronJob(ctx context.Context, client kubernetes.Interface, cron *batchv1.CronJob) error {
-	if _, err := client.BatchV1().CronJobs(namespace).Create(ctx, cron, metav1.CreateOptions{}); err != nil {
+	if _, err := client.BatchV1().CronJobs(cron.Namespace).Create(ctx, cron, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("create CronJob %s: %w", cron.Name, err)
 	}
 	return nil
@@ -59,7 +59,7 @@ func askForRun(why string) start {
 	return start{
 		commands: []string{fmt.Sprintf("kubectl annotate cronjob NAME %s=%s   # %s", runNow, runText, why)},
 		do: func(ctx context.Context, client kubernetes.Interface, cron *batchv1.CronJob) error {
-			return mergeCronJob(ctx, client, cron.Name, map[string]any{"metadata": map[string]any{"annotations": map[string]string{runNow: runText}}})
+			return mergeCronJob(ctx, client, cron, map[string]any{"metadata": map[string]any{"annotations": map[string]string{runNow: runText}}})
 		},
 	}
 }
@@ -73,7 +73,7 @@ func resumeWithMissedRuns() start {
 			"kubectl patch cronjob NAME --type=merge -p '" + resume + "'",
 		},
 		do: func(ctx context.Context, client kubernetes.Interface, cron *batchv1.CronJob) error {
-			crons := client.BatchV1().CronJobs(namespace)
+			crons := client.BatchV1().CronJobs(cron.Namespace)
 			if _, err := crons.Patch(ctx, cron.Name, types.MergePatchType, []byte(last), metav1.PatchOptions{}, "status"); err != nil {
 				return err
 			}
@@ -83,12 +83,12 @@ func resumeWithMissedRuns() start {
 	}
 }
 
-func mergeCronJob(ctx context.Context, client kubernetes.Interface, name string, patch map[string]any) error {
+func mergeCronJob(ctx context.Context, client kubernetes.Interface, cron *batchv1.CronJob, patch map[string]any) error {
 	body, err := json.Marshal(patch)
 	if err != nil {
 		return err
 	}
-	_, err = client.BatchV1().CronJobs(namespace).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{})
+	_, err = client.BatchV1().CronJobs(cron.Namespace).Patch(ctx, cron.Name, types.MergePatchType, body, metav1.PatchOptions{})
 	return err
 }
 
@@ -100,7 +100,7 @@ func (d *director) startRun(ctx context.Context, ex *example) error {
 	}
 	p.started = true
 	d.progress[ex.name] = p
-	commands := strings.ReplaceAll(strings.Join(ex.start.commands, "\n$ "), "NAME", ex.cron.Name)
+	commands := ex.command(strings.Join(ex.start.commands, "\n$ "), ex.cron.Name)
 	d.say(commands)
 	if err := ex.start.do(ctx, d.client, ex.cron); err != nil {
 		return fmt.Errorf("%s: %w", commands, err)
@@ -185,7 +185,7 @@ func checkCron(ctx context.Context, client kubernetes.Interface, obs *observer, 
 		seen.beside = obs.past(other.job.Name).job
 	}
 	for range 20 {
-		cron, err := client.BatchV1().CronJobs(namespace).Get(ctx, ex.cron.Name, metav1.GetOptions{})
+		cron, err := client.BatchV1().CronJobs(ex.cron.Namespace).Get(ctx, ex.cron.Name, metav1.GetOptions{})
 		if err != nil {
 			return seen, err
 		}
@@ -208,7 +208,7 @@ func checkCron(ctx context.Context, client kubernetes.Interface, obs *observer, 
 
 // runsOf lists the Jobs that a CronJob controls, in the order in which they were created.
 func runsOf(ctx context.Context, client kubernetes.Interface, cron *batchv1.CronJob) ([]batchv1.Job, error) {
-	list, err := client.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{})
+	list, err := client.BatchV1().Jobs(cron.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("list Jobs: %w", err)
 	}

@@ -3,6 +3,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,7 @@ import (
 	"jobpolicy.dev/deploy/local/cluster"
 )
 
-// namespace is where the Jobs run.
+// namespace is where the Jobs run whose manifests name none.
 const namespace = "default"
 
 // Options say where the demo finds its parts and where it writes.
@@ -76,9 +77,10 @@ func Run(ctx context.Context, opts Options) (err error) {
 }
 
 // clusterOptions shortens the waits that the documents measure in tens of
-// seconds: the first retry of a pod and of a container comes after a second.
+// seconds: the first retry of a pod and of a container comes after a second. And it
+// makes a group of CronJobs one of the cluster.
 func clusterOptions(opts Options, environment []string) cluster.Options {
-	extra := map[string][]string{cluster.Executor: {"--pod-failure-backoff=1s"}}
+	extra := map[string][]string{cluster.Executor: {"--pod-failure-backoff=1s", "--cluster-group=" + clusterGroup + "=1"}}
 	for _, variable := range environment {
 		extra[cluster.Node] = append(extra[cluster.Node], "--container-env="+variable)
 	}
@@ -101,6 +103,9 @@ func runJobs(ctx context.Context, opts Options, c *cluster.Cluster, examples []*
 	}
 	watched, cancel := context.WithTimeout(ctx, opts.Timeout)
 	defer cancel()
+	if err := createNamespaces(watched, client, examples); err != nil {
+		return err
+	}
 	obs, err := observe(watched, client, c.ExecutorURL(), examples)
 	if err != nil {
 		return err
@@ -117,14 +122,23 @@ func runJobs(ctx context.Context, opts Options, c *cluster.Cluster, examples []*
 	return report(ctx, opts, c, client, obs, time.Since(started))
 }
 
-// follow redraws the table until every Job has ended, or the time is up.
+// follow shows the Jobs, and records them, until every one has ended, or the time is up.
 func follow(ctx context.Context, opts Options, c *cluster.Cluster, client kubernetes.Interface, obs *observer) error {
+	done, recorded := make(chan struct{}), make(chan error, 1)
+	records := newRecorder(c, client, opts)
+	go func() { recorded <- records.run(ctx, obs, done) }()
+	err := followTable(ctx, opts, c, client, obs)
+	close(done)
+	return cmp.Or(err, <-recorded)
+}
+
+// followTable takes the steps of the scripts and redraws the table until every Job has ended, or the time is up.
+func followTable(ctx context.Context, opts Options, c *cluster.Cluster, client kubernetes.Interface, obs *observer) error {
 	t := newTable(opts.Out, opts.Size)
 	scripts := newDirector(obs, client, func(command string) { t.note("$ " + command) })
 	if opts.Node == cluster.Containers {
 		scripts.atOnce = atOnceInContainers
 	}
-	records := newRecorder(c, client, opts)
 	tick := time.NewTicker(300 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -134,9 +148,6 @@ func follow(ctx context.Context, opts Options, c *cluster.Cluster, client kubern
 		}
 		rows := obs.rows()
 		t.draw(rows)
-		if err := records.record(ctx, obs); err != nil {
-			return err
-		}
 		if allEnded(rows) {
 			return nil
 		}

@@ -1,15 +1,21 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 )
@@ -30,6 +36,8 @@ type example struct {
 	script []step
 	// shares, if not empty, is a directory that the pods must share.
 	shares string
+	// quota, if not empty, is the name of a quota that has no room for a pod, in the example's namespace.
+	quota string
 	// adopts, if not empty, is the name of another Job. This one is created
 	// when that is gone, with its selector, to take over its pods.
 	adopts string
@@ -64,13 +72,68 @@ func loadExamples(dir string) ([]*example, error) {
 func (ex *example) decode(manifest []byte) error {
 	if ex.run == "" {
 		ex.job = &batchv1.Job{}
-		return yaml.UnmarshalStrict(manifest, ex.job)
+		err := yaml.UnmarshalStrict(manifest, ex.job)
+		ex.job.Namespace = cmp.Or(ex.job.Namespace, namespace)
+		return err
 	}
 	ex.cron = &batchv1.CronJob{}
 	if err := yaml.UnmarshalStrict(manifest, ex.cron); err != nil {
 		return err
 	}
+	ex.cron.Namespace = cmp.Or(ex.cron.Namespace, namespace)
 	ex.job = runOf(ex.cron, ex.run)
+	return nil
+}
+
+// command is a kubectl command, written for an object named NAME, as it is for the example's.
+func (ex *example) command(text, name string) string {
+	text = strings.ReplaceAll(text, "NAME", name)
+	if space := ex.job.Namespace; space != namespace {
+		text = strings.ReplaceAll(text, "kubectl ", "kubectl -n "+space+" ")
+	}
+	return text
+}
+
+// createNamespaces creates the namespaces of the examples with their quotas, and waits until pods can be created in them.
+func createNamespaces(ctx context.Context, client kubernetes.Interface, examples []*example) error {
+	for _, ex := range examples {
+		name := ex.job.Namespace
+		if name == namespace {
+			continue
+		}
+		_, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("create namespace %s: %w", name, err)
+		}
+		if err := createQuota(ctx, client, name, ex.quota); err != nil {
+			return err
+		}
+		err = wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+			_, err := client.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				return false, nil
+			}
+			return err == nil, err
+		})
+		if err != nil {
+			return fmt.Errorf("service account of namespace %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// createQuota creates a quota that has no room for a pod, unless its name is empty.
+func createQuota(ctx context.Context, client kubernetes.Interface, space, name string) error {
+	if name == "" {
+		return nil
+	}
+	_, err := client.CoreV1().ResourceQuotas(space).Create(ctx, &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("create quota %s: %w", name, err)
+	}
 	return nil
 }
 
@@ -106,7 +169,7 @@ func (ex *example) create(ctx context.Context, client kubernetes.Interface) erro
 }
 
 func createJob(ctx context.Context, client kubernetes.Interface, job *batchv1.Job) error {
-	if _, err := client.BatchV1().Jobs(namespace).Create(ctx, job, metav1.CreateOptions{}); err != nil {
+	if _, err := client.BatchV1().Jobs(job.Namespace).Create(ctx, job, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("create Job %s: %w", job.Name, err)
 	}
 	return nil

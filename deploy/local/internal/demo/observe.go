@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// An observer watches the Jobs and their pods, and remembers what a finished Job does not
+// An observer watches the Jobs and their pods, each of which has a name of its own in all namespaces, and remembers what a finished Job does not
 // show any more.
 type observer struct {
 	examples []*example
@@ -35,13 +35,14 @@ type observer struct {
 }
 
 // What alerts are made of: pods that a missing ConfigMap hinders, and for how long the Job that makes no progress
-// for longest has made none.
+// for longest has made none. And how often pods were refused.
 const (
 	hinderedSeries = `jobpolicy_hindered_pods{reason="CreateContainerConfigError"}`
 	stuckSeries    = "jobpolicy_job_without_progress_seconds"
+	refusedSeries  = `jobpolicy_refused_writes_total{write="create_pod"}`
 )
 
-var watchedSeries = []string{hinderedSeries, stuckSeries}
+var watchedSeries = []string{hinderedSeries, stuckSeries, refusedSeries}
 
 // A saying is what the engine last said of a Job.
 type saying struct {
@@ -65,7 +66,7 @@ type ruleAnswer struct {
 // observe starts the watches and returns when they are established.
 func observe(ctx context.Context, client kubernetes.Interface, executorURL string, examples []*example) (*observer, error) {
 	o := newObserver(executorURL, examples)
-	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace))
+	factory := informers.NewSharedInformerFactory(client, 0)
 	jobs, pods := factory.Batch().V1().Jobs().Informer(), factory.Core().V1().Pods().Informer()
 	if _, err := jobs.AddEventHandler(onChange(o.sawJob)); err != nil {
 		return nil, err
@@ -111,8 +112,8 @@ func (o *observer) listen(ctx context.Context) {
 		return
 	}
 	var decisions []struct {
-		Namespace, Name, Reason string
-		Verdict                 verdict
+		Name, Reason string
+		Verdict      verdict
 	}
 	if json.Unmarshal(page, &decisions) != nil {
 		return
@@ -120,9 +121,7 @@ func (o *observer) listen(ctx context.Context) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, d := range decisions {
-		if d.Namespace == namespace {
-			o.said[d.Name] = saying{d.Reason, d.Verdict}
-		}
+		o.said[d.Name] = saying{d.Reason, d.Verdict}
 	}
 }
 
@@ -193,12 +192,12 @@ func jobLogs(ctx context.Context, client kubernetes.Interface, job types.UID) ([
 		return nil, err
 	}
 	var logs []string
-	for i, pod := range pods {
+	for i := range pods {
 		if pods[i].Status.StartTime == nil {
 			logs = append(logs, "") // No node has taken it.
 			continue
 		}
-		log, err := podLog(ctx, client, pod.Name)
+		log, err := podLog(ctx, client, &pods[i])
 		if err != nil {
 			return nil, err
 		}
@@ -209,7 +208,7 @@ func jobLogs(ctx context.Context, client kubernetes.Interface, job types.UID) ([
 
 // podsOf lists the pods that a Job controls, by name.
 func podsOf(ctx context.Context, client kubernetes.Interface, job types.UID) ([]corev1.Pod, error) {
-	list, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+	list, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("list pods: %w", err)
 	}
@@ -221,10 +220,10 @@ func podsOf(ctx context.Context, client kubernetes.Interface, job types.UID) ([]
 	return pods, nil
 }
 
-func podLog(ctx context.Context, client kubernetes.Interface, pod string) (string, error) {
-	stream, err := client.CoreV1().Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{}).Stream(ctx)
+func podLog(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod) (string, error) {
+	stream, err := client.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{}).Stream(ctx)
 	if err != nil {
-		return "", fmt.Errorf("logs of pod %s: %w", pod, err)
+		return "", fmt.Errorf("logs of pod %s: %w", pod.Name, err)
 	}
 	defer stream.Close()
 	log, err := io.ReadAll(stream)

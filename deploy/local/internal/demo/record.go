@@ -47,11 +47,27 @@ func newRecorder(c *cluster.Cluster, client kubernetes.Interface, opts Options) 
 	}}
 }
 
-// record records the Jobs for which a moment has come.
-func (r *recorder) record(ctx context.Context, obs *observer) error {
+// run records until done is closed. Recordings take a while, and the scripts go on meanwhile.
+func (r *recorder) run(ctx context.Context, obs *observer, done <-chan struct{}) error {
 	if r.dir == "" {
 		return nil
 	}
+	tick := time.NewTicker(300 * time.Millisecond)
+	defer tick.Stop()
+	for last := false; ; {
+		if err := r.record(ctx, obs); err != nil || last {
+			return err
+		}
+		select {
+		case <-done:
+			last = true
+		case <-tick.C:
+		}
+	}
+}
+
+// record records the Jobs for which a moment has come.
+func (r *recorder) record(ctx context.Context, obs *observer) error {
 	all := true
 	for _, ex := range obs.examples {
 		job := obs.past(ex.job.Name).job
@@ -83,11 +99,11 @@ func (r *recorder) record(ctx context.Context, obs *observer) error {
 
 func (r *recorder) write(ctx context.Context, obs *observer, job *batchv1.Job, name string) error {
 	list := metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(job.Spec.Selector)}
-	pods, err := r.client.CoreV1().Pods(namespace).List(ctx, list)
+	pods, err := r.client.CoreV1().Pods(job.Namespace).List(ctx, list)
 	if err != nil {
 		return err
 	}
-	events, err := r.client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
+	events, err := r.client.CoreV1().Events(job.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}

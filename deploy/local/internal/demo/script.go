@@ -3,7 +3,6 @@ package demo
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -83,6 +82,12 @@ func createConfigMap(name, key, value string, due func(history) bool) step {
 			return err
 		},
 	}
+}
+
+func deleteQuota(name string, due func(history) bool) step {
+	return step{"kubectl delete quota " + name, due, func(ctx context.Context, client kubernetes.Interface, job *batchv1.Job) error {
+		return client.CoreV1().ResourceQuotas(job.Namespace).Delete(ctx, name, metav1.DeleteOptions{})
+	}}
 }
 
 // evictPods does to the Job's pods what draining their node does.
@@ -217,7 +222,7 @@ func (d *director) step(ctx context.Context, ex *example) error {
 	}
 	p.steps, p.generation = p.steps+1, past.job.Generation
 	d.progress[ex.name] = p
-	command := strings.ReplaceAll(next.command, "NAME", ex.job.Name)
+	command := ex.command(next.command, ex.job.Name)
 	d.say(command)
 	if err := next.do(ctx, d.client, past.job); err != nil {
 		return fmt.Errorf("%s: %w", command, err)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -109,6 +110,7 @@ func lifeSentences(past history, logs []string) []string {
 		"memory limits " + strings.Join(memory, ", "),
 		"seconds before tries " + list(delaysOf(past.pods)),
 		fmt.Sprintf("start times: %d", len(past.startTimes)),
+		fmt.Sprintf("first pod %.0fs after the first start", firstPodAfter(past).Seconds()),
 		fmt.Sprintf("pods left: %d", len(logs)),
 		"output " + strings.Join(logs, "|"),
 		"lines " + sortedLines(logs),
@@ -123,6 +125,15 @@ func lifeSentences(past history, logs []string) []string {
 		}
 	}
 	return said
+}
+
+// firstPodAfter is how long after its first start the Job got its first pod; 0 without either.
+func firstPodAfter(past history) time.Duration {
+	if len(past.startTimes) == 0 || len(past.pods) == 0 {
+		return 0
+	}
+	first := slices.MinFunc(past.pods, func(a, b podPast) int { return a.created.Compare(b.created) })
+	return first.created.Sub(past.startTimes[0])
 }
 
 // delaysOf are the seconds from the end of each pod to the creation of the next. Pods that have not ended count for

@@ -22,6 +22,7 @@ const presets = [
   { title: 'Option: a deadline for each try', file: 'try-deadline.yaml', script: 'pod 0:hang\npod 1:hang\npod 2:succeed@1s' },
   { title: 'Option: more memory for the next try', file: 'more-memory.yaml', script: 'pod 1:oom@5s' },
   { title: 'Option: a retry delay of its own', file: 'retry-delay.yaml', script: 'pod *:fail@1s' },
+  { title: 'Option: a delay after a quota, which is not played', file: 'quota.yaml' },
   { title: 'A lost node: here its pods never start', file: 'lost-node.yaml', script: 'pod *:stuck' },
   { title: 'Option: when it fails, logs stay', file: 'keep-logs.yaml', script: 'pod 0:hang\npod 1:fail@20s' },
   { title: 'Option: few finished pods stay', file: 'few-pods.yaml', runtime: '5s' },
@@ -59,4 +60,6 @@ spec:
   { title: 'CronJob, options: missed runs, and when the next is due', file: 'missed-runs.yaml', now: '2026-06-01', lastRun: '2020-01-01T00:00:00Z', runtime: '5s' },
   { title: 'CronJob, options: a group, and a stagger', file: 'group-customers.yaml', runtime: '30s' },
   { title: 'CronJob, options: the other one of the group', file: 'group-orders.yaml', runtime: '30s' },
+  { title: 'CronJob, option: a group of the cluster', file: 'cluster-group-red.yaml', runtime: '30s' },
+  { title: 'CronJob, option: another one of that group', file: 'cluster-group-blue.yaml', runtime: '30s' },
 ];
