@@ -29,7 +29,13 @@ const without = "--controllers=-job-controller,-cronjob-controller,-ttl-after-fi
 // startPlane starts a control plane on which the executor is known and off, and the built-in controllers are on.
 func startPlane(t *testing.T) *cluster.Cluster {
 	t.Helper()
-	plane := controlplane.Start(t, cluster.Options{ControllerManagerControllers: withBuiltIn})
+	return startPlaneOf(t, cluster.Options{ControllerManagerControllers: withBuiltIn})
+}
+
+// startPlaneOf is startPlane for one of its own options, which name the controllers.
+func startPlaneOf(t *testing.T, opts cluster.Options) *cluster.Cluster {
+	t.Helper()
+	plane := controlplane.Start(t, opts)
 	if err := plane.Kill(cluster.Executor); err != nil {
 		t.Fatal(err)
 	}
