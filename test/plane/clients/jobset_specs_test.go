@@ -14,12 +14,25 @@ import (
 	"jobpolicy.dev/test/node/specs"
 )
 
-// jobsetOwnSpecs are JobSet's own end-to-end specs. Their pods need real containers: probes, names of pods, and volumes.
+// jobsetOwnSpecs are JobSet's own end-to-end specs. They need real containers: probes, names of pods, and volumes.
 var jobsetOwnSpecs = ownSpecs{
 	client: client{name: "jobset-specs", needs: []string{"kubectl", "jobset", "jobset-specs"}},
 	suites: []suite{{"jobset-specs", false}},
-	runs:   []string{"JobSet when "},
+	runs: []string{
+		"JobSet when dns hostnames is enabled ",
+		"JobSet when ttl seconds after finished is set ",
+		"JobSet when JobSet is suspended ",
+		"JobSet when JobSet is resumed ",
+		"JobSet when DependsOn is enabled ",
+		"JobSet when Using Server-Side Apply ",
+		"JobSet when VolumeClaimPolicies is enabled ",
+		"JobSet when JobSet uses RestartJobSet ",
+	},
+	leaves: []leftSpec{{"JobSet when deleted using foreground propagation policy ", byChance}},
 }
+
+// byChance is why a spec of JobSet's does not run. The scenario deleted plays it with Jobs that are there.
+const byChance = "chance decides: it deletes the JobSet at once, and the garbage collector may not know of its Jobs yet"
 
 // TestJobSetsOwnSpecs lets specs that fail show the objects that there are.
 func TestJobSetsOwnSpecs(t *testing.T) {

@@ -108,7 +108,7 @@ func (r specRun) compare(t *testing.T, plane *cluster.Cluster) {
 	for i, spec := range r.chosen {
 		t.Run(spec.Text, func(t *testing.T) { reportSpec(t, results[builtin][i], results[ours][i]) })
 	}
-	t.Logf("%d specs ran on both sides; %d are left out:\n\t%s", len(r.chosen), len(r.left), strings.Join(r.left, "\n\t"))
+	t.Logf("%d specs ran on both sides; left out are %d%s", len(r.chosen), len(r.left), strings.Join(append([]string{""}, r.left...), "\n\t"))
 }
 
 // run returns the results in the order of the specs.
