@@ -110,12 +110,13 @@ test-cluster: build build-node build-specs build-telemetry test-images helm ## r
 	JOBPOLICY_TEST_CLUSTER=$(if $(ALL),all,1) go -C test test -count=1 -p 1 -v -timeout $(if $(ALL),90m,30m) ./node/cluster/...
 
 # Programs of others that create Jobs (docs/clients.md), unmodified, under the built-in controllers and under ours;
-# jobset-with-engine, kueue-with-engine and trainer-with-engine ask the engine (docs/adopt.md), kueue-specs are specs of Kueue's
-# own. CLIENTS chooses some; ONLY is a regular expression for scenarios, client/scenario. WRITE=folder keeps what was compared.
+# jobset-with-engine, kueue-with-engine and trainer-with-engine ask the engine (docs/adopt.md), jobset-specs and kueue-specs are
+# specs of JobSet's and Kueue's own; those of JobSet run on a node with real containers (root; needs cluster-packages). CLIENTS
+# chooses some; ONLY is a regular expression for scenarios, client/scenario. WRITE=folder keeps what was compared.
 # CLUSTER=kubeconfig runs the scenarios once, on a cluster of one's own; AGAINST=folder compares them with an earlier such run.
-CLIENTS ?= kubectl jobset helm k9s kueue kueue-alone multikueue kueue-specs trainer keda kuberay jobset-with-engine kueue-with-engine trainer-with-engine
+CLIENTS ?= kubectl jobset helm k9s kueue kueue-alone multikueue jobset-specs kueue-specs trainer keda kuberay jobset-with-engine kueue-with-engine trainer-with-engine
 .PHONY: test-clients
-test-clients: build ## run clients of others under the built-in controllers and ours, and compare (CLIENTS="kubectl jobset" ONLY=regexp WRITE=folder; the first time compiles each: minutes)
+test-clients: build $(if $(filter jobset-specs,$(CLIENTS)),build-node) ## run clients of others under the built-in controllers and ours, and compare (CLIENTS="kubectl jobset" ONLY=regexp WRITE=folder; the first time compiles each: minutes)
 	@test/plane/clients/build.sh $(CLIENTS)
 	JOBPOLICY_TEST_CLIENTS=1 go -C test test -count=1 -timeout 90m -v ./plane/clients -args -clients.of='$(CLIENTS)' $(if $(ONLY),-clients.only='$(ONLY)') $(if $(WRITE),-clients.write=$(abspath $(WRITE))) $(if $(CLUSTER),-clients.cluster=$(abspath $(CLUSTER))) $(if $(AGAINST),-clients.against=$(abspath $(AGAINST)))
 

@@ -5,8 +5,8 @@
 #
 # Usage: test/plane/clients/build.sh CLIENT...
 #        CLIENT is kubectl, helm, k9s, jobset, kueue, kueue-alone or multikueue (Kueue without JobSet and Trainer),
-#        kueue-specs (its own end-to-end specs), trainer, keda, kuberay, jobset-with-engine, kueue-with-engine or
-#        trainer-with-engine.
+#        trainer, keda, kuberay, jobset-specs or kueue-specs (end-to-end specs of JobSet's and Kueue's own),
+#        jobset-with-engine, kueue-with-engine or trainer-with-engine.
 #
 # jobset-with-engine is JobSet with a few files of ours, which ask the engine (docs/adopt.md). kueue-with-engine and
 # trainer-with-engine are Kueue and Trainer with such files. Their source, changed, is in bin/clients/source.
@@ -47,6 +47,7 @@ with_needs() {
 		trainer) with_needs jobset ;;
 		kueue) with_needs trainer ;;
 		multikueue | kueue-alone) client=kueue && echo kubectl ;;
+		jobset-specs) with_needs jobset ;;
 		kueue-specs) echo kueue ;;
 		*-with-engine) with_needs "${client%-with-engine}" ;;
 		esac
@@ -119,15 +120,21 @@ change_trainer() {
 	sed -n -f "$adopters/trainer/before.sed" "$from/$reconciler" >"$to/pkg/controller/before_test.go"
 }
 
-# build_kueue_specs compiles two packages of Kueue's end-to-end specs. They are compiled as part of Kueue's module, in the module
-# cache, because only its go.mod names what they import.
-build_kueue_specs() {
-	local from suite
-	from=$(GOWORK=off go -C "$repository/test/plane/clients/programs/kueue" list -m -f '{{.Dir}}' sigs.k8s.io/kueue)
-	for suite in singlecluster tas; do
-		note "compiling Kueue's own specs: $suite"
-		GOWORK=off go -C "$from" test -c -mod=readonly -ldflags "-s -w" -o "$out/kueue-specs-$suite" "./test/e2e/$suite/baseline"
+# build_specs CLIENT MODULE PROGRAM=PACKAGE... compiles packages of a client's own end-to-end specs. They are compiled as part of
+# its module, in the module cache, because only its go.mod names what they import.
+build_specs() {
+	local from pair
+	from=$(GOWORK=off go -C "$repository/test/plane/clients/programs/$1" list -m -f '{{.Dir}}' "$2")
+	for pair in "${@:3}"; do
+		note "compiling a client's own specs: ${pair%%=*}"
+		GOWORK=off go -C "$from" test -c -mod=readonly -ldflags "-s -w" -o "$out/${pair%%=*}" "${pair#*=}"
 	done
+}
+
+build_jobset_specs() { build_specs jobset sigs.k8s.io/jobset jobset-specs=./test/e2e; }
+
+build_kueue_specs() {
+	build_specs kueue sigs.k8s.io/kueue kueue-specs-singlecluster=./test/e2e/singlecluster/baseline kueue-specs-tas=./test/e2e/tas/baseline
 }
 
 # program_of CLIENT prints what go build calls its program.
@@ -143,9 +150,9 @@ program_of() {
 out=$repository/bin/clients
 mkdir -p "$out/source"
 for client in $(with_needs "$@" | awk '!seen[$0]++'); do
-	if [ "$client" = kueue-specs ]; then
-		build_kueue_specs
-		note "built after ${SECONDS}s: bin/clients/$client-*"
+	if [ "${client%-specs}" != "$client" ]; then
+		"build_${client%-specs}_specs"
+		note "built after ${SECONDS}s: bin/clients/$client*"
 		continue
 	fi
 	found=$(package_of "$client")

@@ -14,7 +14,7 @@
 // Three clients are changed: jobset-with-engine, kueue-with-engine and trainer-with-engine ask the engine (testdata/adopters,
 // docs/adopt.md). Their tests are in adopted_*_test.go.
 //
-// Kueue's own end-to-end specs are run under both sides, too (kueue_specs_*_test.go): they must pass, and nothing is recorded.
+// JobSet's and Kueue's own end-to-end specs are run under both sides, too (specs_test.go): they must pass, and nothing is recorded.
 //
 // docs/clients.md says what was found, and how to run the scenarios against a cluster of one's own.
 package clients

@@ -33,7 +33,7 @@ func Write(dir, pause string) error {
 
 // catalog returns the images by the names of their files. Two of them have the names that Kubernetes' own end-to-end specs
 // of Jobs and CronJobs ask for, too: these need a shell, expr, cat, touch and sleep of the one, and of the other that it
-// ends when it is told to.
+// ends when it is told to. JobSet's ask for bash:latest, with ping.
 func catalog(pause string) (map[string]Image, error) {
 	program, err := os.ReadFile(pause)
 	if err != nil {
@@ -57,11 +57,14 @@ func catalog(pause string) (map[string]Image, error) {
 		},
 		"tools": {
 			Names: []string{
-				"bash:5", "perl:latest", "perl:5.34.0", "python:latest", "ghcr.io/cybozu/ubuntu:22.04",
+				"bash:5", "bash:latest", "perl:latest", "perl:5.34.0", "python:latest", "ghcr.io/cybozu/ubuntu:22.04",
 			},
-			Files:    map[string]File{"/usr/share/perl5/" + perlpi.File: {Content: perlpi.Source, Mode: 0o644}},
+			Files: map[string]File{
+				"/usr/share/perl5/" + perlpi.File: {Content: perlpi.Source, Mode: 0o644},
+				"/bin/ping":                       {Link: busybox},
+			},
 			Env:      []string{"PERL5OPT=-M" + perlpi.Name},
-			Packages: []string{"bash", "coreutils", "dash", "perl", "python3"},
+			Packages: []string{"bash", "busybox-static", "coreutils", "dash", "perl", "python3"},
 		},
 	}, nil
 }

@@ -12,42 +12,6 @@ import (
 // A leftSpec is why specs do not run. Their texts begin with its prefix.
 type leftSpec struct{ prefix, reason string }
 
-// Reasons for which a spec of Kueue's does not run.
-const (
-	noJob        = "it creates no Job"
-	byExec       = "it runs a command in a container (exec), which a node without containers does not"
-	byService    = "the API server reaches what it asks by a Service only, and Kueue is a process here"
-	byPrometheus = "it needs Prometheus"
-)
-
-// kueueRuns are how the texts of those specs begin that run, kueueLeaves those of the others. Each spec is in one of them.
-var (
-	kueueRuns = []string{
-		"Kueue when Creating a",
-		"Kueue v1beta1 ",
-		"ConcurrentAdmission ",
-		"Fair Sharing ",
-		"TopologyAwareScheduling when Creating a Job ",
-		"TopologyAwareScheduling when Scaling a Job ",
-		"TopologyAwareScheduling for Job ",
-		"Hotswap for Topology Aware Scheduling ",
-	}
-	kueueLeaves = []leftSpec{
-		{"Kueue when Scaling down an elastic Indexed Job ", byExec},
-		{"Metrics ", byExec},
-		{"Kueue visibility server ", byService},
-		{"Aggregated OpenAPI ", byService},
-		{"Prometheus ", byPrometheus},
-		{"Kueuectl ", noJob},
-		{"Deployment ", noJob},
-		{"StatefulSet integration ", noJob},
-		{"Pod groups ", noJob},
-		{"TopologyAwareScheduling when Creating a Pod ", noJob},
-		{"TopologyAwareScheduling for StatefulSet ", noJob},
-		{"TopologyAwareScheduling for Pod group ", noJob},
-	}
-)
-
 // divide divides all specs into those that run and those that do not, with the reason. A spec of which neither list speaks, or
 // both, is an error, and so is a line of a list that no spec matches any more.
 func divide(all, runs []string, leaves []leftSpec) (run, left []string, err error) {
