@@ -9,7 +9,8 @@ import (
 // followUp says when to ask again after a decision was carried out, if no event comes
 // before. Most steps of a decision cause an event. Where none does, the caller asks
 // again at once: if a limit has cut the decision short, if creations were left for
-// later because pods are recorded first, and if the next step of a verdict is due.
+// later because pods are recorded first, if the next step of a verdict is due, and if
+// failed pods may be recorded because their replacements exist.
 func followUp(s *snapshot, p plan, resp *jobpolicyv1.DecideJobResponse) jobpolicyv1.FollowUp {
 	creates, deletes, releases := int(resp.GetCreate().GetCount()), len(resp.GetDelete()), len(resp.GetRelease())
 	removes, finished := deletes+len(resp.GetEnd()), len(resp.GetDeleteFinished())
@@ -30,6 +31,10 @@ func followUp(s *snapshot, p plan, resp *jobpolicyv1.DecideJobResponse) jobpolic
 		return jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE
 	case deletes > 0 || releases > 0:
 		return jobpolicyv1.FollowUp_FOLLOW_UP_WHEN_CONFIRMED
+	// The replaced pods wait for no event: the caller knows of its new pods before it sees them, and a pod
+	// that is not scheduled has no other event.
+	case len(resp.GetCreate().GetFailureCounts()) > 0:
+		return jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE
 	default:
 		return jobpolicyv1.FollowUp_FOLLOW_UP_NONE
 	}

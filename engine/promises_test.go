@@ -38,6 +38,7 @@ func brokenPromises(req *jobpolicyv1.DecideJobRequest, resp *jobpolicyv1.DecideJ
 	p.ends()
 	p.changeLimit()
 	p.nextCreation()
+	p.nextStep()
 	p.releases()
 	p.recordedArePassedOn()
 	p.statusCounts()
@@ -297,20 +298,6 @@ func (p *promises) changeLimit() {
 	}
 	before := changes(p.resp)
 	p.expect(changes(more) > before, "changes %d pods because of a limit, and as many without it", before)
-}
-
-// nextCreation expects that a decision which creates pods says when it leaves others to
-// create: the same request with the new pods is asked again at once, or creates none.
-func (p *promises) nextCreation() {
-	c := p.resp.GetCreate()
-	if c == nil || p.resp.GetFollowUp() == jobpolicyv1.FollowUp_FOLLOW_UP_AT_ONCE {
-		return
-	}
-	s := &scene{req: proto.CloneOf(p.req)}
-	s.created(c)
-	s.req.ActivePods = nil
-	next := p.ask(s.req)
-	p.expect(next.GetCreate() == nil, "creates %d pods, says %s, and would create %d more", c.GetCount(), p.resp.GetFollowUp(), next.GetCreate().GetCount())
 }
 
 // ask asks another question, which must be a valid one.

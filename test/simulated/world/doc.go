@@ -62,6 +62,8 @@
 //     nothing in the cluster shows any more does not end a row of failures.
 //   - liveness: if requests may always list only a few failed pods, one that waits long for the
 //     next pod of its index may hide others.
+//   - options: the delay after a quota refused a pod is judged between two tries if nothing happened meanwhile to the
+//     Job or to executors. How many refusals in a row the executor has counted before that is not known.
 //   - late: a failed pod with limits per index waits for the next pod of its index.
 //   - verdicts: a pod that somebody released a moment ago may still count. A pod that
 //     another Job has left carries that Job's failures of its index, and they count.

@@ -50,6 +50,7 @@ func draw(seed uint64, options drawOptions) *plan {
 	if !d.upstream { // Only our executors know what to do with such pods.
 		d.neverStarts()
 		d.endsPods()
+		d.fullQuotas()
 	}
 	switch {
 	case d.podjob:

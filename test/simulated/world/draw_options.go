@@ -137,7 +137,7 @@ func (j *jobPlan) setOptions(o map[string]any) {
 
 // optionFeatures calls set for each option.
 func (j *jobPlan) optionFeatures(set map[string]bool) {
-	for _, name := range []string{"retryDelay", "startDeadlineSeconds", "tryDeadlineSeconds", "terminationDeadlineSeconds", "neverStarted", "nextTryResources", "endCondition", "endConditionFailures", "keepFinishedPods", "whenJobFails"} {
+	for _, name := range []string{"retryDelay", "quotaMaxSeconds", "startDeadlineSeconds", "tryDeadlineSeconds", "terminationDeadlineSeconds", "neverStarted", "nextTryResources", "endCondition", "endConditionFailures", "keepFinishedPods", "whenJobFails"} {
 		feature := "option " + name
 		set[feature] = set[feature] || strings.Contains(j.annotations[wire.Policy], name)
 	}

@@ -122,6 +122,8 @@ type judge struct {
 	// hindrances holds, by namespace, until when something keeps executors from acting;
 	// touched holds when a pod without owner was last written there.
 	hindrances, touched map[string]time.Time
+	// hinderedAt is when something last began to keep executors from acting.
+	hinderedAt time.Time
 	// whenHindered holds all hindrances, in order. Those that touch or overlap are merged.
 	whenHindered []hindrance
 	// calmSince is when the last fault ended; zero while faults may follow. troubledAt

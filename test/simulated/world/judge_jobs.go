@@ -47,6 +47,9 @@ type jobRecord struct {
 	gone     bool
 	goneAt   time.Time
 
+	// quotaRefused is the last try of an executor to create a pod of it if a quota refused that.
+	quotaRefused quotaRefusal
+
 	// terminationDeadline is the option that it was created with; 0: none. waitsForEver: it has none
 	// any more.
 	terminationDeadline time.Duration

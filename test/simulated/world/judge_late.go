@@ -32,6 +32,18 @@ type hindrance struct{ from, until time.Time }
 func (j *judge) hindered(namespace string, now time.Time, lasts time.Duration) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.hinder(namespace, now, lasts)
+	j.hinderedAt = now
+}
+
+// quotaHinders is hindered for a quota that refuses a pod. That keeps no executor from trying again (podTried).
+func (j *judge) quotaHinders(namespace string, now time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.hinder(namespace, now, recovers)
+}
+
+func (j *judge) hinder(namespace string, now time.Time, lasts time.Duration) {
 	until := now.Add(lasts)
 	j.hindrances[namespace] = latest(j.hindrances[namespace], until)
 	if n := len(j.whenHindered); n > 0 && !now.After(j.whenHindered[n-1].until) {

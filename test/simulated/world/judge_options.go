@@ -17,9 +17,9 @@ import (
 // written. No user of a world changes them.
 type jobOptions struct {
 	RetryDelay *struct {
-		InitialSeconds, MaxSeconds, JitterPercent int
-		Factor                                    float64
-		DelaysSeconds                             []int
+		InitialSeconds, MaxSeconds, JitterPercent, QuotaMaxSeconds int
+		Factor                                                     float64
+		DelaysSeconds                                              []int
 	}
 	StartDeadlineSeconds, TryDeadlineSeconds, TerminationDeadlineSeconds int64
 	KeepFinishedPods                                                     *keptFinished

@@ -111,8 +111,9 @@ func (l *link) exchange(ctx context.Context, r *request) (*http.Response, error)
 	if err != nil {
 		return nil, err
 	}
-	l.inspect(r, resp)
-	if resp.StatusCode >= http.StatusBadRequest {
+	if l.inspect(r, resp) {
+		l.quotaHinders(namespaceOf(r.URL.Path), time.Now())
+	} else if resp.StatusCode >= http.StatusBadRequest {
 		l.hindered(namespaceOf(r.URL.Path), time.Now(), recovers)
 	}
 	resp.Header["Date"] = []string{l.date()}
@@ -131,17 +132,23 @@ func (l *link) exchange(ctx context.Context, r *request) (*http.Response, error)
 	return l.remember(r, resp)
 }
 
-// inspect looks for statuses that the API server refuses as invalid: no executor may write one.
-func (l *link) inspect(r *request, resp *http.Response) {
-	if resp.StatusCode != http.StatusUnprocessableEntity {
-		return
+// inspect looks for statuses that the API server refuses as invalid: no executor may write one. It also looks for answers to
+// the creation of pods, and says whether a quota refused one.
+func (l *link) inspect(r *request, resp *http.Response) (quotaRefused bool) {
+	creates, invalid := r.resource == "pods" && r.Method == http.MethodPost, resp.StatusCode == http.StatusUnprocessableEntity
+	if !creates && !invalid {
+		return false
 	}
 	body, err := io.ReadAll(resp.Body)
 	resp.Body.Close()
-	if err == nil {
+	if err == nil && invalid {
 		l.refused(l.by, r.Method, r.resource, statusMessage(body))
 	}
+	if err == nil && creates {
+		quotaRefused = l.createsPod(r, resp.StatusCode, body)
+	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return quotaRefused
 }
 
 // statusMessage is what an answer of the API server says in words.

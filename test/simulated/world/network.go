@@ -47,6 +47,9 @@ type network struct {
 	disturbed func(now time.Time)
 	// hindered is called for each fault and each error, in a namespace or everywhere.
 	hindered func(namespace string, now time.Time, lasts time.Duration)
+	// quotaHinders is called when a quota refuses a pod, and podTried for each answer to the creation of a pod of a Job.
+	quotaHinders func(namespace string, now time.Time)
+	podTried     func(by string, job types.UID, quotaRefused bool, now time.Time)
 	// guarded is called when a policy refuses to change a guarded object.
 	guarded func(object types.NamespacedName, now time.Time)
 	// asked is called for each question about a Job, and garbled for each answer to such a
@@ -79,6 +82,7 @@ func newNetwork(p *plan, begun time.Time, note func(who, text string)) *network 
 		seed: p.seed, plan: p, begun: begun, note: note, sending: func(*request) {}, readLease: func(string) {}, telling: func() bool { return false },
 		refused: func(_, _, _, _ string) {}, disturbed: func(time.Time) {}, hindered: func(string, time.Time, time.Duration) {}, untold: func(string, time.Time) {},
 		unanswered: func(string, types.NamespacedName, time.Time) {}, guarded: func(types.NamespacedName, time.Time) {},
+		quotaHinders: func(string, time.Time) {}, podTried: func(string, types.UID, bool, time.Time) {},
 		sent: map[uint64]uint64{}, lists: map[string]*list{}, happened: map[faultKind]int{}, reached: map[string]bool{},
 	}
 }

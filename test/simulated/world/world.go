@@ -106,7 +106,10 @@ func newWorld(p *plan, tells bool) *world {
 	w.network.hindered, w.network.untold = w.judge.hindered, w.judge.untold
 	w.network.unanswered, w.network.guarded = w.judge.unanswered, w.judge.guarded
 	w.network.asked, w.network.garbled = w.judge.asked, w.judge.garbled
-	w.network.readLease = w.judge.readLease
+	w.network.readLease, w.network.quotaHinders = w.judge.readLease, w.judge.quotaHinders
+	if !p.executor.upstream && !p.executor.podjob { // Their delays are others.
+		w.network.podTried = w.judge.podTried
+	}
 	w.network.sending = func(r *request) {
 		w.judge.sends(r.by, r.Method, r.resource, time.Now())
 		if r.listsPods() {
