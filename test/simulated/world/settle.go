@@ -40,13 +40,18 @@ func (t settlingTracer) Start(ctx context.Context, name string, options ...trace
 // settledWithin is how long a reconcile waits at most. Events of one watch are further apart.
 const settledWithin = time.Microsecond
 
+// attrCause is an attribute of a root span: what the first event was about. The order of a map may decide it.
+const attrCause = "jobpolicy.cause"
+
 // moment follows from the seed, the object and the time, so that reconciles that are due at the same instant begin in
 // one order: of timers that end at the same instant, a bubble draws which one is first.
 func (t settlingTracer) moment(name string, span *trace.SpanConfig) time.Duration {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name)) // A hash takes everything.
 	for _, about := range span.Attributes() {
-		_, _ = h.Write([]byte(about.Value.Emit()))
+		if about.Key != attrCause {
+			_, _ = h.Write([]byte(about.Value.Emit()))
+		}
 	}
 	return 1 + time.Duration(rand.New(rand.NewPCG(t.seed^h.Sum64(), uint64(time.Now().UnixNano()))).Int64N(int64(settledWithin-1)))
 }
