@@ -10,9 +10,9 @@
 //
 // Virtual time puts everything in order. How long each request, answer and watch event
 // takes, to the nanosecond, follows from the seed and from its content. So
-// hardly anything happens at the same instant. A reconcile begins up to a microsecond after
-// it is due, when all that came with its cause has been handled. So the same seed gives the
-// same log of writes: docs/worlds.md has the exceptions.
+// hardly anything happens at the same instant. A reconcile begins a nanosecond after it is
+// due, when all that came with its cause has been handled. So the same seed gives the same log of
+// writes: docs/worlds.md has the exceptions.
 //
 // A world has about 150 writes. docs/worlds.md says how long it takes, and what
 // takes the time.

@@ -167,7 +167,7 @@ func (f *fleet) executor(p *process, transport http.RoundTripper, log *slog.Logg
 	}
 	shared := executor.Common{
 		Decider: decider{p.link}, Client: c, ManagedBy: executor.ManagedBy, ReplaceBuiltin: settings.replace, DrainPeriod: time.Second, Now: f.now, Workers: settings.workers,
-		Telemetry: executor.Telemetry{Logger: log, TracerProvider: settler{seed: f.w.plan.seed}},
+		Telemetry: executor.Telemetry{Logger: log, TracerProvider: newSettler(f.w.plan.seed)},
 	}
 	manager := ""
 	if settings.noticing {
