@@ -63,7 +63,7 @@ func (s *settler) orderOf(name string, span *trace.SpanConfig) uint64 {
 	_, _ = h.Write([]byte(itoa(int(s.seed)) + name)) // A hash takes everything.
 	for _, about := range span.Attributes() {
 		if about.Key != attrCause {
-			_, _ = h.Write([]byte(about.Value.Emit()))
+			_, _ = h.Write([]byte(about.Value.String()))
 		}
 	}
 	return h.Sum64()
