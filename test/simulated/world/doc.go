@@ -10,9 +10,9 @@
 //
 // Virtual time puts everything in order. How long each request, answer and watch event
 // takes, to the nanosecond, follows from the seed and from its content. So
-// hardly anything happens at the same instant, and the same seed nearly always gives
-// the same log of writes. The logs differ if several objects become due at the same
-// instant: docs/worlds.md has the causes.
+// hardly anything happens at the same instant. A reconcile begins a nanosecond after it is
+// due, when all that came with its cause has been handled. So the same seed gives the same log of
+// writes: docs/worlds.md has the exceptions.
 //
 // A world has about 150 writes. docs/worlds.md says how long it takes, and what
 // takes the time.
@@ -64,6 +64,8 @@
 //     next pod of its index may hide others.
 //   - options: the delay after a quota refused a pod is judged between two tries if nothing happened meanwhile to the
 //     Job or to executors. How many refusals in a row the executor has counted before that is not known.
+//   - late: if clocks are set and pods being deleted become overdue by it, or are no longer overdue, an
+//     executor notices when it next asks the engine about the Job.
 //   - late: a failed pod with limits per index waits for the next pod of its index.
 //   - verdicts: a pod that somebody released a moment ago may still count. A pod that
 //     another Job has left carries that Job's failures of its index, and they count.

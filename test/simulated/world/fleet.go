@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/otel/trace/noop"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -168,7 +167,7 @@ func (f *fleet) executor(p *process, transport http.RoundTripper, log *slog.Logg
 	}
 	shared := executor.Common{
 		Decider: decider{p.link}, Client: c, ManagedBy: executor.ManagedBy, ReplaceBuiltin: settings.replace, DrainPeriod: time.Second, Now: f.now, Workers: settings.workers,
-		Telemetry: executor.Telemetry{Logger: log, TracerProvider: noop.NewTracerProvider()},
+		Telemetry: executor.Telemetry{Logger: log, TracerProvider: newSettler(f.w.plan.seed)},
 	}
 	manager := ""
 	if settings.noticing {

@@ -132,6 +132,8 @@ type judge struct {
 	// fastest and slowest are how far executors' clocks were ahead and behind at most;
 	// slowest is never above 0.
 	fastest, slowest time.Duration
+	// ahead is how far they are ahead now; below 0: behind.
+	ahead time.Duration
 	// rightSince is when the clocks were set right; zero if they are wrong or always were right.
 	rightSince time.Time
 	// sightings are the writes by which executors notice a second controller, in order.
@@ -283,8 +285,9 @@ func (j *judge) clocksSet(now time.Time, ahead time.Duration) {
 	for _, uid := range sortedUIDs(j.crons) {
 		j.judgeRunsDue(j.crons[uid]) // Those due until now were due by other clocks.
 	}
+	j.noteCrossings(ahead)
 	j.fastest, j.slowest = max(j.fastest, ahead), min(j.slowest, ahead)
-	j.rightSince = now
+	j.ahead, j.rightSince = ahead, now
 	if ahead != 0 {
 		j.rightSince = time.Time{}
 	}

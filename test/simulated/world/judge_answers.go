@@ -22,6 +22,9 @@ func (j *judge) asked(by string, job types.UID, now time.Time) {
 	if who := j.writer(by); who.asked.IsZero() {
 		who.asked = now
 	}
+	if r := j.jobs[job]; r != nil && r.clockUnseen {
+		r.clockUnseen, r.clockSeen = false, now
+	}
 }
 
 // garbled is called when an executor got an answer that breaks the contract.

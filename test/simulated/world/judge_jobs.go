@@ -97,6 +97,10 @@ type jobRecord struct {
 	// lastOurs is when an executor last wrote the Job or a pod of it, and touched
 	// when somebody else wrote a pod of it.
 	lastOurs, touched time.Time
+	// clockUnseen: clocks were set so that counts change (noteCrossings), and no executor has asked about the Job since
+	// then. clockSeen is when one first asked after the last such change.
+	clockUnseen bool
+	clockSeen   time.Time
 	// secondAt is when a second controller last wrote the Job or a pod of it; said is
 	// when each executor last said so.
 	secondAt time.Time

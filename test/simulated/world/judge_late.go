@@ -112,7 +112,7 @@ func (j *judge) judgeLate(w apiserver.Write, r *jobRecord, within time.Duration,
 	if j.excused(w, r) {
 		return
 	}
-	last := latest(latest(r.lastStimulus, r.lastOurs), latest(r.touched, j.touched[r.key.Namespace]))
+	last := latest(latest(latest(r.lastStimulus, r.lastOurs), latest(r.touched, j.touched[r.key.Namespace])), r.clockSeen)
 	idle := now.Sub(last)
 	if idle <= within || r.dueWithin(j, now, within) {
 		return

@@ -65,6 +65,19 @@ func (r *jobRecord) overdue(p *podRecord, now time.Time, askew time.Duration) {
 	}
 }
 
+// noteCrossings finds the Jobs with pods that become overdue because the executors' clocks are set, or are no longer
+// overdue. Their counts change, but no event says so: an executor notices when it asks the engine next.
+func (j *judge) noteCrossings(ahead time.Duration) {
+	for _, r := range j.jobs {
+		for _, p := range r.live {
+			at, ok := r.overdueAt(p.pod)
+			if ok && !p.gone && at.After(j.now.Add(j.ahead)) != at.After(j.now.Add(ahead)) {
+				r.clockUnseen = true
+			}
+		}
+	}
+}
+
 // overdueBefore reports whether the pod was overdue before it ended. An executor may have taken it for
 // failed then.
 func (p *podRecord) overdueBefore() bool {

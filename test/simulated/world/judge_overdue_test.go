@@ -33,3 +33,37 @@ func TestPodsOnLostNodes(t *testing.T) {
 		"recorded too early": {want: []string{"I2"}, play: lost(59*time.Second, record)},
 	})
 }
+
+// The clock of an executor is set, and with it changes how many pods count as terminating. Nothing says so before the
+// executor looks at the Job again; then its status is as prompt as any other.
+func TestAClockThatIsSetMovesPodsAcrossTheirDeadline(t *testing.T) {
+	set := func(before, after time.Duration, terminating int32, waits time.Duration) func(*tape) {
+		return func(tp *tape) {
+			tp.judge.rivals = false
+			starts(tp, func(job *batchv1.Job) {
+				job.Annotations = map[string]string{wire.Policy: "{job: {terminationDeadlineSeconds: 600}}"}
+			})
+			tp.judge.clocksSet(tp.now, before)
+			tp.deletes(user, "a-0")
+			tp.judge.asked(executorA, "job-a", tp.now)
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) {
+				s.Active, s.Terminating = 1, new(1-terminating)
+				failedList(s, "a-0")
+			})
+			tp.wait(3 * time.Minute)
+			tp.judge.clocksSet(tp.now, after)
+			tp.wait(10 * time.Second)
+			tp.judge.asked(executorA, "job-a", tp.now)
+			tp.wait(waits)
+			tp.status(executorA, "job-a", func(s *batchv1.JobStatus) { s.Terminating = new(terminating) })
+		}
+	}
+	runStreams(t, map[string]streamCase{
+		"set back, and told at once":                {play: set(time.Hour, 0, 1, time.Second)},
+		"set back, and told late":                   {want: []string{"late"}, play: set(time.Hour, 0, 1, 2*routine)},
+		"set ahead, and told at once":               {play: set(0, time.Hour, 0, time.Second)},
+		"set ahead, and told late":                  {want: []string{"late"}, play: set(0, time.Hour, 0, 2*routine)},
+		"set back, but the pod stays overdue":       {want: []string{"late"}, play: set(time.Hour, time.Hour/2, 1, time.Second)},
+		"set ahead, but the pod is not yet overdue": {want: []string{"late"}, play: set(0, time.Second, 0, time.Second)},
+	})
+}

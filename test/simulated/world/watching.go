@@ -112,7 +112,7 @@ func (s *stream) take(frame []byte, err error) {
 	}
 	for range times {
 		if !due.After(s.last) {
-			due = s.last.Add(1)
+			due = s.last.Add(burstGap)
 		}
 		next.due, s.last = due, due
 		s.queue = append(s.queue, next)
