@@ -71,6 +71,14 @@ type Deletion struct {
 	DeletionAsked time.Time
 }
 
+// nodeOf is the node of a pod that is being deleted.
+func nodeOf(pod *corev1.Pod) string {
+	if pod.DeletionTimestamp == nil {
+		return ""
+	}
+	return pod.Spec.NodeName
+}
+
 // DeletionDue is when the pod was to be gone: metadata.deletionTimestamp. Zero: it is not being deleted.
 func (d *Deletion) DeletionDue() time.Time {
 	if !d.Deleting {
@@ -134,6 +142,8 @@ type phase struct {
 	reason string
 	start  Start
 	limits limits
+	// node is where a pod runs that is being deleted. Of other pods nobody asks for it, and it would make their values differ.
+	node string
 }
 
 // Owner is the object that controls a pod.
@@ -196,7 +206,7 @@ func From(pod *corev1.Pod) *Pod {
 		Containers: Containers{Restarts: restarts(pod), ContainersEnded: containersEnded(pod)},
 		interned: interned{
 			namespace:  unique.Make(pod.Namespace),
-			phase:      unique.Make(phase{pod.Status.Phase, waits(pod), pod.Status.Reason, startOf(pod), limitsOf(pod)}),
+			phase:      unique.Make(phase{pod.Status.Phase, waits(pod), pod.Status.Reason, startOf(pod), limitsOf(pod), nodeOf(pod)}),
 			controller: unique.Make(controller(pod)),
 		},
 	}
@@ -222,6 +232,9 @@ func (p *Pod) Start() Start { return p.phase.Value().start }
 
 // Reason is the reason in the pod's status, such as Evicted; empty if it has none.
 func (p *Pod) Reason() string { return p.phase.Value().reason }
+
+// Node is the node of a pod that is being deleted, and empty for any other pod; also if no node has taken it.
+func (p *Pod) Node() string { return p.phase.Value().node }
 
 // Controller is the object that controls the pod; ok is false if none does.
 func (p *Pod) Controller() (owner Owner, ok bool) {
