@@ -70,6 +70,11 @@ func TestAnEngineThatLacksSomething(t *testing.T) {
 			wantError: "CAPABILITY_OPTIONS, which annotation jobpolicy.dev/policy needs",
 			wantLog:   "too old",
 		},
+		"no nodes": {
+			info:      &jobpolicyv1.GetServerInfoResponse{Version: "v9", ContractVersions: v1, Capabilities: without(jobpolicyv1.Capability_CAPABILITY_TERMINATION_DEADLINE_NODE)},
+			wantError: "CAPABILITY_TERMINATION_DEADLINE_NODE, which job.terminationDeadlineNode of a JobPolicy needs",
+			wantLog:   "too old",
+		},
 		"no groups of the cluster": {
 			info:      &jobpolicyv1.GetServerInfoResponse{Version: "v9", ContractVersions: v1, Capabilities: without(jobpolicyv1.Capability_CAPABILITY_CLUSTER_GROUPS)},
 			flags:     []string{"--cluster-group=reports=3"},
