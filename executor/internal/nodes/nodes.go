@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
+	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -61,7 +62,7 @@ func New(client kubernetes.Interface, log *slog.Logger, changed func(name string
 			}
 		},
 		UpdateFunc: func(old, obj any) {
-			if before, after := old.(*corev1.Node), obj.(*corev1.Node); stateOf(before) != stateOf(after) {
+			if before, after := old.(*corev1.Node), obj.(*corev1.Node); wire.NodeState(before) != wire.NodeState(after) {
 				changed(after.Name)
 			}
 		},
@@ -87,9 +88,9 @@ func (n *Nodes) State(name string) jobpolicyv1.NodeState {
 	}
 	obj, exists, err := n.informer.GetStore().GetByKey(name)
 	if err != nil || !exists {
-		return jobpolicyv1.NodeState_NODE_STATE_GONE
+		return wire.NodeState(nil)
 	}
-	return stateOf(obj.(*corev1.Node))
+	return wire.NodeState(obj.(*corev1.Node))
 }
 
 // Run waits for Watch, fills the cache and keeps it up to date until ctx ends.
@@ -153,13 +154,4 @@ func onlyReady(obj any) (any, error) {
 		}
 	}
 	return kept, nil
-}
-
-func stateOf(node *corev1.Node) jobpolicyv1.NodeState {
-	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
-			return jobpolicyv1.NodeState_NODE_STATE_READY
-		}
-	}
-	return jobpolicyv1.NodeState_NODE_STATE_NOT_READY
 }
