@@ -163,7 +163,8 @@ func overdueText(s *snapshot, resp *jobpolicyv1.DecideJobResponse) string {
 	released := uidSet(resp.GetRelease())
 	var pods namedPods
 	for _, pod := range s.terminatingPods() {
-		if uid := string(pod.GetUid()); s.lost[uid] && released[uid] && !s.recordedFailed[uid] && !s.recordedSucceeded[uid] {
+		uid := pod.GetUid()
+		if s.lost[string(uid)] && released[string(uid)] && !s.recordedFailed[string(uid)] && !s.recordedSucceeded[string(uid)] {
 			pods.add(pod)
 		}
 	}
