@@ -71,14 +71,6 @@ type Deletion struct {
 	DeletionAsked time.Time
 }
 
-// nodeOf is the node of a pod that is being deleted.
-func nodeOf(pod *corev1.Pod) string {
-	if pod.DeletionTimestamp == nil {
-		return ""
-	}
-	return pod.Spec.NodeName
-}
-
 // DeletionDue is when the pod was to be gone: metadata.deletionTimestamp. Zero: it is not being deleted.
 func (d *Deletion) DeletionDue() time.Time {
 	if !d.Deleting {
@@ -232,9 +224,6 @@ func (p *Pod) Start() Start { return p.phase.Value().start }
 
 // Reason is the reason in the pod's status, such as Evicted; empty if it has none.
 func (p *Pod) Reason() string { return p.phase.Value().reason }
-
-// Node is the node of a pod that is being deleted, and empty for any other pod; also if no node has taken it.
-func (p *Pod) Node() string { return p.phase.Value().node }
 
 // Controller is the object that controls the pod; ok is false if none does.
 func (p *Pod) Controller() (owner Owner, ok bool) {
