@@ -22,5 +22,6 @@ func Capabilities() []jobpolicyv1.Capability {
 		jobpolicyv1.Capability_CAPABILITY_PARTIAL_QUESTIONS,
 		jobpolicyv1.Capability_CAPABILITY_OPTIONS,
 		jobpolicyv1.Capability_CAPABILITY_CLUSTER_GROUPS,
+		jobpolicyv1.Capability_CAPABILITY_TERMINATION_DEADLINE_NODE,
 	}
 }

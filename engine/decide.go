@@ -100,9 +100,7 @@ func furtherWaits(s *snapshot, v verdict, l ledger) []*jobpolicyv1.Wait {
 	if w := startWait(s); w != nil && !v.reached() {
 		waits = append(waits, w)
 	}
-	if w := terminationWait(s); w != nil {
-		waits = append(waits, w)
-	}
+	waits = append(waits, terminationWaits(s)...)
 	if w := unstartedWait(s); w != nil && !v.reached() {
 		waits = append(waits, w)
 	}

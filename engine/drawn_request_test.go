@@ -312,11 +312,13 @@ func drawTerminating(t *rapid.T, req *request) {
 		req.Spec.Options = &jobpolicyv1.JobOptions{}
 	}
 	req.Spec.Options.TerminationDeadlineSeconds = proto.Int64(rapid.SampledFrom([]int64{1, 60, 1<<31 - 1}).Draw(t, "deadline"))
+	req.Spec.Options.TerminationDeadlineNode = rapid.SampledFrom([]jobpolicyv1.TerminationDeadlineNode{0, 1, 2}).Draw(t, "deadline's node")
 	for _, row := range req.GetUnaccountedPods() {
 		ended := row.Phase == jobpolicyv1.PodPhase_POD_PHASE_SUCCEEDED || row.Phase == jobpolicyv1.PodPhase_POD_PHASE_FAILED
 		if !ended && rapid.Bool().Draw(t, "has a row") {
 			req.TerminatingPods = append(req.TerminatingPods, &jobpolicyv1.TerminatingPod{
 				Uid: row.Uid, Index: row.Index, DueTime: drawTime(t, "due"), Tracked: rapid.Bool().Draw(t, "tracked"),
+				Node: rapid.SampledFrom([]jobpolicyv1.NodeState{0, 1, 2, 3}).Draw(t, "node"),
 			})
 		}
 	}

@@ -61,7 +61,9 @@ type modelPod struct {
 	restarts          int32
 	created, finished time.Time
 	// due is when the pod was to be gone, if it is being deleted.
-	due               time.Time
+	due time.Time
+	// node is the state of its node.
+	node              jobpolicyv1.NodeState
 	failures, ignored int32
 	// deadline is for how many seconds it may be active; nil: for ever.
 	deadline  *int64

@@ -229,7 +229,7 @@ func (c *cluster) release(resp *jobpolicyv1.DecideJobResponse) {
 	for _, uid := range resp.GetRelease() {
 		p := c.pod(uid)
 		c.checkRelease(p)
-		p.lateEnd = p.lateEnd || c.overdue(p)
+		p.lateEnd = p.lateEnd || c.overdue(p) || p.terminating() && contains(c.status.GetUncounted().GetFailed(), p.uid)
 		if c.goesWrong("release refused") {
 			continue
 		}

@@ -107,10 +107,14 @@ func drawOptions(t *rapid.T, spec *jobpolicyv1.JobSpec) {
 	}).Draw(t, "keepFinishedPods")
 	fails := rapid.SampledFrom([]jobpolicyv1.WhenJobFails{0, 0, 1, 2}).Draw(t, "whenJobFails")
 	lost := rapid.SampledFrom([]*int64{nil, nil, proto.Int64(1), proto.Int64(60)}).Draw(t, "terminationDeadline")
+	node := jobpolicyv1.TerminationDeadlineNode(0)
+	if lost != nil {
+		node = rapid.SampledFrom([]jobpolicyv1.TerminationDeadlineNode{0, 1, 2, 2}).Draw(t, "terminationDeadlineNode")
+	}
 	if retry != nil || start != nil || try != nil || next != nil || lost != nil || keep != nil || fails != 0 {
 		spec.Options = &jobpolicyv1.JobOptions{
 			RetryDelay: proto.CloneOf(retry), StartDeadlineSeconds: start, TryDeadlineSeconds: try, NextTryResources: proto.CloneOf(next),
-			TerminationDeadlineSeconds: lost, KeepFinishedPods: proto.CloneOf(keep), WhenJobFails: fails,
+			TerminationDeadlineSeconds: lost, TerminationDeadlineNode: node, KeepFinishedPods: proto.CloneOf(keep), WhenJobFails: fails,
 		}
 	}
 }
@@ -162,6 +166,7 @@ func (c *cluster) happen() {
 		"pods are deleted": func() {
 			c.each((*modelPod).active, "delete", c.beginDeletion)
 		},
+		"nodes change": func() { c.each((*modelPod).terminating, "change", c.changeNode) },
 		"pods are disrupted": func() {
 			c.each((*modelPod).active, "disrupt", func(p *modelPod) { c.beginDeletion(p); p.disrupted = true })
 		},
@@ -174,7 +179,7 @@ func (c *cluster) happen() {
 	}
 	names := []string{
 		"time passes", "time passes", "long time passes", "pods start", "pods start", "pods end", "pods end", "pods end", "deleted pods end",
-		"containers restart", "pods disappear", "pods are deleted", "pods are disrupted", "phases flip", "a stray pod",
+		"containers restart", "pods disappear", "pods are deleted", "pods are disrupted", "nodes change", "phases flip", "a stray pod",
 		"the view catches up", "the view catches up", "a user",
 	}
 	name := rapid.SampledFrom(names).Draw(c.t, "event")

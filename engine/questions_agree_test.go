@@ -84,11 +84,13 @@ func newlyFailed(req *request) []*jobpolicyv1.UnaccountedPod {
 	return failed
 }
 
-// overdue reports whether the deletion of a pod that has not ended took longer than the Job waits.
+// overdue reports whether the deletion of a pod that has not ended took longer than the Job waits, and its node does not
+// matter or does not work.
 func overdue(req *request, pod *jobpolicyv1.UnaccountedPod) bool {
 	deadline := time.Duration(req.GetSpec().GetOptions().GetTerminationDeadlineSeconds()) * time.Second
+	anyNode := req.GetSpec().GetOptions().GetTerminationDeadlineNode() != jobpolicyv1.TerminationDeadlineNode_TERMINATION_DEADLINE_NODE_NOT_READY
 	return slices.ContainsFunc(req.GetTerminatingPods(), func(p *jobpolicyv1.TerminatingPod) bool {
-		return bytes.Equal(p.GetUid(), pod.GetUid()) && !p.GetDueTime().AsTime().Add(deadline).After(req.GetNow().AsTime())
+		return (anyNode || p.GetNode() >= jobpolicyv1.NodeState_NODE_STATE_NOT_READY) && bytes.Equal(p.GetUid(), pod.GetUid()) && !p.GetDueTime().AsTime().Add(deadline).After(req.GetNow().AsTime())
 	})
 }
 

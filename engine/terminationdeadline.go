@@ -1,7 +1,10 @@
 package engine
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -9,12 +12,14 @@ import (
 
 	"jobpolicy.dev/engine/indexset"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/podfacts"
 )
 
 // A pod on a lost node stays in deletion until somebody says that it is gone: with pod
 // replacement policy FAILED the Job waits for it, and every Job waits with its end. With
 // options.termination_deadline_seconds such a pod is overdue at last, and then it counts as failed
-// and as gone: it takes up no place any more. That its process may still run is the price.
+// and as gone: it takes up no place any more. That its process may still run is the price. With
+// options.termination_deadline_node NOT_READY that price is paid only if its node does not work either.
 //
 // The pod is recorded and released as any other failed pod, so each counts once (invariants I1
 // and I2). If its node comes back later, the pod is recorded or released already, and whatever it
@@ -23,13 +28,15 @@ import (
 // terminations are the pods that are being deleted and have not ended, for a Job with a
 // termination deadline. The zero value has none.
 type terminations struct {
-	// lost are the UIDs of those for which the deadline has passed.
+	// lost are the UIDs of those that count as failed and as gone.
 	lost map[string]bool
 	// unlistedLost is how many of these hold the tracking finalizer and have no row.
 	unlistedLost int32
-	// next is that one of the others whose deadline passes first, at nextAt; nil if there is none.
+	// next is the one whose deadline passes next, at nextAt; nil if there is none.
 	next   *jobpolicyv1.TerminatingPod
 	nextAt time.Time
+	// kept are those whose deadline has passed, and that count as terminating because of their nodes.
+	kept []*jobpolicyv1.TerminatingPod
 }
 
 // readTerminations finds the overdue pods, and takes them out of the pods that are terminating.
@@ -44,9 +51,10 @@ func (s *snapshot) readTerminations() {
 	}
 	s.lost = map[string]bool{}
 	var gone, held []int32
-	for _, pod := range s.req.GetTerminatingPods() {
+	for _, pod := range s.terminatingPods() {
 		at, uid := s.terminationDeadline(pod), string(pod.GetUid())
-		if overdue := !at.After(s.now); overdue {
+		overdue := !at.After(s.now)
+		if overdue && podfacts.NodeLost(s.spec.GetOptions(), pod.GetNode()) {
 			s.lost[uid] = true
 			gone = appendIndex(gone, pod)
 			if pod.GetTracked() && !listed[uid] {
@@ -55,7 +63,10 @@ func (s *snapshot) readTerminations() {
 			continue
 		}
 		held = appendIndex(held, pod)
-		if s.next == nil || at.Before(s.nextAt) || at.Equal(s.nextAt) && uid < string(s.next.GetUid()) {
+		switch {
+		case overdue:
+			s.kept = append(s.kept, pod)
+		case s.next == nil:
 			s.next, s.nextAt = pod, at
 		}
 	}
@@ -64,6 +75,13 @@ func (s *snapshot) readTerminations() {
 		s.pods.Terminating -= int32(n)
 		s.terminating = s.terminating.Minus(indexset.Of(gone...).Minus(indexset.Of(held...)))
 	}
+}
+
+// terminatingPods are the rows of the pods that are being deleted, in the order in which their deadlines pass.
+func (s *snapshot) terminatingPods() []*jobpolicyv1.TerminatingPod {
+	return slices.SortedFunc(slices.Values(s.req.GetTerminatingPods()), func(a, b *jobpolicyv1.TerminatingPod) int {
+		return cmp.Or(a.GetDueTime().AsTime().Compare(b.GetDueTime().AsTime()), bytes.Compare(a.GetUid(), b.GetUid()))
+	})
 }
 
 func appendIndex(to []int32, pod *jobpolicyv1.TerminatingPod) []int32 {
@@ -79,44 +97,80 @@ func (s *snapshot) terminationDeadline(pod *jobpolicyv1.TerminatingPod) time.Tim
 	return pod.GetDueTime().AsTime().Add(time.Duration(s.spec.GetOptions().GetTerminationDeadlineSeconds()) * time.Second)
 }
 
-// terminationWait is the wait for the next pod to be overdue; nil if there is none.
-func terminationWait(s *snapshot) *jobpolicyv1.Wait {
-	if s.next == nil {
-		return nil
+// terminationWaits are the waits for the next pod to be overdue, and for the nodes of those that are.
+func terminationWaits(s *snapshot) (waits []*jobpolicyv1.Wait) {
+	seconds := s.spec.GetOptions().GetTerminationDeadlineSeconds()
+	if s.next != nil {
+		becomes, condition := "counts as failed", ""
+		if !s.next.GetTracked() {
+			becomes = "counts as gone"
+		}
+		if podfacts.ReadsNodes(s.spec.GetOptions()) {
+			condition = ", if its node is not Ready"
+		}
+		waits = append(waits, waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_TERMINATION_DEADLINE, s.nextAt,
+			"pod %s, which is being deleted, %s %ds after its deletion was due%s", s.next.GetPodName(), becomes, seconds, condition))
 	}
-	becomes := "counts as failed"
-	if !s.next.GetTracked() {
-		becomes = "counts as gone"
+	var ready, unknown namedPods
+	for _, pod := range s.kept {
+		if pod.GetNode() == jobpolicyv1.NodeState_NODE_STATE_READY {
+			ready.add(pod)
+		} else {
+			unknown.add(pod)
+		}
 	}
-	return waitUntil(jobpolicyv1.WaitReason_WAIT_REASON_TERMINATION_DEADLINE, s.nextAt,
-		"pod %s, which is being deleted, %s %ds after its deletion was due", s.next.GetPodName(), becomes,
-		s.spec.GetOptions().GetTerminationDeadlineSeconds())
+	for _, kept := range []struct {
+		namedPods
+		why string
+	}{
+		{ready, "their nodes are Ready"},
+		{unknown, "it is not known whether their nodes are Ready (the executor may not be allowed to read nodes)"},
+	} {
+		if kept.n > 0 {
+			waits = append(waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_TERMINATION_DEADLINE,
+				"pods that have not ended %ds after their deletion was due, and that the Job still waits for because %s: %s", seconds, kept.why, kept))
+		}
+	}
+	return waits
 }
 
 // maxNames is how many pods an explanation names.
 const maxNames = 3
 
+// namedPods are a number of pods, and some of them by name.
+type namedPods struct {
+	n     int
+	names []string
+}
+
+func (p *namedPods) add(pod *jobpolicyv1.TerminatingPod) {
+	switch p.n++; {
+	case p.n <= maxNames:
+		p.names = append(p.names, fmt.Sprintf("%s, due at %s", pod.GetPodName(), pod.GetDueTime().AsTime().Format(time.RFC3339)))
+	case p.n == maxNames+1:
+		p.names = append(p.names, "...")
+	}
+}
+
+func (p namedPods) String() string { return fmt.Sprintf("%d (%s)", p.n, strings.Join(p.names, "; ")) }
+
 // overdueText names the pods that this decision counts as failed because they are overdue; empty
 // if there are none.
 func overdueText(s *snapshot, resp *jobpolicyv1.DecideJobResponse) string {
-	released := uidSet(resp.GetRelease())
-	var names []string
-	n := 0
-	for _, pod := range s.req.GetTerminatingPods() {
-		uid := pod.GetUid()
-		if !s.lost[string(uid)] || !released[string(uid)] || s.recordedFailed[string(uid)] || s.recordedSucceeded[string(uid)] {
-			continue
-		}
-		if n++; n <= maxNames {
-			names = append(names, fmt.Sprintf("%s, due at %s", pod.GetPodName(), pod.GetDueTime().AsTime().Format(time.RFC3339)))
-		}
-	}
-	if n == 0 {
+	if len(s.lost) == 0 {
 		return ""
 	}
-	if n > maxNames {
-		names = append(names, "...")
+	released := uidSet(resp.GetRelease())
+	var pods namedPods
+	for _, pod := range s.terminatingPods() {
+		uid := pod.GetUid()
+		if s.lost[string(uid)] && released[string(uid)] && !s.recordedFailed[string(uid)] && !s.recordedSucceeded[string(uid)] {
+			pods.add(pod)
+		}
 	}
-	return fmt.Sprintf("pods that have not ended %ds after their deletion was due, and count as failed: %d (%s)",
-		s.spec.GetOptions().GetTerminationDeadlineSeconds(), n, strings.Join(names, "; "))
+	if pods.n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("pods that have not ended %ds after their deletion was due, and count as failed: %s",
+		s.spec.GetOptions().GetTerminationDeadlineSeconds(), pods)
 }

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/executor/internal/controller"
+	"jobpolicy.dev/executor/internal/nodes"
 	"jobpolicy.dev/executor/internal/policy"
 	"jobpolicy.dev/executor/internal/telemetry"
 	"jobpolicy.dev/executor/tracker"
@@ -30,6 +31,7 @@ type decider struct {
 	report  *reporter
 	// policies know the options of Jobs; nil: only those that Jobs hold themselves.
 	policies *policy.Policies
+	nodes    *nodes.Nodes
 	slots    chan struct{} // Bounds the Jobs that are read and decided on at once.
 }
 

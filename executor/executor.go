@@ -12,6 +12,7 @@ import (
 	"jobpolicy.dev/executor/internal/events"
 	"jobpolicy.dev/executor/internal/gang"
 	"jobpolicy.dev/executor/internal/limit"
+	"jobpolicy.dev/executor/internal/nodes"
 	"jobpolicy.dev/executor/internal/telemetry"
 	"jobpolicy.dev/executor/shadow"
 	"jobpolicy.dev/executor/tracker"
@@ -90,7 +91,13 @@ func New(cfg Config) (*Executor, error) {
 	if err := e.addPolicies(&cfg); err != nil {
 		return nil, err
 	}
+	known, err := nodes.New(cfg.Client, cfg.Logger, func(name string) { e.watcher.nodeChanged(name) })
+	if err != nil {
+		return nil, err
+	}
 	e.build(&cfg, own, client, pods, comparer)
+	e.decider.nodes = known
+	base.AddTask(known.Run)
 	if err := e.policies.Follow(e.informer, func(obj any) { e.watcher.policyChanged(obj.(*batchv1.Job)) }); err != nil {
 		return nil, err
 	}

@@ -88,6 +88,8 @@ const (
 	causeWorkload controller.Cause = "workload.event"
 	// causePolicy: the Job's options may have changed.
 	causePolicy controller.Cause = "policy.event"
+	// causeNode: the state of a node may have changed on which a pod of the Job is being deleted.
+	causeNode controller.Cause = "node.event"
 	// causeMissed: an idle Job had something to do, and no event had made it due.
 	causeMissed controller.Cause = "missed.reconcile"
 )

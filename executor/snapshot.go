@@ -54,6 +54,10 @@ func (d *decider) snapshot(s *tracker.Job, activeRows bool) (snapshot, error) {
 	read, problems := d.policies.OfJob(job)
 	asked := s.Options(read, problems)
 	options := tracker.ViewOptions{Uncounted: job.Status.UncountedTerminatedPods, Now: now, MaxRows: s.MaxRows(d.cfg.rowLimit(job)), Options: asked}
+	if podfacts.ReadsNodes(asked) {
+		d.nodes.Watch()
+		options.Node = d.nodes.State
+	}
 	if activeRows {
 		options.ActiveRows = maxActiveRows
 	}

@@ -112,6 +112,15 @@ func (w *watcher) policyChanged(job *batchv1.Job) {
 	}
 }
 
+// nodeChanged enqueues the Jobs that depend on the state of a node; of any node, if name is empty.
+func (w *watcher) nodeChanged(name string) {
+	for _, s := range w.jobs.All() {
+		if s.HasRead(name) {
+			w.queue.enqueue(s, causeNode, controller.PriorityNormal)
+		}
+	}
+}
+
 // tellSecond tells w.second about a version of a Job. At the first
 // version, it also tells it about the Job's pods that the watch has shown before.
 func (w *watcher) tellSecond(s *tracker.Job, old, job *batchv1.Job, initial bool) {

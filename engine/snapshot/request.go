@@ -60,7 +60,7 @@ func Request(spec *jobpolicyv1.JobSpec, status *jobpolicyv1.JobStatus, pods []Po
 	recorded := podfacts.Recorded(status)
 	req := &jobpolicyv1.DecideJobRequest{
 		Spec: spec, Status: status,
-		TerminatingPods:   counter.TerminatingPods(spec.GetOptions(), o.Now), // Before Retry, as it says.
+		TerminatingPods:   counter.TerminatingPods(spec.GetOptions(), recorded, o.Now, func(p *Pod) jobpolicyv1.NodeState { return p.Node }), // Before Retry, as it says.
 		Pods:              counter.Totals.Summary(),
 		ConfirmedReleases: recorded.Confirmed(func(uid string) bool { return tracked[uid] }),
 		Retry:             counter.Retry(nil), // With what KeepTries keeps.

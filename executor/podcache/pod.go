@@ -134,6 +134,8 @@ type phase struct {
 	reason string
 	start  Start
 	limits limits
+	// node is where a pod runs that is being deleted. Of other pods nobody asks for it, and it would make their values differ.
+	node string
 }
 
 // Owner is the object that controls a pod.
@@ -196,7 +198,7 @@ func From(pod *corev1.Pod) *Pod {
 		Containers: Containers{Restarts: restarts(pod), ContainersEnded: containersEnded(pod)},
 		interned: interned{
 			namespace:  unique.Make(pod.Namespace),
-			phase:      unique.Make(phase{pod.Status.Phase, waits(pod), pod.Status.Reason, startOf(pod), limitsOf(pod)}),
+			phase:      unique.Make(phase{pod.Status.Phase, waits(pod), pod.Status.Reason, startOf(pod), limitsOf(pod), nodeOf(pod)}),
 			controller: unique.Make(controller(pod)),
 		},
 	}

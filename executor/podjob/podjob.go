@@ -55,6 +55,9 @@ type Controller struct {
 	// Settings of all requests; nil: every default. PodGroups must not be set, because no Workload
 	// and no PodGroup is created.
 	Settings *jobpolicyv1.Settings
+	// Node says the state of the node of that name, for groups whose Options have TerminationDeadlineNode. nil: it is
+	// not known, so no pod of such a group is given up. The caller calls Step when the state has changed.
+	Node func(name string) jobpolicyv1.NodeState
 	// Event is called with each event on a group, after the status is written. nil: events are
 	// dropped.
 	Event func(group *batchv1.Job, event *jobpolicyv1.JobEvent)
@@ -143,7 +146,7 @@ func (c *Controller) request(g *Group, pods *tracker.Job, activePods bool) (*job
 	job := *g.Job
 	job.UID, job.Spec.TTLSecondsAfterFinished, job.Annotations = pods.UID, nil, nil
 	now := c.now()
-	question := tracker.ViewOptions{Uncounted: job.Status.UncountedTerminatedPods, Now: now, MaxRows: maxRows, Options: g.Options}
+	question := tracker.ViewOptions{Uncounted: job.Status.UncountedTerminatedPods, Now: now, MaxRows: maxRows, Options: g.Options, Node: c.Node}
 	if activePods {
 		question.ActiveRows = maxRows
 	}

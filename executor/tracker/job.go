@@ -35,6 +35,7 @@ type Job struct {
 	pods   pods
 	absent absences
 	calls  calls
+	nodes  []string // on which the last View depends.
 
 	// The Job itself, and its status.
 	version    version

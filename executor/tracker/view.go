@@ -30,6 +30,9 @@ type ViewOptions struct {
 	// Options are the Job's; nil if it has none. The first View with next_try_resources costs O(pods);
 	// one with keep_finished_pods sorts all pods that have finished, as does the first after a change of the policy.
 	Options *jobpolicyv1.JobOptions
+	// Node says the state of a node, if Options ask for it; nil: none is known. It is called with the Job's lock, so it must
+	// take no lock that is held when a method of the Job is called.
+	Node func(name string) jobpolicyv1.NodeState
 	// ActiveRows is how many active pods to list at most. 0: none, and View.Active is nil.
 	ActiveRows int
 }
@@ -87,7 +90,7 @@ func (j *Job) View(o ViewOptions) View {
 		counter.KeepFinished(j.pods.all())
 	}
 	v := View{
-		Terminating: counter.TerminatingPods(o.Options, o.Now), // Before Retry, as it says.
+		Terminating: counter.TerminatingPods(o.Options, recorded, o.Now, j.readNodes(o.Node)), // Before Retry, as it says.
 		Pods:        counter.Totals.Summary(),
 		HasRun:      counter.Totals.HasRun(),
 		Finished:    counter.FinishedPods(o.Options),
@@ -103,6 +106,28 @@ func (j *Job) View(o ViewOptions) View {
 		v.Active = counter.Active(j.pods.all(), recorded, o.ActiveRows, o.Options)
 	}
 	return v
+}
+
+// readNodes returns how the state of a pod's node is read, and remembers from now on which nodes that are.
+func (j *Job) readNodes(state func(string) jobpolicyv1.NodeState) func(*podcache.Pod) jobpolicyv1.NodeState {
+	j.nodes = nil
+	return func(pod *podcache.Pod) jobpolicyv1.NodeState {
+		j.nodes = append(j.nodes, pod.Node())
+		switch {
+		case pod.Node() == "":
+			return jobpolicyv1.NodeState_NODE_STATE_GONE // A pod that is being deleted gets none any more.
+		case state == nil:
+			return jobpolicyv1.NodeState_NODE_STATE_UNSPECIFIED
+		}
+		return state(pod.Node())
+	}
+}
+
+// HasRead reports whether the last View depends on the state of a node; of any node, if name is empty.
+func (j *Job) HasRead(name string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.ContainsFunc(j.nodes, func(node string) bool { return name == "" || node == name })
 }
 
 // recorded are the UIDs in the status. Those that no pod can have are left out.

@@ -91,6 +91,19 @@ func addFailure(facts *podfacts.Pod, p *podcache.Pod) {
 	})
 }
 
+// NodeState converts a node; nil: there is none. A node without the condition Ready is not Ready, as for Kubernetes.
+func NodeState(node *corev1.Node) jobpolicyv1.NodeState {
+	if node == nil {
+		return jobpolicyv1.NodeState_NODE_STATE_GONE
+	}
+	for i := range node.Status.Conditions {
+		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+			return jobpolicyv1.NodeState_NODE_STATE_READY
+		}
+	}
+	return jobpolicyv1.NodeState_NODE_STATE_NOT_READY
+}
+
 // PodPolicy returns what a Job's spec says about how its pods count. Of an invalid spec, about which
 // no request can be made, it says nothing.
 func PodPolicy(job *batchv1.Job) podfacts.Policy {

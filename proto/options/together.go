@@ -53,6 +53,9 @@ func together(path string, m protoreflect.Message, name func(protoreflect.FieldD
 		if o.EndConditionFailures != nil && !o.GetEndCondition() {
 			problem("end_condition_failures", "needs %s to be true", names("end_condition"))
 		}
+		if o.GetTerminationDeadlineNode() != 0 && o.TerminationDeadlineSeconds == nil {
+			problem("termination_deadline_node", "needs %s", names("termination_deadline_seconds"))
+		}
 	}
 	return problems
 }

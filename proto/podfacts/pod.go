@@ -44,6 +44,9 @@ type Pod struct {
 	// DeletionDue is when it was to be gone. In Kubernetes metadata.deletionTimestamp. Read only for a Job with a
 	// termination deadline.
 	DeletionDue time.Time
+	// Node is the state of its node. Read only of pods that are being deleted and have not ended, for a Job with
+	// options.termination_deadline_node NOT_READY; unspecified: not known, so the pod does not count as failed.
+	Node jobpolicyv1.NodeState
 	// Started is when a node took the pod. In Kubernetes status.startTime. ActiveDeadlineSeconds is for how long it may
 	// be active since then (spec.activeDeadlineSeconds); nil: for ever. GracePeriodSeconds is how long its
 	// node gives it to end (spec.terminationGracePeriodSeconds). They are read only of active pods, with

@@ -25,23 +25,32 @@ func (c *Counter[P]) terminates(e *Counted[P]) {
 //
 // A pod without the tracking finalizer may have lost it because it counts as failed, or before
 // somebody deleted it. If the owner has not seen which, it counts as failed: a longer delay does no
-// harm, and one that is too short does (invariant I12).
-func (c *Counter[P]) TerminatingPods(options *jobpolicyv1.JobOptions, now time.Time) []*jobpolicyv1.TerminatingPod {
+// harm, and one that is too short does (invariant I12). For the same reason a pod that the status has recorded is a
+// failure even if its node is Ready again.
+//
+// node says the state of a pod's node. It is called only for Jobs that ask for it (ReadsNodes).
+func (c *Counter[P]) TerminatingPods(options *jobpolicyv1.JobOptions, recorded UIDs, now time.Time, node func(P) jobpolicyv1.NodeState) []*jobpolicyv1.TerminatingPod {
 	if options == nil || options.TerminationDeadlineSeconds == nil {
 		return nil
 	}
 	deadline := time.Duration(options.GetTerminationDeadlineSeconds()) * time.Second
+	readsNodes := ReadsNodes(options)
 	var pods []*jobpolicyv1.TerminatingPod
 	for e := range c.terminating {
 		pod := c.facts(e.Pod)
 		if pod.DeletionDue.IsZero() { // The deletion was accepted, and the pod does not show it yet.
 			continue
 		}
-		pods = append(pods, &jobpolicyv1.TerminatingPod{
+		row := &jobpolicyv1.TerminatingPod{
 			Uid: pod.UID, PodName: pod.Name, Index: indexField(e.Share.index),
 			DueTime: timestamppb.New(pod.DeletionDue), Tracked: pod.Tracked,
-		})
-		if !e.releasedFirst && !pod.DeletionDue.Add(deadline).After(now) {
+		}
+		if readsNodes {
+			row.Node = node(e.Pod)
+		}
+		pods = append(pods, row)
+		fails := NodeLost(options, row.Node) || !pod.Tracked || recorded[string(pod.UID)]
+		if fails && !e.releasedFirst && !pod.DeletionDue.Add(deadline).After(now) {
 			c.retry.overdue(&pod, &c.policy, e.EndSeen)
 		}
 	}
@@ -49,4 +58,14 @@ func (c *Counter[P]) TerminatingPods(options *jobpolicyv1.JobOptions, now time.T
 		return cmp.Or(a.DueTime.AsTime().Compare(b.DueTime.AsTime()), bytes.Compare(a.Uid, b.Uid))
 	})
 	return pods[:min(len(pods), maxRows)]
+}
+
+// ReadsNodes reports whether TerminatingPods say the state of the pods' nodes.
+func ReadsNodes(options *jobpolicyv1.JobOptions) bool {
+	return options.GetTerminationDeadlineNode() == jobpolicyv1.TerminationDeadlineNode_TERMINATION_DEADLINE_NODE_NOT_READY
+}
+
+// NodeLost reports whether a pod on such a node counts as failed when its termination deadline has passed.
+func NodeLost(options *jobpolicyv1.JobOptions, node jobpolicyv1.NodeState) bool {
+	return !ReadsNodes(options) || node == jobpolicyv1.NodeState_NODE_STATE_NOT_READY || node == jobpolicyv1.NodeState_NODE_STATE_GONE
 }

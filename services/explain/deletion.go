@@ -12,6 +12,8 @@ import (
 
 	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/podfacts"
 )
 
 // deleting: finalizers keep the Job, whether it has finished or not. Its conditions say no more
@@ -87,19 +89,28 @@ func (w *work) lateEnd(p *corev1.Pod) (PodProblem, bool) {
 // takenAsFailed says when a pod that does not end counts as failed; empty if it never does.
 func (w *work) takenAsFailed(p *corev1.Pod) string {
 	at := p.DeletionTimestamp.Add(w.terminationDeadline())
-	switch {
+	switch reads := ReadsNodes(w.Job); {
 	case w.terminationDeadline() == 0:
 		return ""
-	case !w.overdue(p):
+	case at.After(w.Now) && reads:
+		return fmt.Sprintf("; by terminationDeadlineSeconds it is taken as failed at %s, if its node is not Ready then", w.when(at))
+	case at.After(w.Now):
 		return fmt.Sprintf("; by terminationDeadlineSeconds it is taken as failed at %s", w.when(at))
+	case !reads:
+		return fmt.Sprintf("; by terminationDeadlineSeconds it has been taken as failed since %s, and may do its work all the same", w.when(at))
+	case w.overdue(p):
+		return "; by terminationDeadlineSeconds it is taken as failed, because its node is not Ready (if the executor may read nodes), and may do its work all the same"
+	case w.node(p) == jobpolicyv1.NodeState_NODE_STATE_READY:
+		return "; by terminationDeadlineNode it is not taken as failed, because its node is Ready"
 	}
-	return fmt.Sprintf("; by terminationDeadlineSeconds it has been taken as failed since %s, and may do its work all the same", w.when(at))
+	return "; by terminationDeadlineNode it is taken as failed if its node is not Ready, which is not known here"
 }
 
 // overdue reports whether a pod that is being deleted is taken as failed although it has not ended.
 func (w *work) overdue(p *corev1.Pod) bool {
+	policy, _ := wire.PolicySpec(w.Job.Annotations)
 	deadline := w.terminationDeadline()
-	return deadline > 0 && !p.DeletionTimestamp.Add(deadline).After(w.Now)
+	return deadline > 0 && !p.DeletionTimestamp.Add(deadline).After(w.Now) && podfacts.NodeLost(policy.GetJob(), w.node(p))
 }
 
 // terminationDeadline is how long after the time of its deletion a pod is taken as failed; 0: never.

@@ -15,6 +15,7 @@ import (
 
 	"jobpolicy.dev/engine"
 	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/explain"
 )
 
@@ -254,7 +255,35 @@ func TestAPodOnALostNode(t *testing.T) {
 			state: explain.Waiting,
 			says:  []string{"still runs on node n1; by terminationDeadlineSeconds it has been taken as failed since 2026-05-04T11:56:40Z (3m20s ago), and may do its work all the same"},
 		},
+		"the node counts later": {
+			facts: onNode(lostNode(400), jobpolicyv1.NodeState_NODE_STATE_NOT_READY), state: explain.Waiting,
+			says: []string{"it is taken as failed at 2026-05-04T12:01:40Z (in 1m40s), if its node is not Ready then", "400s after its deletion was due, if its node is not Ready"},
+		},
+		"the node is not Ready": {
+			facts: onNode(lostNode(100), jobpolicyv1.NodeState_NODE_STATE_NOT_READY), state: explain.Waiting,
+			says: []string{"it is taken as failed, because its node is not Ready (if the executor may read nodes), and may do its work all the same"},
+		},
+		"the node is gone": {
+			facts: onNode(lostNode(100), jobpolicyv1.NodeState_NODE_STATE_GONE), state: explain.Waiting,
+			says: []string{"it is taken as failed, because its node is not Ready"},
+		},
+		"the node is Ready": {
+			facts: onNode(lostNode(100), jobpolicyv1.NodeState_NODE_STATE_READY), state: explain.Waiting,
+			says: []string{"it is not taken as failed, because its node is Ready", "that the Job still waits for because their nodes are Ready: 1 (job-1,"},
+		},
+		"the node is not known": {
+			facts: onNode(lostNode(100), jobpolicyv1.NodeState_NODE_STATE_UNSPECIFIED), state: explain.Waiting,
+			says: []string{"it is taken as failed if its node is not Ready, which is not known here", "because it is not known whether their nodes are Ready"},
+		},
 	})
+}
+
+// onNode has the Job look at the node, which is in this state.
+func onNode(f explain.Facts, state jobpolicyv1.NodeState) explain.Facts {
+	annotations := f.Job.Annotations
+	annotations["jobpolicy.dev/policy"] = strings.Replace(annotations["jobpolicy.dev/policy"], "}}", `, "terminationDeadlineNode": "NotReady"}}`, 1)
+	f.Nodes = map[string]jobpolicyv1.NodeState{"n1": state}
+	return f
 }
 
 // lostNode is a Job with a pod that should have ended five minutes ago, and with a termination deadline.

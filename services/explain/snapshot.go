@@ -11,6 +11,7 @@ import (
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/proto/podfacts"
 )
 
 // Facts hold what was read of a Job.
@@ -22,6 +23,9 @@ type Facts struct {
 	// Events are those on the Job, PodEvents those on its pods by pod name.
 	Events    []corev1.Event
 	PodEvents map[string][]corev1.Event
+	// Nodes are the states of the nodes of pods that are being deleted, by name, as far as they are known. Read only
+	// for a Job that ReadsNodes.
+	Nodes map[string]jobpolicyv1.NodeState
 	// Refusals are the refused writes that the controller knows of, for Recorded. Explain reads Events.
 	Refusals []writes.Refusal
 	Now      time.Time
@@ -61,10 +65,25 @@ func Request(f Facts, activePods bool) (*jobpolicyv1.DecideJobRequest, error) {
 		if err != nil {
 			return nil, err
 		}
+		pod.Node = f.node(&f.Pods[i])
 		pods = append(pods, pod)
 	}
 	req := snapshot.Request(job.GetSpec(), job.GetStatus(), pods, snapshot.Options{ActivePods: activePods, Now: f.Now})
 	req.Now = timestamppb.New(f.Now)
 	req.Job = job.GetJob()
 	return req, nil
+}
+
+// ReadsNodes reports whether it matters for the Job whether nodes are Ready.
+func ReadsNodes(job *batchv1.Job) bool {
+	policy, _ := wire.PolicySpec(job.Annotations)
+	return podfacts.ReadsNodes(policy.GetJob())
+}
+
+// node is the state of a pod's node. A pod that is being deleted and has none gets none any more.
+func (f *Facts) node(p *corev1.Pod) jobpolicyv1.NodeState {
+	if p.Spec.NodeName == "" {
+		return jobpolicyv1.NodeState_NODE_STATE_GONE
+	}
+	return f.Nodes[p.Spec.NodeName]
 }

@@ -404,6 +404,36 @@ func TestGroupsOfTheCluster(t *testing.T) {
 	}
 }
 
+// The right to read nodes comes with executor.readNodes alone, in the cluster also for an executor of some namespaces, and
+// changes nothing else.
+func TestTheRightToReadNodes(t *testing.T) {
+	for name, namespaces := range map[string][]any{"the cluster": {}, "some namespaces": {"team-a"}} {
+		t.Run(name, func(t *testing.T) {
+			render := func(reads bool) map[string]Object {
+				values := map[string]any{"executor": map[string]any{"namespaces": namespaces, "readNodes": reads}}
+				return byKey(t)(Helm(chartDir, Release{Name: releaseName, Namespace: releaseNamespace, Values: values}))
+			}
+			without, with := render(false), render(true)
+			if text := fmt.Sprint(without["ClusterRole /jobpolicy-executor"]); strings.Contains(text, "nodes") {
+				t.Errorf("a right on nodes that nobody wants: %s", text)
+			}
+			role, binding := with["ClusterRole /jobpolicy-executor-nodes"], with["ClusterRoleBinding /jobpolicy-executor-nodes"]
+			want := []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"nodes"}, "verbs": []any{"list", "watch"}}}
+			if diff := cmp.Diff(want, role["rules"]); diff != "" {
+				t.Errorf("rights (-want +got):\n%s", diff)
+			}
+			if text := fmt.Sprint(binding); !strings.Contains(text, "name:jobpolicy-executor-nodes]") || !strings.Contains(text, "kind:ServiceAccount name:jobpolicy-executor namespace:"+releaseNamespace) {
+				t.Errorf("the binding is %s", text)
+			}
+			delete(with, "ClusterRole /jobpolicy-executor-nodes")
+			delete(with, "ClusterRoleBinding /jobpolicy-executor-nodes")
+			if diff := cmp.Diff(without, with); diff != "" {
+				t.Errorf("other objects (-without +with):\n%s", diff)
+			}
+		})
+	}
+}
+
 // Rights on gangs come with the gate alone.
 func TestGangRightsComeWithTheGate(t *testing.T) {
 	for _, on := range []bool{false, true} {

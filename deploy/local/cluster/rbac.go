@@ -43,6 +43,8 @@ func executorRules() []rbacv1.PolicyRule {
 		rule("", "namespaces", "get", "list", "watch"),
 		rule("", "pods", "get", "list", "watch", "create", "delete", "patch"),
 		rule("", "events", "create", "patch"),
+		// Used for Jobs with the option terminationDeadlineNode only.
+		rule("", "nodes", "list", "watch"),
 		// Used with --feature-gates=WorkloadWithJob=true only.
 		rule("scheduling.k8s.io", "workloads", "get", "list", "watch", "create", "patch"),
 		rule("scheduling.k8s.io", "podgroups", "get", "list", "watch", "create", "patch"),

@@ -129,7 +129,8 @@ const (
 	// Pods do not start. When the time for that is over, options.never_started says what happens.
 	WaitReason_WAIT_REASON_NEVER_STARTED WaitReason = 22
 	// A pod that is being deleted must end before options.termination_deadline_seconds have
-	// passed. When they have, it counts as failed.
+	// passed. When they have, it counts as failed; with options.termination_deadline_node NOT_READY not
+	// before its node is not Ready, or gone.
 	WaitReason_WAIT_REASON_TERMINATION_DEADLINE WaitReason = 23
 	// The Job has failed, and its pods are being ended (options.when_job_fails). One that has not ended
 	// in time is deleted.

@@ -216,6 +216,62 @@ func (WhenJobFails) EnumDescriptor() ([]byte, []int) {
 	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{2}
 }
 
+// TerminationDeadlineNode says of which nodes a pod counts as failed when its termination deadline has passed.
+type TerminationDeadlineNode int32
+
+const (
+	// Read as ANY.
+	TerminationDeadlineNode_TERMINATION_DEADLINE_NODE_UNSPECIFIED TerminationDeadlineNode = 0
+	// Of any node: nobody looks at it.
+	TerminationDeadlineNode_TERMINATION_DEADLINE_NODE_ANY TerminationDeadlineNode = 1
+	// Of a node that is not Ready, or is gone: so a pod whose node works, and that is only slow to stop, is not replaced
+	// before it has ended. A node is not Ready if its condition Ready is False or Unknown, or if it has none. If its condition becomes True
+	// again, the Job waits for the pod as if the deadline had not passed; what has been counted stays counted. While nobody tells
+	// the state of the node, for example because the executor may not read nodes, the pod does not count as failed.
+	TerminationDeadlineNode_TERMINATION_DEADLINE_NODE_NOT_READY TerminationDeadlineNode = 2
+)
+
+// Enum value maps for TerminationDeadlineNode.
+var (
+	TerminationDeadlineNode_name = map[int32]string{
+		0: "TERMINATION_DEADLINE_NODE_UNSPECIFIED",
+		1: "TERMINATION_DEADLINE_NODE_ANY",
+		2: "TERMINATION_DEADLINE_NODE_NOT_READY",
+	}
+	TerminationDeadlineNode_value = map[string]int32{
+		"TERMINATION_DEADLINE_NODE_UNSPECIFIED": 0,
+		"TERMINATION_DEADLINE_NODE_ANY":         1,
+		"TERMINATION_DEADLINE_NODE_NOT_READY":   2,
+	}
+)
+
+func (x TerminationDeadlineNode) Enum() *TerminationDeadlineNode {
+	p := new(TerminationDeadlineNode)
+	*p = x
+	return p
+}
+
+func (x TerminationDeadlineNode) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (TerminationDeadlineNode) Descriptor() protoreflect.EnumDescriptor {
+	return file_jobpolicy_v1_options_proto_enumTypes[3].Descriptor()
+}
+
+func (TerminationDeadlineNode) Type() protoreflect.EnumType {
+	return &file_jobpolicy_v1_options_proto_enumTypes[3]
+}
+
+func (x TerminationDeadlineNode) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use TerminationDeadlineNode.Descriptor instead.
+func (TerminationDeadlineNode) EnumDescriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{3}
+}
+
 // RaisedResource is a resource that later pods get more of.
 type RaisedResource int32
 
@@ -253,11 +309,11 @@ func (x RaisedResource) String() string {
 }
 
 func (RaisedResource) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_options_proto_enumTypes[3].Descriptor()
+	return file_jobpolicy_v1_options_proto_enumTypes[4].Descriptor()
 }
 
 func (RaisedResource) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_options_proto_enumTypes[3]
+	return &file_jobpolicy_v1_options_proto_enumTypes[4]
 }
 
 func (x RaisedResource) Number() protoreflect.EnumNumber {
@@ -266,7 +322,7 @@ func (x RaisedResource) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RaisedResource.Descriptor instead.
 func (RaisedResource) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{3}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{4}
 }
 
 // RepeatedHour says which run starts of a wall-clock time that comes twice.
@@ -310,11 +366,11 @@ func (x RepeatedHour) String() string {
 }
 
 func (RepeatedHour) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_options_proto_enumTypes[4].Descriptor()
+	return file_jobpolicy_v1_options_proto_enumTypes[5].Descriptor()
 }
 
 func (RepeatedHour) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_options_proto_enumTypes[4]
+	return &file_jobpolicy_v1_options_proto_enumTypes[5]
 }
 
 func (x RepeatedHour) Number() protoreflect.EnumNumber {
@@ -323,7 +379,7 @@ func (x RepeatedHour) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RepeatedHour.Descriptor instead.
 func (RepeatedHour) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{4}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{5}
 }
 
 // SkippedHour says what happens to a run whose wall-clock time does not come.
@@ -363,11 +419,11 @@ func (x SkippedHour) String() string {
 }
 
 func (SkippedHour) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_options_proto_enumTypes[5].Descriptor()
+	return file_jobpolicy_v1_options_proto_enumTypes[6].Descriptor()
 }
 
 func (SkippedHour) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_options_proto_enumTypes[5]
+	return &file_jobpolicy_v1_options_proto_enumTypes[6]
 }
 
 func (x SkippedHour) Number() protoreflect.EnumNumber {
@@ -376,7 +432,7 @@ func (x SkippedHour) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SkippedHour.Descriptor instead.
 func (SkippedHour) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{5}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{6}
 }
 
 // MissedBeforeEdit says what happens to times of a new schedule that have passed before
@@ -417,11 +473,11 @@ func (x MissedBeforeEdit) String() string {
 }
 
 func (MissedBeforeEdit) Descriptor() protoreflect.EnumDescriptor {
-	return file_jobpolicy_v1_options_proto_enumTypes[6].Descriptor()
+	return file_jobpolicy_v1_options_proto_enumTypes[7].Descriptor()
 }
 
 func (MissedBeforeEdit) Type() protoreflect.EnumType {
-	return &file_jobpolicy_v1_options_proto_enumTypes[6]
+	return &file_jobpolicy_v1_options_proto_enumTypes[7]
 }
 
 func (x MissedBeforeEdit) Number() protoreflect.EnumNumber {
@@ -430,7 +486,7 @@ func (x MissedBeforeEdit) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MissedBeforeEdit.Descriptor instead.
 func (MissedBeforeEdit) EnumDescriptor() ([]byte, []int) {
-	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{6}
+	return file_jobpolicy_v1_options_proto_rawDescGZIP(), []int{7}
 }
 
 // Limits are the values that a field may have. A number is at least min and at most max;
@@ -686,6 +742,9 @@ type JobOptions struct {
 	// now on. How often the resources of a pod were raised stands in its annotation
 	// jobpolicy.dev/resource-step. Absent: all pods ask for what the template says.
 	NextTryResources *NextTryResources `protobuf:"bytes,17,opt,name=next_try_resources,json=nextTryResources,proto3" json:"next_try_resources,omitempty"`
+	// Of which nodes termination_deadline_seconds takes pods as failed, and which it needs. It acts on all pods that
+	// are being deleted. Absent: Any. Needs CAPABILITY_TERMINATION_DEADLINE_NODE.
+	TerminationDeadlineNode TerminationDeadlineNode `protobuf:"varint,18,opt,name=termination_deadline_node,json=terminationDeadlineNode,proto3,enum=jobpolicy.v1.TerminationDeadlineNode" json:"termination_deadline_node,omitempty"`
 	// True: when the Job fails, it gets the condition jobpolicy.dev/FailureClassified, in the
 	// same status as FailureTarget and after it. The reason is the class of the failure:
 	// NeverStarted, Deadline, OutOfMemory, Infrastructure, Policy, Application or Unknown. The
@@ -824,6 +883,13 @@ func (x *JobOptions) GetNextTryResources() *NextTryResources {
 		return x.NextTryResources
 	}
 	return nil
+}
+
+func (x *JobOptions) GetTerminationDeadlineNode() TerminationDeadlineNode {
+	if x != nil {
+		return x.TerminationDeadlineNode
+	}
+	return TerminationDeadlineNode_TERMINATION_DEADLINE_NODE_UNSPECIFIED
 }
 
 func (x *JobOptions) GetEndCondition() bool {
@@ -1428,7 +1494,7 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\n" +
 	"PolicySpec\x12*\n" +
 	"\x03job\x18\x01 \x01(\v2\x18.jobpolicy.v1.JobOptionsR\x03job\x127\n" +
-	"\bcron_job\x18\x02 \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\acronJob\"\xdc\v\n" +
+	"\bcron_job\x18\x02 \x01(\v2\x1c.jobpolicy.v1.CronJobOptionsR\acronJob\"\xcb\r\n" +
 	"\n" +
 	"JobOptions\x12H\n" +
 	"\x1attl_seconds_after_complete\x18\x01 \x01(\x05B\x06\x8a\xce\x18\x02\b\x00H\x00R\x17ttlSecondsAfterComplete\x88\x01\x01\x12D\n" +
@@ -1443,14 +1509,16 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\x1ctermination_deadline_seconds\x18\x0e \x01(\x03B\f\x8a\xce\x18\b\b\x01\x10\xff\xff\xff\xff\aH\x05R\x1aterminationDeadlineSeconds\x88\x01\x01\x12L\n" +
 	"\x12keep_finished_pods\x18\x0f \x01(\v2\x1e.jobpolicy.v1.KeepFinishedPodsR\x10keepFinishedPods\x12@\n" +
 	"\x0ewhen_job_fails\x18\x10 \x01(\x0e2\x1a.jobpolicy.v1.WhenJobFailsR\fwhenJobFails\x12L\n" +
-	"\x12next_try_resources\x18\x11 \x01(\v2\x1e.jobpolicy.v1.NextTryResourcesR\x10nextTryResources\x12#\n" +
+	"\x12next_try_resources\x18\x11 \x01(\v2\x1e.jobpolicy.v1.NextTryResourcesR\x10nextTryResources\x12a\n" +
+	"\x19termination_deadline_node\x18\x12 \x01(\x0e2%.jobpolicy.v1.TerminationDeadlineNodeR\x17terminationDeadlineNode\x12#\n" +
 	"\rend_condition\x18\x1e \x01(\bR\fendCondition\x128\n" +
 	"\x12failure_rule_names\x18\x1f \x03(\tB\n" +
 	"\x8a\xce\x18\x06\x10\x14\"\x02\x10?R\x10failureRuleNames\x12C\n" +
 	"\x16end_condition_failures\x18  \x01(\x05B\b\x8a\xce\x18\x04\b\x01\x10\n" +
-	"H\x06R\x14endConditionFailures\x88\x01\x01:\xae\x02\x92\xce\x18\x9f\x01\n" +
+	"H\x06R\x14endConditionFailures\x88\x01\x01:\xba\x03\x92\xce\x18\x9f\x01\n" +
 	"l!has(self.neverStarted) || self.neverStarted.all(a, self.neverStarted.exists_one(b, b.problem == a.problem))\x12!has two items of the same problem\x1a\fneverStarted\x92\xce\x18\x85\x01\n" +
-	"N!has(self.endConditionFailures) || has(self.endCondition) && self.endCondition\x12\x1dneeds endCondition to be true\x1a\x14endConditionFailuresB\x1d\n" +
+	"N!has(self.endConditionFailures) || has(self.endCondition) && self.endCondition\x12\x1dneeds endCondition to be true\x1a\x14endConditionFailures\x92\xce\x18\x87\x01\n" +
+	"J!has(self.terminationDeadlineNode) || has(self.terminationDeadlineSeconds)\x12 needs terminationDeadlineSeconds\x1a\x17terminationDeadlineNodeB\x1d\n" +
 	"\x1b_ttl_seconds_after_completeB\x1b\n" +
 	"\x19_ttl_seconds_after_failedB%\n" +
 	"#_default_ttl_seconds_after_finishedB\x19\n" +
@@ -1540,7 +1608,11 @@ const file_jobpolicy_v1_options_proto_rawDesc = "" +
 	"\fWhenJobFails\x12\x1e\n" +
 	"\x1aWHEN_JOB_FAILS_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aWHEN_JOB_FAILS_DELETE_PODS\x10\x01\x12\x1b\n" +
-	"\x17WHEN_JOB_FAILS_END_PODS\x10\x02*f\n" +
+	"\x17WHEN_JOB_FAILS_END_PODS\x10\x02*\x90\x01\n" +
+	"\x17TerminationDeadlineNode\x12)\n" +
+	"%TERMINATION_DEADLINE_NODE_UNSPECIFIED\x10\x00\x12!\n" +
+	"\x1dTERMINATION_DEADLINE_NODE_ANY\x10\x01\x12'\n" +
+	"#TERMINATION_DEADLINE_NODE_NOT_READY\x10\x02*f\n" +
 	"\x0eRaisedResource\x12\x1f\n" +
 	"\x1bRAISED_RESOURCE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16RAISED_RESOURCE_MEMORY\x10\x01\x12\x17\n" +
@@ -1573,54 +1645,56 @@ func file_jobpolicy_v1_options_proto_rawDescGZIP() []byte {
 	return file_jobpolicy_v1_options_proto_rawDescData
 }
 
-var file_jobpolicy_v1_options_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_jobpolicy_v1_options_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
 var file_jobpolicy_v1_options_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_jobpolicy_v1_options_proto_goTypes = []any{
 	(PodStartProblem)(0),                // 0: jobpolicy.v1.PodStartProblem
 	(NeverStartedAction)(0),             // 1: jobpolicy.v1.NeverStartedAction
 	(WhenJobFails)(0),                   // 2: jobpolicy.v1.WhenJobFails
-	(RaisedResource)(0),                 // 3: jobpolicy.v1.RaisedResource
-	(RepeatedHour)(0),                   // 4: jobpolicy.v1.RepeatedHour
-	(SkippedHour)(0),                    // 5: jobpolicy.v1.SkippedHour
-	(MissedBeforeEdit)(0),               // 6: jobpolicy.v1.MissedBeforeEdit
-	(*Limits)(nil),                      // 7: jobpolicy.v1.Limits
-	(*FieldRule)(nil),                   // 8: jobpolicy.v1.FieldRule
-	(*PolicySpec)(nil),                  // 9: jobpolicy.v1.PolicySpec
-	(*JobOptions)(nil),                  // 10: jobpolicy.v1.JobOptions
-	(*KeepFinishedPods)(nil),            // 11: jobpolicy.v1.KeepFinishedPods
-	(*NeverStarted)(nil),                // 12: jobpolicy.v1.NeverStarted
-	(*RetryDelay)(nil),                  // 13: jobpolicy.v1.RetryDelay
-	(*NextTryResources)(nil),            // 14: jobpolicy.v1.NextTryResources
-	(*CronJobOptions)(nil),              // 15: jobpolicy.v1.CronJobOptions
-	(*RunGroup)(nil),                    // 16: jobpolicy.v1.RunGroup
-	(*descriptorpb.FieldOptions)(nil),   // 17: google.protobuf.FieldOptions
-	(*descriptorpb.MessageOptions)(nil), // 18: google.protobuf.MessageOptions
+	(TerminationDeadlineNode)(0),        // 3: jobpolicy.v1.TerminationDeadlineNode
+	(RaisedResource)(0),                 // 4: jobpolicy.v1.RaisedResource
+	(RepeatedHour)(0),                   // 5: jobpolicy.v1.RepeatedHour
+	(SkippedHour)(0),                    // 6: jobpolicy.v1.SkippedHour
+	(MissedBeforeEdit)(0),               // 7: jobpolicy.v1.MissedBeforeEdit
+	(*Limits)(nil),                      // 8: jobpolicy.v1.Limits
+	(*FieldRule)(nil),                   // 9: jobpolicy.v1.FieldRule
+	(*PolicySpec)(nil),                  // 10: jobpolicy.v1.PolicySpec
+	(*JobOptions)(nil),                  // 11: jobpolicy.v1.JobOptions
+	(*KeepFinishedPods)(nil),            // 12: jobpolicy.v1.KeepFinishedPods
+	(*NeverStarted)(nil),                // 13: jobpolicy.v1.NeverStarted
+	(*RetryDelay)(nil),                  // 14: jobpolicy.v1.RetryDelay
+	(*NextTryResources)(nil),            // 15: jobpolicy.v1.NextTryResources
+	(*CronJobOptions)(nil),              // 16: jobpolicy.v1.CronJobOptions
+	(*RunGroup)(nil),                    // 17: jobpolicy.v1.RunGroup
+	(*descriptorpb.FieldOptions)(nil),   // 18: google.protobuf.FieldOptions
+	(*descriptorpb.MessageOptions)(nil), // 19: google.protobuf.MessageOptions
 }
 var file_jobpolicy_v1_options_proto_depIdxs = []int32{
-	7,  // 0: jobpolicy.v1.Limits.items:type_name -> jobpolicy.v1.Limits
-	10, // 1: jobpolicy.v1.PolicySpec.job:type_name -> jobpolicy.v1.JobOptions
-	15, // 2: jobpolicy.v1.PolicySpec.cron_job:type_name -> jobpolicy.v1.CronJobOptions
-	13, // 3: jobpolicy.v1.JobOptions.retry_delay:type_name -> jobpolicy.v1.RetryDelay
-	12, // 4: jobpolicy.v1.JobOptions.never_started:type_name -> jobpolicy.v1.NeverStarted
-	11, // 5: jobpolicy.v1.JobOptions.keep_finished_pods:type_name -> jobpolicy.v1.KeepFinishedPods
+	8,  // 0: jobpolicy.v1.Limits.items:type_name -> jobpolicy.v1.Limits
+	11, // 1: jobpolicy.v1.PolicySpec.job:type_name -> jobpolicy.v1.JobOptions
+	16, // 2: jobpolicy.v1.PolicySpec.cron_job:type_name -> jobpolicy.v1.CronJobOptions
+	14, // 3: jobpolicy.v1.JobOptions.retry_delay:type_name -> jobpolicy.v1.RetryDelay
+	13, // 4: jobpolicy.v1.JobOptions.never_started:type_name -> jobpolicy.v1.NeverStarted
+	12, // 5: jobpolicy.v1.JobOptions.keep_finished_pods:type_name -> jobpolicy.v1.KeepFinishedPods
 	2,  // 6: jobpolicy.v1.JobOptions.when_job_fails:type_name -> jobpolicy.v1.WhenJobFails
-	14, // 7: jobpolicy.v1.JobOptions.next_try_resources:type_name -> jobpolicy.v1.NextTryResources
-	0,  // 8: jobpolicy.v1.NeverStarted.problem:type_name -> jobpolicy.v1.PodStartProblem
-	1,  // 9: jobpolicy.v1.NeverStarted.action:type_name -> jobpolicy.v1.NeverStartedAction
-	3,  // 10: jobpolicy.v1.NextTryResources.resource:type_name -> jobpolicy.v1.RaisedResource
-	4,  // 11: jobpolicy.v1.CronJobOptions.repeated_hour:type_name -> jobpolicy.v1.RepeatedHour
-	5,  // 12: jobpolicy.v1.CronJobOptions.skipped_hour:type_name -> jobpolicy.v1.SkippedHour
-	6,  // 13: jobpolicy.v1.CronJobOptions.missed_before_edit:type_name -> jobpolicy.v1.MissedBeforeEdit
-	16, // 14: jobpolicy.v1.CronJobOptions.group:type_name -> jobpolicy.v1.RunGroup
-	17, // 15: jobpolicy.v1.limits:extendee -> google.protobuf.FieldOptions
-	18, // 16: jobpolicy.v1.rules:extendee -> google.protobuf.MessageOptions
-	7,  // 17: jobpolicy.v1.limits:type_name -> jobpolicy.v1.Limits
-	8,  // 18: jobpolicy.v1.rules:type_name -> jobpolicy.v1.FieldRule
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	17, // [17:19] is the sub-list for extension type_name
-	15, // [15:17] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	15, // 7: jobpolicy.v1.JobOptions.next_try_resources:type_name -> jobpolicy.v1.NextTryResources
+	3,  // 8: jobpolicy.v1.JobOptions.termination_deadline_node:type_name -> jobpolicy.v1.TerminationDeadlineNode
+	0,  // 9: jobpolicy.v1.NeverStarted.problem:type_name -> jobpolicy.v1.PodStartProblem
+	1,  // 10: jobpolicy.v1.NeverStarted.action:type_name -> jobpolicy.v1.NeverStartedAction
+	4,  // 11: jobpolicy.v1.NextTryResources.resource:type_name -> jobpolicy.v1.RaisedResource
+	5,  // 12: jobpolicy.v1.CronJobOptions.repeated_hour:type_name -> jobpolicy.v1.RepeatedHour
+	6,  // 13: jobpolicy.v1.CronJobOptions.skipped_hour:type_name -> jobpolicy.v1.SkippedHour
+	7,  // 14: jobpolicy.v1.CronJobOptions.missed_before_edit:type_name -> jobpolicy.v1.MissedBeforeEdit
+	17, // 15: jobpolicy.v1.CronJobOptions.group:type_name -> jobpolicy.v1.RunGroup
+	18, // 16: jobpolicy.v1.limits:extendee -> google.protobuf.FieldOptions
+	19, // 17: jobpolicy.v1.rules:extendee -> google.protobuf.MessageOptions
+	8,  // 18: jobpolicy.v1.limits:type_name -> jobpolicy.v1.Limits
+	9,  // 19: jobpolicy.v1.rules:type_name -> jobpolicy.v1.FieldRule
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	18, // [18:20] is the sub-list for extension type_name
+	16, // [16:18] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_options_proto_init() }
@@ -1640,7 +1714,7 @@ func file_jobpolicy_v1_options_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_options_proto_rawDesc), len(file_jobpolicy_v1_options_proto_rawDesc)),
-			NumEnums:      7,
+			NumEnums:      8,
 			NumMessages:   10,
 			NumExtensions: 2,
 			NumServices:   0,

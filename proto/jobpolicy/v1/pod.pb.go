@@ -82,6 +82,63 @@ func (PodPhase) EnumDescriptor() ([]byte, []int) {
 	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{0}
 }
 
+// NodeState is whether a node is there, and works.
+type NodeState int32
+
+const (
+	// It is not known.
+	NodeState_NODE_STATE_UNSPECIFIED NodeState = 0
+	// Its condition Ready is True.
+	NodeState_NODE_STATE_READY NodeState = 1
+	// Its condition Ready is False or Unknown, or it has none.
+	NodeState_NODE_STATE_NOT_READY NodeState = 2
+	// There is no such node, or no node has taken the pod.
+	NodeState_NODE_STATE_GONE NodeState = 3
+)
+
+// Enum value maps for NodeState.
+var (
+	NodeState_name = map[int32]string{
+		0: "NODE_STATE_UNSPECIFIED",
+		1: "NODE_STATE_READY",
+		2: "NODE_STATE_NOT_READY",
+		3: "NODE_STATE_GONE",
+	}
+	NodeState_value = map[string]int32{
+		"NODE_STATE_UNSPECIFIED": 0,
+		"NODE_STATE_READY":       1,
+		"NODE_STATE_NOT_READY":   2,
+		"NODE_STATE_GONE":        3,
+	}
+)
+
+func (x NodeState) Enum() *NodeState {
+	p := new(NodeState)
+	*p = x
+	return p
+}
+
+func (x NodeState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (NodeState) Descriptor() protoreflect.EnumDescriptor {
+	return file_jobpolicy_v1_pod_proto_enumTypes[1].Descriptor()
+}
+
+func (NodeState) Type() protoreflect.EnumType {
+	return &file_jobpolicy_v1_pod_proto_enumTypes[1]
+}
+
+func (x NodeState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use NodeState.Descriptor instead.
+func (NodeState) EnumDescriptor() ([]byte, []int) {
+	return file_jobpolicy_v1_pod_proto_rawDescGZIP(), []int{1}
+}
+
 // PodSummary describes the pods that the Job controls (by controller
 // reference and UID) without listing them. A pod that needs no attention costs
 // nothing on the wire.
@@ -703,7 +760,10 @@ type TerminatingPod struct {
 	// the grace period in it.
 	DueTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=due_time,json=dueTime,proto3" json:"due_time,omitempty"`
 	// True when the pod holds the tracking finalizer.
-	Tracked       bool `protobuf:"varint,5,opt,name=tracked,proto3" json:"tracked,omitempty"`
+	Tracked bool `protobuf:"varint,5,opt,name=tracked,proto3" json:"tracked,omitempty"`
+	// Set by the caller only with options.termination_deadline_node NOT_READY: the state of the pod's node.
+	// Absent: not known. Needs CAPABILITY_TERMINATION_DEADLINE_NODE.
+	Node          NodeState `protobuf:"varint,6,opt,name=node,proto3,enum=jobpolicy.v1.NodeState" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -771,6 +831,13 @@ func (x *TerminatingPod) GetTracked() bool {
 		return x.Tracked
 	}
 	return false
+}
+
+func (x *TerminatingPod) GetNode() NodeState {
+	if x != nil {
+		return x.Node
+	}
+	return NodeState_NODE_STATE_UNSPECIFIED
 }
 
 // FinishedPods are pods of the Job that have finished and do not hold the tracking finalizer. Pods that are
@@ -1241,7 +1308,8 @@ type RetryFacts struct {
 	// order. A pod that is being deleted and holds the finalizer counts as failed, unless
 	// pods count only after they have ended (replacement policy FAILED, or a pod failure
 	// policy). With options.termination_deadline_seconds such a pod counts once that has
-	// passed, also after its release. Leave out pods that were released before they were deleted (see
+	// passed (with options.termination_deadline_node NOT_READY, and its node is not Ready or gone), also after its release.
+	// Leave out pods that were released before they were deleted (see
 	// DeletePod.release_first), and those of an INDEXED Job without an index below
 	// completions. Failures at or before last_success_time are ignored. Once there are
 	// 64, the delay grows no more; that of Settings has long reached its maximum. With
@@ -1494,13 +1562,14 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"\x06failed\x18\x02 \x01(\x05R\x06failed\x12C\n" +
 	"\x11succeeded_indexes\x18\x03 \x01(\v2\x16.jobpolicy.v1.IndexSetR\x10succeededIndexes\x12 \n" +
 	"\vterminating\x18\x04 \x01(\x05R\vterminating\x12=\n" +
-	"\x0efailed_indexes\x18\x05 \x01(\v2\x16.jobpolicy.v1.IndexSetR\rfailedIndexes\"\xb3\x01\n" +
+	"\x0efailed_indexes\x18\x05 \x01(\v2\x16.jobpolicy.v1.IndexSetR\rfailedIndexes\"\xe0\x01\n" +
 	"\x0eTerminatingPod\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\fR\x03uid\x12\x19\n" +
 	"\bpod_name\x18\x02 \x01(\tR\apodName\x12\x19\n" +
 	"\x05index\x18\x03 \x01(\x05H\x00R\x05index\x88\x01\x01\x125\n" +
 	"\bdue_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\adueTime\x12\x18\n" +
-	"\atracked\x18\x05 \x01(\bR\atrackedB\b\n" +
+	"\atracked\x18\x05 \x01(\bR\atracked\x12+\n" +
+	"\x04node\x18\x06 \x01(\x0e2\x17.jobpolicy.v1.NodeStateR\x04nodeB\b\n" +
 	"\x06_index\"u\n" +
 	"\fFinishedPods\x12\x1c\n" +
 	"\tsucceeded\x18\x01 \x01(\x05R\tsucceeded\x12\x16\n" +
@@ -1563,7 +1632,12 @@ const file_jobpolicy_v1_pod_proto_rawDesc = "" +
 	"\x11POD_PHASE_RUNNING\x10\x02\x12\x17\n" +
 	"\x13POD_PHASE_SUCCEEDED\x10\x03\x12\x14\n" +
 	"\x10POD_PHASE_FAILED\x10\x04\x12\x15\n" +
-	"\x11POD_PHASE_UNKNOWN\x10\x05B.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
+	"\x11POD_PHASE_UNKNOWN\x10\x05*l\n" +
+	"\tNodeState\x12\x1a\n" +
+	"\x16NODE_STATE_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10NODE_STATE_READY\x10\x01\x12\x18\n" +
+	"\x14NODE_STATE_NOT_READY\x10\x02\x12\x13\n" +
+	"\x0fNODE_STATE_GONE\x10\x03B.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (
 	file_jobpolicy_v1_pod_proto_rawDescOnce sync.Once
@@ -1577,67 +1651,69 @@ func file_jobpolicy_v1_pod_proto_rawDescGZIP() []byte {
 	return file_jobpolicy_v1_pod_proto_rawDescData
 }
 
-var file_jobpolicy_v1_pod_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_jobpolicy_v1_pod_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_jobpolicy_v1_pod_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_jobpolicy_v1_pod_proto_goTypes = []any{
 	(PodPhase)(0),                 // 0: jobpolicy.v1.PodPhase
-	(*PodSummary)(nil),            // 1: jobpolicy.v1.PodSummary
-	(*UnaccountedPod)(nil),        // 2: jobpolicy.v1.UnaccountedPod
-	(*PodFailure)(nil),            // 3: jobpolicy.v1.PodFailure
-	(*PodStart)(nil),              // 4: jobpolicy.v1.PodStart
-	(*ContainerExit)(nil),         // 5: jobpolicy.v1.ContainerExit
-	(*UnlistedPods)(nil),          // 6: jobpolicy.v1.UnlistedPods
-	(*TerminatingPod)(nil),        // 7: jobpolicy.v1.TerminatingPod
-	(*FinishedPods)(nil),          // 8: jobpolicy.v1.FinishedPods
-	(*FinishedPod)(nil),           // 9: jobpolicy.v1.FinishedPod
-	(*ActivePod)(nil),             // 10: jobpolicy.v1.ActivePod
-	(*ActivePods)(nil),            // 11: jobpolicy.v1.ActivePods
-	(*InFlight)(nil),              // 12: jobpolicy.v1.InFlight
-	(*RetryFacts)(nil),            // 13: jobpolicy.v1.RetryFacts
-	(*FailedTry)(nil),             // 14: jobpolicy.v1.FailedTry
-	(*PodFailureFact)(nil),        // 15: jobpolicy.v1.PodFailureFact
-	(*IndexSet)(nil),              // 16: jobpolicy.v1.IndexSet
-	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
-	(*PodConditionPattern)(nil),   // 18: jobpolicy.v1.PodConditionPattern
-	(PodStartProblem)(0),          // 19: jobpolicy.v1.PodStartProblem
+	(NodeState)(0),                // 1: jobpolicy.v1.NodeState
+	(*PodSummary)(nil),            // 2: jobpolicy.v1.PodSummary
+	(*UnaccountedPod)(nil),        // 3: jobpolicy.v1.UnaccountedPod
+	(*PodFailure)(nil),            // 4: jobpolicy.v1.PodFailure
+	(*PodStart)(nil),              // 5: jobpolicy.v1.PodStart
+	(*ContainerExit)(nil),         // 6: jobpolicy.v1.ContainerExit
+	(*UnlistedPods)(nil),          // 7: jobpolicy.v1.UnlistedPods
+	(*TerminatingPod)(nil),        // 8: jobpolicy.v1.TerminatingPod
+	(*FinishedPods)(nil),          // 9: jobpolicy.v1.FinishedPods
+	(*FinishedPod)(nil),           // 10: jobpolicy.v1.FinishedPod
+	(*ActivePod)(nil),             // 11: jobpolicy.v1.ActivePod
+	(*ActivePods)(nil),            // 12: jobpolicy.v1.ActivePods
+	(*InFlight)(nil),              // 13: jobpolicy.v1.InFlight
+	(*RetryFacts)(nil),            // 14: jobpolicy.v1.RetryFacts
+	(*FailedTry)(nil),             // 15: jobpolicy.v1.FailedTry
+	(*PodFailureFact)(nil),        // 16: jobpolicy.v1.PodFailureFact
+	(*IndexSet)(nil),              // 17: jobpolicy.v1.IndexSet
+	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
+	(*PodConditionPattern)(nil),   // 19: jobpolicy.v1.PodConditionPattern
+	(PodStartProblem)(0),          // 20: jobpolicy.v1.PodStartProblem
 }
 var file_jobpolicy_v1_pod_proto_depIdxs = []int32{
-	16, // 0: jobpolicy.v1.PodSummary.active_indexes:type_name -> jobpolicy.v1.IndexSet
-	16, // 1: jobpolicy.v1.PodSummary.terminating_indexes:type_name -> jobpolicy.v1.IndexSet
+	17, // 0: jobpolicy.v1.PodSummary.active_indexes:type_name -> jobpolicy.v1.IndexSet
+	17, // 1: jobpolicy.v1.PodSummary.terminating_indexes:type_name -> jobpolicy.v1.IndexSet
 	0,  // 2: jobpolicy.v1.UnaccountedPod.phase:type_name -> jobpolicy.v1.PodPhase
-	17, // 3: jobpolicy.v1.UnaccountedPod.finished_time:type_name -> google.protobuf.Timestamp
-	3,  // 4: jobpolicy.v1.UnaccountedPod.failure:type_name -> jobpolicy.v1.PodFailure
-	5,  // 5: jobpolicy.v1.PodFailure.container_exits:type_name -> jobpolicy.v1.ContainerExit
-	18, // 6: jobpolicy.v1.PodFailure.conditions:type_name -> jobpolicy.v1.PodConditionPattern
-	4,  // 7: jobpolicy.v1.PodFailure.start:type_name -> jobpolicy.v1.PodStart
-	19, // 8: jobpolicy.v1.PodStart.problem:type_name -> jobpolicy.v1.PodStartProblem
-	17, // 9: jobpolicy.v1.PodStart.since:type_name -> google.protobuf.Timestamp
-	16, // 10: jobpolicy.v1.UnlistedPods.succeeded_indexes:type_name -> jobpolicy.v1.IndexSet
-	16, // 11: jobpolicy.v1.UnlistedPods.failed_indexes:type_name -> jobpolicy.v1.IndexSet
-	17, // 12: jobpolicy.v1.TerminatingPod.due_time:type_name -> google.protobuf.Timestamp
-	9,  // 13: jobpolicy.v1.FinishedPods.first:type_name -> jobpolicy.v1.FinishedPod
-	0,  // 14: jobpolicy.v1.FinishedPod.phase:type_name -> jobpolicy.v1.PodPhase
-	17, // 15: jobpolicy.v1.FinishedPod.finished_time:type_name -> google.protobuf.Timestamp
-	0,  // 16: jobpolicy.v1.ActivePod.phase:type_name -> jobpolicy.v1.PodPhase
-	17, // 17: jobpolicy.v1.ActivePod.ready_since:type_name -> google.protobuf.Timestamp
-	17, // 18: jobpolicy.v1.ActivePod.created_time:type_name -> google.protobuf.Timestamp
-	4,  // 19: jobpolicy.v1.ActivePod.start:type_name -> jobpolicy.v1.PodStart
-	17, // 20: jobpolicy.v1.ActivePod.start_time:type_name -> google.protobuf.Timestamp
-	5,  // 21: jobpolicy.v1.ActivePod.last_exit:type_name -> jobpolicy.v1.ContainerExit
-	17, // 22: jobpolicy.v1.ActivePod.last_exit_time:type_name -> google.protobuf.Timestamp
-	10, // 23: jobpolicy.v1.ActivePods.pods:type_name -> jobpolicy.v1.ActivePod
-	16, // 24: jobpolicy.v1.InFlight.create_indexes:type_name -> jobpolicy.v1.IndexSet
-	17, // 25: jobpolicy.v1.RetryFacts.last_success_time:type_name -> google.protobuf.Timestamp
-	15, // 26: jobpolicy.v1.RetryFacts.recent_failures:type_name -> jobpolicy.v1.PodFailureFact
-	14, // 27: jobpolicy.v1.RetryFacts.failed_tries:type_name -> jobpolicy.v1.FailedTry
-	5,  // 28: jobpolicy.v1.FailedTry.container_exits:type_name -> jobpolicy.v1.ContainerExit
-	17, // 29: jobpolicy.v1.PodFailureFact.finished_time:type_name -> google.protobuf.Timestamp
-	3,  // 30: jobpolicy.v1.PodFailureFact.failure:type_name -> jobpolicy.v1.PodFailure
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	18, // 3: jobpolicy.v1.UnaccountedPod.finished_time:type_name -> google.protobuf.Timestamp
+	4,  // 4: jobpolicy.v1.UnaccountedPod.failure:type_name -> jobpolicy.v1.PodFailure
+	6,  // 5: jobpolicy.v1.PodFailure.container_exits:type_name -> jobpolicy.v1.ContainerExit
+	19, // 6: jobpolicy.v1.PodFailure.conditions:type_name -> jobpolicy.v1.PodConditionPattern
+	5,  // 7: jobpolicy.v1.PodFailure.start:type_name -> jobpolicy.v1.PodStart
+	20, // 8: jobpolicy.v1.PodStart.problem:type_name -> jobpolicy.v1.PodStartProblem
+	18, // 9: jobpolicy.v1.PodStart.since:type_name -> google.protobuf.Timestamp
+	17, // 10: jobpolicy.v1.UnlistedPods.succeeded_indexes:type_name -> jobpolicy.v1.IndexSet
+	17, // 11: jobpolicy.v1.UnlistedPods.failed_indexes:type_name -> jobpolicy.v1.IndexSet
+	18, // 12: jobpolicy.v1.TerminatingPod.due_time:type_name -> google.protobuf.Timestamp
+	1,  // 13: jobpolicy.v1.TerminatingPod.node:type_name -> jobpolicy.v1.NodeState
+	10, // 14: jobpolicy.v1.FinishedPods.first:type_name -> jobpolicy.v1.FinishedPod
+	0,  // 15: jobpolicy.v1.FinishedPod.phase:type_name -> jobpolicy.v1.PodPhase
+	18, // 16: jobpolicy.v1.FinishedPod.finished_time:type_name -> google.protobuf.Timestamp
+	0,  // 17: jobpolicy.v1.ActivePod.phase:type_name -> jobpolicy.v1.PodPhase
+	18, // 18: jobpolicy.v1.ActivePod.ready_since:type_name -> google.protobuf.Timestamp
+	18, // 19: jobpolicy.v1.ActivePod.created_time:type_name -> google.protobuf.Timestamp
+	5,  // 20: jobpolicy.v1.ActivePod.start:type_name -> jobpolicy.v1.PodStart
+	18, // 21: jobpolicy.v1.ActivePod.start_time:type_name -> google.protobuf.Timestamp
+	6,  // 22: jobpolicy.v1.ActivePod.last_exit:type_name -> jobpolicy.v1.ContainerExit
+	18, // 23: jobpolicy.v1.ActivePod.last_exit_time:type_name -> google.protobuf.Timestamp
+	11, // 24: jobpolicy.v1.ActivePods.pods:type_name -> jobpolicy.v1.ActivePod
+	17, // 25: jobpolicy.v1.InFlight.create_indexes:type_name -> jobpolicy.v1.IndexSet
+	18, // 26: jobpolicy.v1.RetryFacts.last_success_time:type_name -> google.protobuf.Timestamp
+	16, // 27: jobpolicy.v1.RetryFacts.recent_failures:type_name -> jobpolicy.v1.PodFailureFact
+	15, // 28: jobpolicy.v1.RetryFacts.failed_tries:type_name -> jobpolicy.v1.FailedTry
+	6,  // 29: jobpolicy.v1.FailedTry.container_exits:type_name -> jobpolicy.v1.ContainerExit
+	18, // 30: jobpolicy.v1.PodFailureFact.finished_time:type_name -> google.protobuf.Timestamp
+	4,  // 31: jobpolicy.v1.PodFailureFact.failure:type_name -> jobpolicy.v1.PodFailure
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_jobpolicy_v1_pod_proto_init() }
@@ -1659,7 +1735,7 @@ func file_jobpolicy_v1_pod_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobpolicy_v1_pod_proto_rawDesc), len(file_jobpolicy_v1_pod_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      2,
 			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -52,6 +52,8 @@ const (
 	Capability_CAPABILITY_OPTIONS Capability = 17
 	// RunGroupFacts.of_cluster is supported, and what stands beside it.
 	Capability_CAPABILITY_CLUSTER_GROUPS Capability = 18
+	// JobOptions.termination_deadline_node is supported, and what stands beside it.
+	Capability_CAPABILITY_TERMINATION_DEADLINE_NODE Capability = 19
 )
 
 // Enum value maps for Capability.
@@ -75,26 +77,28 @@ var (
 		16: "CAPABILITY_POD_GROUPS",
 		17: "CAPABILITY_OPTIONS",
 		18: "CAPABILITY_CLUSTER_GROUPS",
+		19: "CAPABILITY_TERMINATION_DEADLINE_NODE",
 	}
 	Capability_value = map[string]int32{
-		"CAPABILITY_UNSPECIFIED":             0,
-		"CAPABILITY_CAPABILITIES":            1,
-		"CAPABILITY_NON_INDEXED":             2,
-		"CAPABILITY_INDEXED":                 3,
-		"CAPABILITY_BACKOFF_LIMIT":           4,
-		"CAPABILITY_ACTIVE_DEADLINE":         5,
-		"CAPABILITY_SUSPEND":                 6,
-		"CAPABILITY_BACKOFF_LIMIT_PER_INDEX": 7,
-		"CAPABILITY_POD_FAILURE_POLICY":      8,
-		"CAPABILITY_SUCCESS_POLICY":          9,
-		"CAPABILITY_POD_REPLACEMENT_POLICY":  10,
-		"CAPABILITY_TTL_AFTER_FINISHED":      11,
-		"CAPABILITY_CRON_JOB":                13,
-		"CAPABILITY_CHECK_JOB_STATUS":        14,
-		"CAPABILITY_PARTIAL_QUESTIONS":       15,
-		"CAPABILITY_POD_GROUPS":              16,
-		"CAPABILITY_OPTIONS":                 17,
-		"CAPABILITY_CLUSTER_GROUPS":          18,
+		"CAPABILITY_UNSPECIFIED":               0,
+		"CAPABILITY_CAPABILITIES":              1,
+		"CAPABILITY_NON_INDEXED":               2,
+		"CAPABILITY_INDEXED":                   3,
+		"CAPABILITY_BACKOFF_LIMIT":             4,
+		"CAPABILITY_ACTIVE_DEADLINE":           5,
+		"CAPABILITY_SUSPEND":                   6,
+		"CAPABILITY_BACKOFF_LIMIT_PER_INDEX":   7,
+		"CAPABILITY_POD_FAILURE_POLICY":        8,
+		"CAPABILITY_SUCCESS_POLICY":            9,
+		"CAPABILITY_POD_REPLACEMENT_POLICY":    10,
+		"CAPABILITY_TTL_AFTER_FINISHED":        11,
+		"CAPABILITY_CRON_JOB":                  13,
+		"CAPABILITY_CHECK_JOB_STATUS":          14,
+		"CAPABILITY_PARTIAL_QUESTIONS":         15,
+		"CAPABILITY_POD_GROUPS":                16,
+		"CAPABILITY_OPTIONS":                   17,
+		"CAPABILITY_CLUSTER_GROUPS":            18,
+		"CAPABILITY_TERMINATION_DEADLINE_NODE": 19,
 	}
 )
 
@@ -256,7 +260,7 @@ const file_jobpolicy_v1_server_info_proto_rawDesc = "" +
 	"\x11contract_versions\x18\x02 \x03(\tR\x10contractVersions\x12<\n" +
 	"\fcapabilities\x18\x03 \x03(\x0e2\x18.jobpolicy.v1.CapabilityR\fcapabilities\x12*\n" +
 	"\x11max_request_bytes\x18\x04 \x01(\x03R\x0fmaxRequestBytes\x12!\n" +
-	"\frules_digest\x18\x05 \x01(\tR\vrulesDigest*\xd3\x04\n" +
+	"\frules_digest\x18\x05 \x01(\tR\vrulesDigest*\xfd\x04\n" +
 	"\n" +
 	"Capability\x12\x1a\n" +
 	"\x16CAPABILITY_UNSPECIFIED\x10\x00\x12\x1b\n" +
@@ -277,7 +281,8 @@ const file_jobpolicy_v1_server_info_proto_rawDesc = "" +
 	"\x1cCAPABILITY_PARTIAL_QUESTIONS\x10\x0f\x12\x19\n" +
 	"\x15CAPABILITY_POD_GROUPS\x10\x10\x12\x16\n" +
 	"\x12CAPABILITY_OPTIONS\x10\x11\x12\x1d\n" +
-	"\x19CAPABILITY_CLUSTER_GROUPS\x10\x12\"\x04\b\f\x10\f*\x1aCAPABILITY_GANG_SCHEDULINGB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
+	"\x19CAPABILITY_CLUSTER_GROUPS\x10\x12\x12(\n" +
+	"$CAPABILITY_TERMINATION_DEADLINE_NODE\x10\x13\"\x04\b\f\x10\f*\x1aCAPABILITY_GANG_SCHEDULINGB.Z,jobpolicy.dev/proto/jobpolicy/v1;jobpolicyv1b\x06proto3"
 
 var (
 	file_jobpolicy_v1_server_info_proto_rawDescOnce sync.Once

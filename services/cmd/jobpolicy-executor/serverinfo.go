@@ -37,7 +37,8 @@ func (o *options) needs() []need {
 	} {
 		all = append(all, need{capability, "--controllers=" + jobController})
 	}
-	all = append(all, need{jobpolicyv1.Capability_CAPABILITY_OPTIONS, "annotation " + wire.Policy})
+	all = append(all, need{jobpolicyv1.Capability_CAPABILITY_OPTIONS, "annotation " + wire.Policy},
+		need{jobpolicyv1.Capability_CAPABILITY_TERMINATION_DEADLINE_NODE, "job.terminationDeadlineNode of a JobPolicy"})
 	if o.controllers.enabled(cronJobController) {
 		all = append(all, need{jobpolicyv1.Capability_CAPABILITY_CRON_JOB, "--controllers=" + cronJobController})
 	}

@@ -19,8 +19,14 @@ import (
 	"jobpolicy.dev/services/internal/testenv"
 )
 
-func without(capability jobpolicyv1.Capability) []jobpolicyv1.Capability {
-	return slices.DeleteFunc(policy.Capabilities(), func(c jobpolicyv1.Capability) bool { return c == capability })
+var v1 = []string{"jobpolicy.v1"}
+
+// without is what an engine says that lacks a capability.
+func without(capability jobpolicyv1.Capability) *jobpolicyv1.GetServerInfoResponse {
+	return &jobpolicyv1.GetServerInfoResponse{
+		Version: "v9", ContractVersions: v1,
+		Capabilities: slices.DeleteFunc(policy.Capabilities(), func(c jobpolicyv1.Capability) bool { return c == capability }),
+	}
 }
 
 // parsed are the options of a command line.
@@ -37,7 +43,6 @@ func parsed(t *testing.T, args ...string) *options {
 // An engine that is too old is found before it is asked about an object of the kind that
 // it does not know.
 func TestAnEngineThatLacksSomething(t *testing.T) {
-	v1 := []string{"jobpolicy.v1"}
 	cases := map[string]struct {
 		info      *jobpolicyv1.GetServerInfoResponse
 		err       error
@@ -50,36 +55,36 @@ func TestAnEngineThatLacksSomething(t *testing.T) {
 			wantLog: "policy engine connected",
 		},
 		"no CronJobs": {
-			info:      &jobpolicyv1.GetServerInfoResponse{Version: "v9", ContractVersions: v1, Capabilities: without(jobpolicyv1.Capability_CAPABILITY_CRON_JOB)},
+			info:      without(jobpolicyv1.Capability_CAPABILITY_CRON_JOB),
 			wantError: "engine v9 lacks CAPABILITY_CRON_JOB, which --controllers=cronjob-controller needs: upgrade the engine first",
 			wantLog:   "too old",
 		},
 		"no CronJobs, and none are needed": {
-			info:    &jobpolicyv1.GetServerInfoResponse{Version: "v9", ContractVersions: v1, Capabilities: without(jobpolicyv1.Capability_CAPABILITY_CRON_JOB)},
-			flags:   []string{"--controllers=*,-cronjob-controller"},
-			wantLog: "policy engine connected",
+			info: without(jobpolicyv1.Capability_CAPABILITY_CRON_JOB), flags: []string{"--controllers=*,-cronjob-controller"}, wantLog: "policy engine connected",
 		},
 		"no gangs": {
-			info:      &jobpolicyv1.GetServerInfoResponse{Version: "v9", ContractVersions: v1, Capabilities: without(jobpolicyv1.Capability_CAPABILITY_POD_GROUPS)},
+			info:      without(jobpolicyv1.Capability_CAPABILITY_POD_GROUPS),
 			flags:     []string{"--feature-gates=WorkloadWithJob=true"},
 			wantError: "CAPABILITY_POD_GROUPS, which --feature-gates=WorkloadWithJob=true needs",
 			wantLog:   "too old",
 		},
 		"no options": {
-			info:      &jobpolicyv1.GetServerInfoResponse{Version: "v9", ContractVersions: v1, Capabilities: without(jobpolicyv1.Capability_CAPABILITY_OPTIONS)},
+			info:      without(jobpolicyv1.Capability_CAPABILITY_OPTIONS),
 			wantError: "CAPABILITY_OPTIONS, which annotation jobpolicy.dev/policy needs",
 			wantLog:   "too old",
 		},
+		"no nodes": {
+			info:      without(jobpolicyv1.Capability_CAPABILITY_TERMINATION_DEADLINE_NODE),
+			wantError: "CAPABILITY_TERMINATION_DEADLINE_NODE, which job.terminationDeadlineNode of a JobPolicy needs",
+			wantLog:   "too old",
+		},
 		"no groups of the cluster": {
-			info:      &jobpolicyv1.GetServerInfoResponse{Version: "v9", ContractVersions: v1, Capabilities: without(jobpolicyv1.Capability_CAPABILITY_CLUSTER_GROUPS)},
+			info:      without(jobpolicyv1.Capability_CAPABILITY_CLUSTER_GROUPS),
 			flags:     []string{"--cluster-group=reports=3"},
 			wantError: "CAPABILITY_CLUSTER_GROUPS, which --cluster-group needs",
 			wantLog:   "too old",
 		},
-		"no groups of the cluster, and none wanted": {
-			info:    &jobpolicyv1.GetServerInfoResponse{Version: "v9", ContractVersions: v1, Capabilities: without(jobpolicyv1.Capability_CAPABILITY_CLUSTER_GROUPS)},
-			wantLog: "policy engine connected",
-		},
+		"no groups of the cluster, and none wanted": {info: without(jobpolicyv1.Capability_CAPABILITY_CLUSTER_GROUPS), wantLog: "policy engine connected"},
 		"another contract": {
 			info:      &jobpolicyv1.GetServerInfoResponse{Version: "v9", ContractVersions: []string{"jobpolicy.v2"}},
 			wantError: `the contract jobpolicy.v1 (it has ["jobpolicy.v2"])`,

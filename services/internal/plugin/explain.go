@@ -15,6 +15,8 @@ import (
 
 	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/engine/zone"
+	"jobpolicy.dev/executor/wire"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/explain"
 	"jobpolicy.dev/services/internal/cli"
 	"jobpolicy.dev/services/internal/jobcheck"
@@ -140,6 +142,9 @@ func readFacts(ctx context.Context, reader *clusterReader, name string) (explain
 		if unread := reader.usePolicy(ctx, &f.Job.ObjectMeta); unread != "" {
 			f.Unread = append(f.Unread, unread)
 		}
+		if explain.ReadsNodes(f.Job) {
+			f.Unread = append(f.Unread, reader.readNodes(ctx, &f)...)
+		}
 	}
 	if err != nil {
 		f.Unread = append(f.Unread, err.Error())
@@ -156,6 +161,28 @@ func readFacts(ctx context.Context, reader *clusterReader, name string) (explain
 		}
 	}
 	return f, nil
+}
+
+// readNodes reads the nodes of the pods that are being deleted. unread says of which nodes it failed.
+func (r *clusterReader) readNodes(ctx context.Context, f *explain.Facts) (unread []string) {
+	f.Nodes = map[string]jobpolicyv1.NodeState{}
+	for i := range f.Pods {
+		name := f.Pods[i].Spec.NodeName
+		if _, known := f.Nodes[name]; known || name == "" || f.Pods[i].DeletionTimestamp == nil {
+			continue
+		}
+		node := &corev1.Node{}
+		switch err := r.core.Get().Resource("nodes").Name(name).Do(ctx).Into(node); {
+		case err == nil:
+			f.Nodes[name] = wire.NodeState(node)
+		case apierrors.IsNotFound(err):
+			f.Nodes[name] = wire.NodeState(nil)
+		default:
+			f.Nodes[name] = jobpolicyv1.NodeState_NODE_STATE_UNSPECIFIED
+			unread = append(unread, fmt.Sprintf("read node %s: %v", name, err))
+		}
+	}
+	return unread
 }
 
 func printExplanation(w io.Writer, r *explain.Report, wide bool, now time.Time) error {

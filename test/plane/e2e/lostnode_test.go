@@ -1,13 +1,18 @@
 package e2e
 
 import (
+	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/executor/wire"
@@ -21,7 +26,7 @@ const lostSeconds = 4
 // executor is killed while it waits, and again after the pod has been replaced.
 func TestAPodOnALostNodeIsReplaced(t *testing.T) {
 	namespace := newNamespace(t)
-	stays, returns := loseNode(t, namespace, "stays"), loseNode(t, namespace, "returns")
+	stays, returns := loseNode(t, namespace, "stays", "lost", ""), loseNode(t, namespace, "returns", "lost", "")
 	killAndStart(t, cluster.Executor)
 	for _, lost := range []*corev1.Pod{stays, returns} {
 		replacement := replacementOf(t, lost)
@@ -55,21 +60,101 @@ func checkLostOnce(t *testing.T, job *batchv1.Job) {
 	}
 }
 
-// loseNode creates a Job of one pod, and deletes the pod after its node is lost. No scheduler and no kubelet knows
-// the pods: the test is both.
-func loseNode(t *testing.T, namespace, name string) *corev1.Pod {
+// A policy may ask for the node's Ready condition, too: a pod whose kubelet works and is only slow to stop it is not run
+// twice. Executor and engine are killed while the deadline has passed and the node is Ready, and again after it is not.
+func TestAPodIsGivenUpOnlyIfItsNodeIsNotReady(t *testing.T) {
+	namespace := newNamespace(t)
+	var lost []*corev1.Pod
+	for _, name := range []string{"unreachable", "removed", "slow"} {
+		createNode(t, nodeOf(namespace, name))
+		lost = append(lost, loseNode(t, namespace, name, nodeOf(namespace, name), ", terminationDeadlineNode: NotReady"))
+	}
+	unreachable, removed, slow := lost[0], lost[1], lost[2]
+	passed := func() bool { return time.Since(slow.DeletionTimestamp.Time) > (lostSeconds+1)*time.Second }
+	eventually(t, "the deadline has passed", func() (bool, string) { return passed(), "" })
+	killAndStart(t, cluster.Executor)
+	killAndStart(t, cluster.Engine)
+	if out, err := kubectlJobpolicy(t, namespace, "explain", "job/slow"); err != nil || !strings.Contains(out, "because their nodes are Ready: 1 (") {
+		t.Errorf("explain, error %v, does not say that the node is Ready:\n%s", err, out)
+	}
+	for _, pod := range lost {
+		checkNotGivenUp(t, pod)
+	}
+
+	setReady(t, nodeOf(namespace, "unreachable"), corev1.ConditionUnknown)
+	if err := client.CoreV1().Nodes().Delete(t.Context(), nodeOf(namespace, "removed"), metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, pod := range []*corev1.Pod{unreachable, removed} {
+		replacementOf(t, pod)
+		waitReleased(t, pod)
+	}
+	killAndStart(t, cluster.Executor)
+	killAndStart(t, cluster.Engine)
+	setReady(t, nodeOf(namespace, "unreachable"), corev1.ConditionTrue)
+	comeBack(t, unreachable, corev1.PodSucceeded)
+	for _, pod := range []*corev1.Pod{unreachable, removed} {
+		runOnNode(t, replacementOf(t, pod))
+		checkLostOnce(t, waitFinished(t, namespace, pod.Labels[batchv1.JobNameLabel]))
+	}
+	checkNotGivenUp(t, slow)
+	comeBack(t, removed, corev1.PodFailed) // Else its namespace stays.
+	comeBack(t, slow, corev1.PodSucceeded)
+	if job := waitFinished(t, namespace, "slow"); !isComplete(job) || job.Status.Failed != 0 || job.Status.Succeeded != 1 {
+		t.Errorf("a Job whose pod was only slow to stop, and has succeeded: %s", describe(job))
+	}
+}
+
+// nodeOf is a name for the node of a Job's pod.
+func nodeOf(namespace, job string) string { return namespace + "-" + job }
+
+// createNode creates a node that is Ready, until the test ends.
+func createNode(t *testing.T, name string) {
+	t.Helper()
+	if _, err := client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.CoreV1().Nodes().Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			t.Error(err)
+		}
+	})
+	setReady(t, name, corev1.ConditionTrue)
+}
+
+// setReady sets the condition Ready of a node.
+func setReady(t *testing.T, name string, status corev1.ConditionStatus) {
+	t.Helper()
+	patch := fmt.Sprintf(`{"status": {"conditions": [{"type": "Ready", "status": %q}]}}`, status)
+	if _, err := client.CoreV1().Nodes().Patch(t.Context(), name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkNotGivenUp: nothing takes the place of the pod, and it does not count as failed.
+func checkNotGivenUp(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	job := getJob(t, pod.Namespace, pod.Labels[batchv1.JobNameLabel])
+	if pods := jobPods(t, job); len(pods) != 1 || len(pods[0].Finalizers) == 0 || job.Status.Failed != 0 || job.Status.UncountedTerminatedPods != nil && len(job.Status.UncountedTerminatedPods.Failed) > 0 {
+		t.Errorf("the pod of a node that is Ready is given up: %s, pods %d", describe(job), len(pods))
+	}
+}
+
+// loseNode creates a Job of one pod, and deletes the pod after its node is lost. options are further ones of the Job. No
+// scheduler and no kubelet knows the pods: the test is both.
+func loseNode(t *testing.T, namespace, name, node, options string) *corev1.Pod {
 	t.Helper()
 	template := shell("sleep 2", corev1.RestartPolicyNever)
 	template.Spec.SchedulerName = "the-test"
 	job, err := client.BatchV1().Jobs(namespace).Create(t.Context(), &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{wire.Policy: `{job: {terminationDeadlineSeconds: 4}}`}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{wire.Policy: fmt.Sprintf("{job: {terminationDeadlineSeconds: %d%s}}", lostSeconds, options)}},
 		Spec:       batchv1.JobSpec{PodReplacementPolicy: new(batchv1.Failed), Template: template},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	pod := onlyPod(t, job, func(corev1.Pod) bool { return true })
-	bind(t, pod, "lost")
+	bind(t, pod, node)
 	pod.Status.Phase = corev1.PodRunning
 	if _, err := client.CoreV1().Pods(namespace).UpdateStatus(t.Context(), withoutVersion(pod), metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
@@ -119,11 +204,7 @@ func waitReleased(t *testing.T, lost *corev1.Pod) {
 // runOnNode binds a pod to the node that is there.
 func runOnNode(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
-	nodes, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
-	if err != nil || len(nodes.Items) == 0 {
-		t.Fatalf("nodes %v, %v", nodes, err)
-	}
-	bind(t, pod, nodes.Items[0].Name)
+	bind(t, pod, cluster.DefaultNodeName)
 }
 
 func bind(t *testing.T, pod *corev1.Pod, node string) {

@@ -127,6 +127,12 @@ func (f fate) String() string {
 	if f.end == endsBadly {
 		text += fmt.Sprintf(" with exit code %d (container %d)", f.exit, f.container)
 	}
+	if f.alone {
+		text += ", and its node stays Ready"
+		if f.unready != forEver {
+			text += fmt.Sprintf(" for %s", f.unready)
+		}
+	}
 	if f.end == returns {
 		text += fmt.Sprintf(", and its node is back %s later", f.away)
 	}

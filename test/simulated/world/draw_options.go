@@ -49,6 +49,10 @@ func (d *drawer) options() {
 		if d.chance(40) {
 			o["keepFinishedPods"] = d.keepFinished()
 		}
+		if o["terminationDeadlineSeconds"] != nil && d.chance(50) {
+			o["terminationDeadlineNode"] = "NotReady"
+			d.slowNodes(j)
+		}
 		j.setOptions(o)
 	}
 }
@@ -120,6 +124,15 @@ func (d *drawer) lostNodes(j *jobPlan) {
 	}
 }
 
+// slowNodes lets the nodes of lost pods be Ready for a while longer, or as long as they are there.
+func (d *drawer) slowNodes(j *jobPlan) {
+	for i := range j.fates {
+		if f := &j.fates[i]; f.end == nodeLost {
+			f.alone, f.unready = true, pick(d, 0, d.within(time.Second, 3*time.Minute), forEver)
+		}
+	}
+}
+
 // setOptions writes options as people do.
 func (j *jobPlan) setOptions(o map[string]any) {
 	if len(o) == 0 {
@@ -137,7 +150,7 @@ func (j *jobPlan) setOptions(o map[string]any) {
 
 // optionFeatures calls set for each option.
 func (j *jobPlan) optionFeatures(set map[string]bool) {
-	for _, name := range []string{"retryDelay", "quotaMaxSeconds", "startDeadlineSeconds", "tryDeadlineSeconds", "terminationDeadlineSeconds", "neverStarted", "nextTryResources", "endCondition", "endConditionFailures", "keepFinishedPods", "whenJobFails"} {
+	for _, name := range []string{"retryDelay", "quotaMaxSeconds", "startDeadlineSeconds", "tryDeadlineSeconds", "terminationDeadlineSeconds", "terminationDeadlineNode", "neverStarted", "nextTryResources", "endCondition", "endConditionFailures", "keepFinishedPods", "whenJobFails"} {
 		feature := "option " + name
 		set[feature] = set[feature] || strings.Contains(j.annotations[wire.Policy], name)
 	}

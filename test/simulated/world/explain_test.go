@@ -16,7 +16,9 @@ import (
 
 	"jobpolicy.dev/engine"
 	"jobpolicy.dev/executor"
+	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/executor/writes"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/services/explain"
 	"jobpolicy.dev/test/kit/ledger"
 	"jobpolicy.dev/test/simulated/world/apiserver"
@@ -159,6 +161,7 @@ type reader struct {
 
 	jobs   map[types.UID]*restingJob
 	pods   map[types.UID]*corev1.Pod
+	nodes  map[string]*corev1.Node
 	events map[types.UID]map[types.NamespacedName]corev1.Event
 
 	wrong []string
@@ -195,7 +198,7 @@ func newReader(p *plan) *reader {
 	}
 	return &reader{
 		behind: behind,
-		plan:   p, quiet: p.calmLag(), jobs: map[types.UID]*restingJob{}, pods: map[types.UID]*corev1.Pod{},
+		plan:   p, quiet: p.calmLag(), jobs: map[types.UID]*restingJob{}, pods: map[types.UID]*corev1.Pod{}, nodes: map[string]*corev1.Node{},
 		events: map[types.UID]map[types.NamespacedName]corev1.Event{}, tally: map[string]int{}, seen: map[string]int{}, refused: map[writes.Kind]int{},
 	}
 }
@@ -227,10 +230,11 @@ func (r *reader) explainUntil(now time.Time) {
 
 // explain asks explain what it would tell a user.
 func (r *reader) explain(j *restingJob, now time.Time) {
-	f := explain.Facts{Job: r.recordedWrites(j.job), Now: now, PodEvents: map[string][]corev1.Event{}}
+	f := explain.Facts{Job: r.recordedWrites(j.job), Now: now, PodEvents: map[string][]corev1.Event{}, Nodes: map[string]jobpolicyv1.NodeState{}}
 	for _, uid := range sortedUIDs(r.pods) {
 		if p := r.pods[uid]; controllerUID(p) == j.job.UID && selects(j.job, p) {
 			f.Pods = append(f.Pods, *p)
+			f.Nodes[p.Spec.NodeName] = wire.NodeState(r.nodes[p.Spec.NodeName])
 		}
 	}
 	for _, e := range r.events[j.job.UID] {
@@ -256,6 +260,9 @@ func (r *reader) explain(j *restingJob, now time.Time) {
 func (r *reader) waits(j *restingJob) {
 	var first *time.Time
 	for _, w := range j.said.Waits {
+		if strings.HasSuffix(w.For, "if its node is not Ready") {
+			continue // Nothing happens then if it is Ready.
+		}
 		if w.Until != nil && (first == nil || w.Until.Before(*first)) {
 			first = w.Until
 		}
@@ -412,6 +419,14 @@ func (r *reader) note(w *apiserver.Write) {
 		} else {
 			delete(r.jobs, w.UID)
 		}
+	case "nodes":
+		keep(r.nodes, w.Key.Name, *w)
+		for _, j := range r.jobs {
+			if explain.ReadsNodes(j.job) {
+				j.touched, j.said = w.Time, nil
+			}
+		}
+		return
 	case "pods":
 		keep(r.pods, w.UID, *w)
 	case "events":

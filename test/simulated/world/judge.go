@@ -100,6 +100,7 @@ type judge struct {
 	crons      map[types.UID]*cronRecord
 	quotas     map[types.UID]*corev1.ResourceQuota
 	namespaces map[string]*corev1.Namespace
+	nodes      map[string]*nodeRecord
 	// passings are the deletions of pods while others, which go first, were active.
 	passings []passingOver
 	// strays are the pods that a webhook has changed when they were created, and that executors have
@@ -183,6 +184,7 @@ func newJudge(options judgeOptions) *judge {
 		crons:        map[types.UID]*cronRecord{},
 		quotas:       map[types.UID]*corev1.ResourceQuota{},
 		namespaces:   map[string]*corev1.Namespace{},
+		nodes:        map[string]*nodeRecord{},
 		strays:       map[types.UID]types.NamespacedName{},
 		alterations:  map[types.UID][]time.Time{},
 		writers:      map[string]*writer{},
@@ -220,6 +222,8 @@ func (j *judge) wrote(w apiserver.Write) {
 		j.cronWritten(w, ours)
 	case "resourcequotas":
 		keep(j.quotas, w.UID, w)
+	case "nodes":
+		j.nodeWritten(w)
 	case "namespaces":
 		keep(j.namespaces, w.Key.Name, w)
 	case "events":

@@ -54,6 +54,8 @@ type jobRecord struct {
 	// any more.
 	terminationDeadline time.Duration
 	waitsForEver        bool
+	// nodes are those that the Job looks at (terminationDeadlineNode); nil: it does not.
+	nodes map[string]*nodeRecord
 
 	// live are the stored pods that the Job controls; ends are those that were due to
 	// be counted, in that order.
@@ -125,6 +127,9 @@ func (j *judge) jobWritten(w apiserver.Write, ours bool) {
 			return
 		}
 		r = newJobRecord(w, next)
+		if optionsOf(next).TerminationDeadlineNode == "NotReady" {
+			r.nodes = j.nodes
+		}
 		j.jobs[w.UID] = r
 		j.adoptKnownPods(w, r)
 		j.cronJobStarted(w, ours, r)

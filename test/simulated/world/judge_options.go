@@ -22,6 +22,7 @@ type jobOptions struct {
 		DelaysSeconds                                              []int
 	}
 	StartDeadlineSeconds, TryDeadlineSeconds, TerminationDeadlineSeconds int64
+	TerminationDeadlineNode                                              string
 	KeepFinishedPods                                                     *keptFinished
 	WhenJobFails                                                         string
 	NeverStarted                                                         []struct {

@@ -13,12 +13,19 @@ import (
 // write says when that is: time passes.
 
 // overdueAt is when a pod that is being deleted and has not ended is taken for failed; ok is false for
-// any other pod, and for Jobs without a termination deadline.
+// any other pod, for Jobs without a termination deadline, and for Jobs that look at the pod's node while that was always Ready.
 func (r *jobRecord) overdueAt(pod *corev1.Pod) (at time.Time, ok bool) {
 	if r.terminationDeadline == 0 || pod.DeletionTimestamp == nil || ledger.Ended(pod) {
 		return time.Time{}, false
 	}
-	return pod.DeletionTimestamp.Add(r.terminationDeadline), true
+	at = pod.DeletionTimestamp.Add(r.terminationDeadline)
+	if r.nodes == nil || pod.Spec.NodeName == "" {
+		return at, true
+	}
+	if n := r.nodes[pod.Spec.NodeName]; n != nil && !n.lostAt.IsZero() {
+		return latest(at, n.lostAt), true
+	}
+	return time.Time{}, false
 }
 
 // mayBeOverdue reports whether an executor may take a pod for failed, whatever its clock says.
@@ -31,6 +38,9 @@ func (j *judge) mayBeOverdue(r *jobRecord, p *podRecord) bool {
 // lost its deadline, and for a Job that is being deleted, because its pods go with it.
 func (j *judge) mustBeOverdue(r *jobRecord, p *podRecord) bool {
 	at, ok := r.overdueAt(p.pod)
+	if n := r.nodes[p.pod.Spec.NodeName]; n != nil && n.ready {
+		return false // It is back.
+	}
 	return ok && !r.waitsForEver && r.job.DeletionTimestamp == nil && !p.gone && j.settled(at.Add(j.askew()))
 }
 

@@ -19,6 +19,8 @@ const (
 	kubeletName = "kubelet"
 	podGCName   = "pod-gc"
 	nodeName    = "node"
+
+	nodeLifecycle = "node-lifecycle"
 )
 
 // nodePatience is how long the pods of a lost node stay before they are collected.
@@ -161,7 +163,12 @@ func (k *kubelets) bind(pod *corev1.Pod) error {
 	if pod.Spec.NodeName != "" {
 		return nil
 	}
-	return k.w.server.Bind("scheduler", types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, pod.UID, nodeName)
+	node := nodeName
+	if k.fates[pod.UID].alone {
+		node = ownNode(pod)
+		k.createNode(node)
+	}
+	return k.w.server.Bind("scheduler", types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, pod.UID, node)
 }
 
 // end ends a pod as its fate says, unless it has ended or is being deleted.
@@ -197,7 +204,8 @@ func (k *kubelets) end(pod *corev1.Pod, f fate) {
 		k.delete("somebody", pod, new(int64(0)))
 	case nodeLost:
 		k.status(pod, func(p *corev1.Pod) { disrupt(p, "DeletionByTaintManager") })
-		k.delete("node-lifecycle", pod, nil)
+		k.delete(nodeLifecycle, pod, nil)
+		k.loseNode(pod, f)
 		switch f.patience {
 		case 0:
 			k.after(nodePatience, pod, k.collect)
@@ -234,7 +242,7 @@ func (k *kubelets) overdue(pod *corev1.Pod) {
 // giveUp says that a pod has failed because its node does not answer. The pod runs all the
 // while, and the node says so when it is back.
 func (k *kubelets) giveUp(pod *corev1.Pod, away time.Duration) {
-	k.statusBy("node-lifecycle", pod, func(p *corev1.Pod) {
+	k.statusBy(nodeLifecycle, pod, func(p *corev1.Pod) {
 		p.Status.Phase, p.Status.Reason = corev1.PodFailed, "NodeLost"
 		podstatus.SetCondition(p, corev1.PodReady, false, "", time.Now())
 	})
@@ -251,6 +259,9 @@ func (k *kubelets) giveUp(pod *corev1.Pod, away time.Duration) {
 // collect does what the pod garbage collector does with the pods of a node that is
 // gone.
 func (k *kubelets) collect(pod *corev1.Pod) {
+	if k.fates[pod.UID].alone {
+		k.w.server.Delete(nodeLifecycle, "nodes", types.NamespacedName{Name: ownNode(pod)}, metav1.DeleteOptions{})
+	}
 	if !ledger.Ended(pod) {
 		k.statusBy(podGCName, pod, func(p *corev1.Pod) {
 			p.Status.Phase = corev1.PodFailed
@@ -262,6 +273,9 @@ func (k *kubelets) collect(pod *corev1.Pod) {
 
 // comeBack ends a pod whose node is back: it has run all the while, and its deletion goes on.
 func (k *kubelets) comeBack(pod *corev1.Pod) {
+	if k.fates[pod.UID].alone {
+		k.setNode(kubeletName, ownNode(pod), corev1.ConditionTrue)
+	}
 	if !ledger.Ended(pod) {
 		k.status(pod, func(p *corev1.Pod) {
 			if k.fates[pod.UID].obeys {

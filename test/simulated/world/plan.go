@@ -141,6 +141,10 @@ type fate struct {
 	// patience is how long a lost node stays away if nobody collects its pods: then it is back, and they
 	// end. 0: they are collected. forEver: neither.
 	patience time.Duration
+	// alone: its node has no other pod, and an object in the API server. unready is how long after the node is lost its
+	// condition Ready is Unknown; forEver: it stays True, so the node is only slow to end the pod.
+	alone   bool
+	unready time.Duration
 	// away is the time from its end until its node is back and reports that it runs.
 	away time.Duration
 	// problem keeps it from starting (PodStartProblem), from shows after its creation until start. Empty: nothing does.

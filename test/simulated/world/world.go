@@ -128,6 +128,9 @@ func newWorld(p *plan, tells bool) *world {
 		options.FieldManager = fieldManager
 	}
 	w.server = apiserver.New(options)
+	if p.readsNodes() {
+		w.nodes.createNode(nodeName)
+	}
 	return w
 }
 

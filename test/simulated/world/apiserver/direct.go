@@ -79,6 +79,15 @@ func (s *Server) edit(c *caller, resource string, key types.NamespacedName, chan
 	return err
 }
 
+// CreateNode creates a node as by. It panics if there is one of that name, because that is a mistake of the caller.
+func (s *Server) CreateNode(by, name string) {
+	key := types.NamespacedName{Name: name}
+	creater := s.endpoint("nodes", "").storage.(rest.Creater)
+	_, err := creater.Create(s.as(&caller{server: s, by: by, verb: "create"}, "nodes", key), &core.Node{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+	check(err)
+}
+
 // Delete deletes an object as by, as a request would. It reports false if the
 // object is gone.
 func (s *Server) Delete(by, resource string, key types.NamespacedName, options metav1.DeleteOptions) bool {

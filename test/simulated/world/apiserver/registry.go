@@ -18,6 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	kubeletclient "k8s.io/kubernetes/pkg/kubelet/client"
 	cronjobstore "k8s.io/kubernetes/pkg/registry/batch/cronjob/storage"
 	"k8s.io/kubernetes/pkg/registry/batch/job"
 	jobstore "k8s.io/kubernetes/pkg/registry/batch/job/storage"
@@ -25,6 +26,7 @@ import (
 	configmapstore "k8s.io/kubernetes/pkg/registry/core/configmap/storage"
 	eventstore "k8s.io/kubernetes/pkg/registry/core/event/storage"
 	namespacestore "k8s.io/kubernetes/pkg/registry/core/namespace/storage"
+	nodestore "k8s.io/kubernetes/pkg/registry/core/node/storage"
 	podstore "k8s.io/kubernetes/pkg/registry/core/pod/storage"
 	quotastore "k8s.io/kubernetes/pkg/registry/core/resourcequota/storage"
 	podgroupstore "k8s.io/kubernetes/pkg/registry/scheduling/podgroup/storage"
@@ -130,6 +132,10 @@ func buildRegistries() *registryTable {
 	t.serve(core, "namespaces", "Namespace", namespaces)
 	t.serve(core, "namespaces/status", "Namespace", namespaceStatus)
 	t.serve(core, "namespaces/finalize", "Namespace", finalize)
+
+	nodes := must(nodestore.NewStorage(options, kubeletclient.KubeletClientConfig{}, nil))
+	t.serve(core, "nodes", "Node", nodes.Node)
+	t.serve(core, "nodes/status", "Node", nodes.Status)
 
 	quotas, quotaStatus, err := quotastore.NewREST(options)
 	check(err)
