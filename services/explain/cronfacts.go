@@ -216,6 +216,14 @@ func (w *cronWork) notes() {
 			"If several runs are missed, only the latest of them can still start. The others are left out.",
 		},
 		{
+			latest(w.Events, "TooManyMissedTimes") != nil, "TooManyMissedTimes",
+			"The event says that more than 100 runs have been missed since the last one. It is no fault: of the missed runs, " + w.plan.AfterActive() + ".",
+		},
+		{
+			w.dueBeforeEdit(), "edits",
+			"The CronJob was edited after the time of the run that is due. Times of a new schedule that lie between the last run and the edit count as missed, and the latest of them starts at once; under jobpolicy, the option cronJob.missedBeforeEdit: Skip leaves them out.",
+		},
+		{
 			len(w.ByHand) > 0, "UnexpectedJob",
 			"Somebody created " + namesOf(w.ByHand) + " from this CronJob. concurrencyPolicy counts only the CronJob's own runs: they start beside such a Job, Replace does not delete it, and status.active does not list it. " +
 				"The event UnexpectedJob says no more than that, and is no fault. When it has ended, it counts for the history limits and for lastSuccessfulTime.",
@@ -249,6 +257,12 @@ func (w *cronWork) unlisted() string {
 		}
 	}
 	return namesOf(runs)
+}
+
+// dueBeforeEdit reports whether a run is due whose time was over when the CronJob was edited last.
+func (w *cronWork) dueBeforeEdit() bool {
+	at := w.resp.GetCreate().GetScheduledTime()
+	return at != nil && at.AsTime().Before(w.edited())
 }
 
 // hasOptions reports whether the annotations ask jobpolicy for something.

@@ -162,6 +162,7 @@ func (w *work) explain() {
 	w.lookAtPods()
 	w.findRefusals()
 	w.situation()
+	w.tellWrongOwner()
 	w.end()
 	w.waits()
 	w.tellRefusals()
