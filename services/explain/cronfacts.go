@@ -208,6 +208,10 @@ func (w *cronWork) notes() {
 			"Runs overlap, because concurrencyPolicy is Allow, the default.",
 		},
 		{
+			w.replacesEach(), "Replace",
+			"No run has succeeded yet. With concurrencyPolicy Replace, a run that takes longer than the time to the next one is deleted, and none ever ends.",
+		},
+		{
 			spec.ConcurrencyPolicy == batchv1.ForbidConcurrent && (w.State == Waiting || len(w.Skipped) > 0), "Forbid",
 			"concurrencyPolicy Forbid does not promise exactly one run for each time. Of the runs that come due while another one is active, " + w.plan.AfterActive() + ". In rare faults a run starts twice. The work must tolerate both.",
 		},
@@ -263,6 +267,13 @@ func (w *cronWork) unlisted() string {
 func (w *cronWork) dueBeforeEdit() bool {
 	at := w.resp.GetCreate().GetScheduledTime()
 	return at != nil && at.AsTime().Before(w.edited())
+}
+
+// replacesEach reports whether the CronJob may have replaced each of its runs: there were several, and no trace of an end.
+func (w *cronWork) replacesEach() bool {
+	const several = 3
+	return w.CronJob.Spec.ConcurrencyPolicy == batchv1.ReplaceConcurrent && w.CronJob.Status.LastSuccessfulTime == nil && len(w.Active) > 0 && len(w.Ended) == 0 &&
+		w.schedule != nil && w.schedule.Count(w.CronJob.CreationTimestamp.Time, w.since()) >= several
 }
 
 // hasOptions reports whether the annotations ask jobpolicy for something.

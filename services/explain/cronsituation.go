@@ -28,7 +28,7 @@ func (w *cronWork) situation() {
 	}
 	switch rule {
 	case jobpolicyv1.Rule_RULE_DELETING:
-		w.Change = append(w.Change, whoRemoves(w.CronJob.Finalizers, "Jobs", len(w.owned) == 0 && w.Now.Sub(w.CronJob.DeletionTimestamp.Time) > reactionTime)...)
+		w.Change = append(w.Change, whoRemoves(w.CronJob.Finalizers, "Jobs", len(w.owned) == 0, w.Now.Sub(w.CronJob.DeletionTimestamp.Time) > reactionTime)...)
 		w.say(Deleting, "Deletion of the CronJob was requested at %s: no more runs start. %s", w.when(w.CronJob.DeletionTimestamp.Time), kept(w.CronJob.Finalizers))
 	case jobpolicyv1.Rule_RULE_INVALID_POLICY:
 		w.advise("Correct the policy, or the annotation %s; the CronJob goes on then, and runs that were due meanwhile count as missed.", wire.Policy)

@@ -24,7 +24,7 @@ func (w *work) deleting() bool {
 	if c := wire.FinishedCondition(w.Job); c != nil {
 		ended = fmt.Sprintf(" Before that it was %s: %s.", c.Type, sentence(c.Reason, c.Message))
 	}
-	w.Change = append(w.Change, whoRemoves(w.Job.Finalizers, "pods", len(w.Facts.Pods) == 0 && !w.recorded && w.Now.Sub(w.Job.DeletionTimestamp.Time) > reactionTime)...)
+	w.Change = append(w.Change, whoRemoves(w.Job.Finalizers, "pods", len(w.Facts.Pods) == 0 && !w.recorded, w.Now.Sub(w.Job.DeletionTimestamp.Time) > reactionTime)...)
 	return w.say(Deleting, "Deletion of the Job was requested at %s. %s%s", w.when(w.Job.DeletionTimestamp.Time), kept(w.Job.Finalizers), ended)
 }
 
@@ -40,19 +40,24 @@ func kept(finalizers []string) string {
 }
 
 // whoRemoves says of each finalizer who removes it, and when. dependents are the objects that the
-// object owns. gone: there are none any more, and nobody has reacted.
-func whoRemoves(finalizers []string, dependents string, gone bool) []string {
+// object owns. gone: there are none any more. late: the deletion was requested long enough ago that somebody should have
+// reacted.
+func whoRemoves(finalizers []string, dependents string, gone, late bool) []string {
 	var lines []string
 	for _, f := range finalizers {
 		switch f {
 		case metav1.FinalizerDeleteDependents:
 			line := fmt.Sprintf("%s: the garbage collector removes it when the %s are gone, which it deletes first (--cascade=foreground).", f, dependents)
-			if gone {
+			if gone && late {
 				line += " They are gone: see whether something else that it owns stays, what the garbage collector of kube-controller-manager logs, and whether a webhook or an admission policy denies it the update."
 			}
 			lines = append(lines, line)
 		case metav1.FinalizerOrphanDependents:
-			lines = append(lines, fmt.Sprintf("%s: the garbage collector removes it when it has taken the owner references off the %s, which stay (--cascade=orphan).", f, dependents))
+			line := fmt.Sprintf("%s: the garbage collector removes it when it has taken the owner references off the %s, which stay (--cascade=orphan).", f, dependents)
+			if late {
+				line += " That waits for nothing else: see what the garbage collector of kube-controller-manager logs, and whether a webhook or an admission policy denies it these updates."
+			}
+			lines = append(lines, line)
 		default:
 			lines = append(lines, f+": the tool that has set it has to remove it. If the tool is gone, remove it by hand; then what it was to do is not done.")
 		}

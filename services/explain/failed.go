@@ -211,6 +211,26 @@ func (w *work) adviseOnFailures(reason string) {
 			p.Spec.NodeName, p.Name, corev1.DisruptionTarget)
 	case disrupted(p) != "" && !w.ignoredByPolicy(p):
 		w.advise("A disruption counts as a failure. In a new Job, a rule of spec.podFailurePolicy with the action Ignore for the condition %s leaves it out (with restartPolicy Never).", corev1.DisruptionTarget)
+	default:
+		w.adviseOnSignal(p)
+	}
+}
+
+// The exit codes of a container that was told to end, and of one that was ended.
+const (
+	terminated = 143
+	killed     = 137
+)
+
+// adviseOnSignal says what may have ended a container that has a liveness probe, if that was a signal.
+func (w *work) adviseOnSignal(p *corev1.Pod) {
+	s := failedContainer(p)
+	if s == nil || s.State.Terminated.Reason == "OOMKilled" || s.State.Terminated.ExitCode != killed && s.State.Terminated.ExitCode != terminated {
+		return
+	}
+	if slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == s.Name && c.LivenessProbe != nil }) {
+		w.advise("Exit code %d is that of a signal from outside. Container %s has a livenessProbe, which may have failed; the events of the pod say so for a while: kubectl get events -n %s --field-selector involvedObject.kind=Pod,involvedObject.name=%s",
+			s.State.Terminated.ExitCode, s.Name, p.Namespace, p.Name)
 	}
 }
 

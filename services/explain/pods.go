@@ -86,7 +86,7 @@ func (w *work) problem(p *corev1.Pod) (PodProblem, bool) {
 	case ended(p):
 		return PodProblem{}, false
 	}
-	for _, look := range []func(*corev1.Pod) (PodProblem, bool){reasoned, unscheduled, waitingContainer, w.eventProblem, sidecar, w.initializing, w.slow} {
+	for _, look := range []func(*corev1.Pod) (PodProblem, bool){reasoned, unscheduled, waitingContainer, w.eventProblem, sidecar, w.initializing, w.slow, silent} {
 		if problem, ok := look(p); ok {
 			return problem, true
 		}
@@ -167,9 +167,15 @@ func startProblem(s *corev1.ContainerStatus, message string) (PodProblem, bool) 
 				Change: "Correct the image volume in the pod template of a new Job.",
 			}, true
 		}
+		change := "Put the image there or fix the pull secret: the kubelet tries again by itself. For another image, create the Job anew."
+		switch reason {
+		case "InvalidImageName":
+			change = "Correct the name of the image in the pod template of a new Job."
+		case "ErrImageNeverPull":
+			change = "Load the image on the node: the kubelet looks for it again by itself. Or leave out imagePullPolicy: Never in a new Job."
+		}
 		return PodProblem{
-			Kind: "image", Why: fmt.Sprintf("the image%s%s cannot be pulled (%s)", named(" ", s.Image), named(" of container ", s.Name), message),
-			Change: "Put the image there or fix the pull secret: the kubelet tries again by itself. For another image, create the Job anew.",
+			Kind: "image", Why: fmt.Sprintf("the image%s%s cannot be pulled (%s)", named(" ", s.Image), named(" of container ", s.Name), message), Change: change,
 		}, true
 	case jobpolicyv1.PodStartProblem_POD_START_PROBLEM_SECURITY_CONTEXT:
 		return PodProblem{

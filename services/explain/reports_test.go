@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"jobpolicy.dev/engine"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/services/explain"
 )
@@ -393,26 +392,4 @@ func TestOwnersClaimsAndQueues(t *testing.T) {
 		"no claim": {facts: explain.Facts{Job: job(complete), Pods: []corev1.Pod{pod(1, corev1.PodSucceeded)}}, state: explain.Complete, silent: []string{"claim"}},
 		"a queue":  {facts: explain.Facts{Job: job(queued)}, state: explain.Suspended, says: []string{"kubectl describe workloads -n ns -l kueue.x-k8s.io/job-uid=" + string(uid(1))}},
 	})
-}
-
-// The log that helps is that of the container that failed; a pod that its node rejected has none.
-func TestTheCommandThatShowsMoreOfAFailedPod(t *testing.T) {
-	validation := func(p *corev1.Pod) {
-		p.Status.InitContainerStatuses = []corev1.ContainerStatus{container("istio-validation", endedBy(126, "Error", ""))}
-		p.Status.ContainerStatuses = []corev1.ContainerStatus{container("main", corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}})}
-	}
-	for want, change := range map[string]func(*corev1.Pod){
-		"kubectl logs job-1 -n ns -c istio-validation": validation,
-		"kubectl logs job-1 -n ns":                     failedWith(1, time.Second),
-		"kubectl describe pod job-1 -n ns":             func(p *corev1.Pod) { p.Status.Reason, p.Status.Message = "OutOfcpu", "Pod was rejected: no cpu" },
-	} {
-		facts := explain.Facts{Job: job(), Pods: []corev1.Pod{pod(1, corev1.PodFailed, change)}, Now: now}
-		r, err := explain.Explain(facts, engine.DecideJob)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(r.Pods) != 1 || r.Pods[0].Change != want {
-			t.Errorf("pods %+v, want the command %q", r.Pods, want)
-		}
-	}
 }

@@ -78,3 +78,16 @@ func (w *work) pulling(p *corev1.Pod) string {
 	}
 	return fmt.Sprintf("; the pull of an image began %s (%s)", w.ago(Seen(e)), e.Message)
 }
+
+// silent finds a pod on a node that is no longer heard of: the controller of nodes takes the condition Ready away, and the
+// kubelet does not say that a container is not ready.
+func silent(p *corev1.Pod) (PodProblem, bool) {
+	if p.Status.Phase != corev1.PodRunning || p.Spec.NodeName == "" || len(p.Spec.ReadinessGates) > 0 ||
+		condition(p, corev1.PodReady) != corev1.ConditionFalse || condition(p, corev1.ContainersReady) != corev1.ConditionTrue {
+		return PodProblem{}, false
+	}
+	return PodProblem{
+		Kind: "status", Why: fmt.Sprintf("its containers are ready, but the pod is not: its node %s may be lost", p.Spec.NodeName),
+		Change: fmt.Sprintf("kubectl get node %s. If it is lost, the pod is deleted when the time is over for which it tolerates that (tolerationSeconds, 5 minutes by default).", p.Spec.NodeName),
+	}, true
+}

@@ -289,6 +289,10 @@ var cronScenes = map[string]func(*scene){
 		s.job(9)
 		s.warn("TooManyMissedTimes", "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew", clockTime(12, 9))
 	},
+	"each-run-replaced": func(s *scene) {
+		s.CronJob.Spec.ConcurrencyPolicy, s.CronJob.Status.LastScheduleTime = batchv1.ReplaceConcurrent, clockTime(12, 0)
+		s.job(12)
+	},
 	"runs-are-suspended": func(s *scene) { // by the template
 		s.CronJob.Spec.ConcurrencyPolicy, s.CronJob.Spec.JobTemplate.Spec.Suspend = batchv1.ForbidConcurrent, ptr.To(true)
 		s.job(11, func(job *batchv1.Job) { job.Spec.Suspend = ptr.To(true) })
