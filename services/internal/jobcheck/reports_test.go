@@ -35,6 +35,10 @@ func TestTheIntervalInPlaceOfAWideStep(t *testing.T) {
 	}
 }
 
+func retries(limit int32) func(*batchv1.JobSpec) {
+	return func(s *batchv1.JobSpec) { s.BackoffLimit = &limit }
+}
+
 // What public reports of Jobs and CronJobs ran into is told before they run.
 func TestMistakesOfReports(t *testing.T) {
 	runs := func(line ...string) func(*batchv1.JobSpec) {
@@ -44,9 +48,6 @@ func TestMistakesOfReports(t *testing.T) {
 	}
 	lives := func(seconds int32) func(*batchv1.JobSpec) {
 		return func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = &seconds }
-	}
-	never := func(limit int32) func(*batchv1.JobSpec) {
-		return func(s *batchv1.JobSpec) { s.BackoffLimit = &limit }
 	}
 	cases := map[string]struct {
 		check, annotation string
@@ -82,10 +83,10 @@ func TestMistakesOfReports(t *testing.T) {
 			s.Completions, s.CompletionMode, s.BackoffLimitPerIndex = ptr.To[int32](100), ptr.To(batchv1.IndexedCompletion), ptr.To[int32](1)
 		}, ""},
 		"a limit for few":               {"backoff-and-parallelism", "", func(s *batchv1.JobSpec) { s.Completions = ptr.To[int32](6) }, ""},
-		"a node that is drained":        {"disruptions", "", never(0), "note: spec.backoffLimit: is 0: a pod that is evicted or preempted, as when its node is drained or removed, counts as failed, and the Job fails."},
-		"a node that is drained, again": {"disruptions", "", never(1), ""},
+		"a node that is drained":        {"disruptions", "", retries(0), "note: spec.backoffLimit: is 0: a pod that is evicted or preempted, as when its node is drained or removed, counts as failed, and the Job fails."},
+		"a node that is drained, again": {"disruptions", "", retries(1), ""},
 		"a disruption that is ignored": {"disruptions", "", func(s *batchv1.JobSpec) {
-			never(0)(s)
+			retries(0)(s)
 			s.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
 				Action: batchv1.PodFailurePolicyActionIgnore, OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget}},
 			}}}
