@@ -309,6 +309,7 @@ func (w *cronWork) scheduled() {
 		return
 	}
 	w.say(Scheduled, "The next run is due at %s%s.", w.when(next.AsTime()), w.startText(next.AsTime()))
+	w.tellBeyondHistory()
 	switch n := len(w.Active); {
 	case n == 1:
 		w.Headline += fmt.Sprintf(" One run is active: %s.", w.activeNames())
@@ -320,6 +321,23 @@ func (w *cronWork) scheduled() {
 		w.Headline += fmt.Sprintf(" Failed runs in a row: %d, the last one %s (%s).", n, last.Job, last.Reason)
 		w.advise("See why it failed: kubectl jobpolicy explain job/%s -n %s", last.Job, w.Namespace)
 	}
+}
+
+// tellBeyondHistory names the Jobs that the history limits no longer keep, if they are still there long after the last run
+// ended, which is when they go.
+func (w *cronWork) tellBeyondHistory() {
+	if len(w.resp.GetDelete()) == 0 || len(w.Ended) == 0 || w.Now.Sub(w.Ended[0].Ended) < SlowStart || len(w.refusals) > 0 {
+		return
+	}
+	var names []string
+	for _, d := range w.resp.GetDelete() {
+		names = append(names, d.GetName())
+	}
+	if len(names) > maxEnded {
+		names = append(names[:maxEnded], "…")
+	}
+	w.Headline += fmt.Sprintf(" Jobs that the history limits do not keep any more are still there: %d (%s).", len(w.resp.GetDelete()), strings.Join(names, ", "))
+	w.advise("See whether %s runs, and what it logs.", w.cronManager())
 }
 
 // failedInARow counts the failed runs after the last success, among the Jobs in Ended.

@@ -53,6 +53,7 @@ func (w *work) finished() bool {
 	if start := w.Job.Status.StartTime; start != nil {
 		took = ", " + simulate.Clock(c.LastTransitionTime.Sub(start.Time)) + " after it started"
 	}
+	w.adviseOnOverdueTTL(c.LastTransitionTime.Time)
 	if c.Type == batchv1.JobComplete {
 		return w.say(Complete, "The Job completed %s%s: %s.", w.ago(c.LastTransitionTime.Time), took, sentence(c.Reason, c.Message))
 	}
@@ -106,13 +107,30 @@ func (w *work) ending() bool {
 		w.adviseOnReason(c.Reason)
 		w.adviseOnFailures(c.Reason)
 		w.adviseOnLateEnds()
+		w.adviseOnNoReaction(c.LastTransitionTime.Time)
 		return w.say(Failing, "The Job has failed: %s. %s.%s", sentence(c.Reason, c.Message), w.remaining(Failed), w.whyPodsFailed(c.Reason))
 	}
 	if c := jobCondition(w.Job, batchv1.JobSuccessCriteriaMet); c != nil {
 		w.adviseOnLateEnds()
+		w.adviseOnNoReaction(c.LastTransitionTime.Time)
 		return w.say(Completing, "The Job has succeeded: %s. %s.", sentence(c.Reason, c.Message), w.remaining(Complete))
 	}
 	return false
+}
+
+// adviseOnNoReaction says where to look if a verdict was written long ago, and nothing is left that its end waits for.
+func (w *work) adviseOnNoReaction(verdict time.Time) {
+	if !w.recorded && len(w.refusals) == 0 && w.Counts.Active+w.Counts.Terminating == 0 && w.kept() == 0 && w.Now.Sub(verdict) > SlowStart {
+		w.advise("See whether %s runs, and what it logs.", manager(w.Job))
+	}
+}
+
+// adviseOnOverdueTTL says where to look if the Job should have been deleted long ago.
+func (w *work) adviseOnOverdueTTL(ended time.Time) {
+	due := w.Next != nil && w.Next.At == nil && slices.ContainsFunc(w.Next.Steps, func(s Step) bool { return s.Kind == "remove" })
+	if ttl := w.Job.Spec.TTLSecondsAfterFinished; ttl != nil && due && !w.recorded && len(w.refusals) == 0 && w.Now.Sub(ended.Add(time.Duration(*ttl)*time.Second)) > SlowStart {
+		w.advise("Its time to live is over, and it is still there: see whether the controller of finished Jobs runs (ttl-after-finished-controller of kube-controller-manager), and what it logs.")
+	}
 }
 
 // remaining says what the last condition waits for.
@@ -123,6 +141,8 @@ func (w *work) remaining(last State) string {
 		return "It waits for the API server"
 	case left == 0 && kept > 0:
 		return fmt.Sprintf("It is %s when %s has removed the finalizer of its pods: %d left", last, manager(w.Job), kept)
+	case left == 0:
+		return fmt.Sprintf("No pod is left: it is %s when %s has written that", last, manager(w.Job))
 	}
 	return fmt.Sprintf("It is %s when its pods have ended: %d left", last, left)
 }

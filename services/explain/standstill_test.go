@@ -38,6 +38,32 @@ func TestPodsThatKeepTheFinalizer(t *testing.T) {
 	})
 }
 
+// What comes next "now" for long is not coming.
+func TestNothingComesNext(t *testing.T) {
+	complete := condition(batchv1.JobComplete, "CompletionsReached", "")
+	lives := func(seconds int32) func(*batchv1.Job) {
+		return func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = &seconds }
+	}
+	written := func(ago time.Duration) func(*batchv1.Job) {
+		return func(j *batchv1.Job) {
+			condition(batchv1.JobFailureTarget, "BackoffLimitExceeded", "")(j)
+			j.Status.Conditions[0].LastTransitionTime = before(ago)
+		}
+	}
+	explainEach(t, map[string]reportCase{
+		"a time to live that is over": {
+			facts: explain.Facts{Job: job(complete, lives(1), func(j *batchv1.Job) { j.Status.Conditions[0].LastTransitionTime = before(3 * time.Minute) })},
+			state: explain.Complete, says: []string{"change: Its time to live is over, and it is still there: see whether the controller of finished Jobs runs"},
+		},
+		"a time to live that is just over": {facts: explain.Facts{Job: job(complete, lives(100))}, state: explain.Complete, silent: []string{"still there"}},
+		"a verdict, and nothing is left": {
+			facts: explain.Facts{Job: job(written(3 * time.Minute))}, state: explain.Failing,
+			says: []string{"No pod is left: it is Failed when the Job controller has written that.", "change: See whether the Job controller runs, and what it logs."},
+		},
+		"a new verdict": {facts: explain.Facts{Job: job(written(time.Second))}, state: explain.Failing, silent: []string{"See whether the Job controller runs"}},
+	})
+}
+
 // An index that has failed is not tried again, so the Job cannot become Complete, and wants no pod for it.
 func TestAnIndexHasFailed(t *testing.T) {
 	indexed := func(j *batchv1.Job) {

@@ -289,6 +289,12 @@ var cronScenes = map[string]func(*scene){
 		s.job(9)
 		s.warn("TooManyMissedTimes", "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew", clockTime(12, 9))
 	},
+	"beyond-history": func(s *scene) {
+		s.CronJob.Spec.SuccessfulJobsHistoryLimit, s.CronJob.Status.LastScheduleTime = ptr.To[int32](1), clockTime(12, 0)
+		for hour := 10; hour <= 12; hour++ {
+			s.job(hour, ended(batchv1.JobComplete, batchv1.JobReasonCompletionsReached))
+		}
+	},
 	"each-run-replaced": func(s *scene) {
 		s.CronJob.Spec.ConcurrencyPolicy, s.CronJob.Status.LastScheduleTime = batchv1.ReplaceConcurrent, clockTime(12, 0)
 		s.job(12)
