@@ -192,7 +192,8 @@ func TestMistakesOfReportsWithTools(t *testing.T) {
 		"a time to live, and Flux":          {check: "ttl", labels: map[string]string{"kustomize.toolkit.fluxcd.io/name": "apps"}, want: "Flux creates it again when it reconciles next"},
 		"Vault's agent":                     {check: "sidecars", template: map[string]string{"vault.hashicorp.com/agent-inject": "true"}, want: "warning: spec.template.metadata.annotations[vault.hashicorp.com/agent-inject]: an injected container that runs until it is stopped keeps the Job open for ever"},
 		"Vault's agent, which ends":         {check: "sidecars", template: map[string]string{"vault.hashicorp.com/agent-inject": "true", "vault.hashicorp.com/agent-pre-populate-only": "true"}},
-		"Istio's proxy":                     {check: "sidecars", template: map[string]string{"sidecar.istio.io/inject": "true"}, want: "native sidecars"},
+		"Istio's proxy":                     {check: "sidecars", template: map[string]string{"sidecar.istio.io/inject": "true"}, want: "note: spec.template.metadata.annotations[sidecar.istio.io/inject]: "},
+		"Istio's proxy as a real sidecar":   {check: "sidecars", template: map[string]string{"sidecar.istio.io/inject": "true", "sidecar.istio.io/nativeSidecar": "true"}},
 		"no proxy of Istio":                 {check: "sidecars", template: map[string]string{"sidecar.istio.io/inject": "false"}},
 		"Linkerd's proxy as a real sidecar": {check: "sidecars", template: map[string]string{"linkerd.io/inject": "enabled", "config.beta.linkerd.io/proxy-enable-native-sidecar": "true"}},
 	}

@@ -2,6 +2,7 @@ package jobcheck
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -66,30 +67,50 @@ func changedTemplate(s *subject) {
 	}
 }
 
-// An injector adds a container to pods that ask for it by a label or annotation.
+// An injector adds a container to pods that ask for it by a label or annotation. Newer versions of a mesh may do no harm:
+// they inject it as an init container.
 type injector struct {
 	name, value string
-	// unless is an annotation that, if it is true, keeps the container from running until it is stopped.
-	unless string
-	text   string
+	// unless are annotations of which each, if it is true, keeps the container from running until it is stopped.
+	unless   []string
+	severity Severity
+	text     string
 }
 
 // outlives is what an injected container does to a Job.
 const outlives = "an injected container that runs until it is stopped keeps the Job open for ever: "
 
 var injectors = []injector{
-	{"vault.hashicorp.com/agent-inject", "true", "vault.hashicorp.com/agent-pre-populate-only", outlives + `set vault.hashicorp.com/agent-pre-populate-only: "true", so that Vault's agent runs as an init container only`},
-	{"sidecar.istio.io/inject", "true", "", outlives + `see that Istio injects its proxy as an init container with restartPolicy Always (native sidecars), or set it to "false"`},
-	{"linkerd.io/inject", "enabled", "config.beta.linkerd.io/proxy-enable-native-sidecar", outlives + `set config.beta.linkerd.io/proxy-enable-native-sidecar: "true", or linkerd.io/inject: disabled`},
+	{
+		"vault.hashicorp.com/agent-inject", "true",
+		[]string{"vault.hashicorp.com/agent-pre-populate-only"},
+		Warning,
+		outlives + `set vault.hashicorp.com/agent-pre-populate-only: "true", so that Vault's agent runs as an init container only`,
+	},
+	{
+		"sidecar.istio.io/inject", "true",
+		[]string{"sidecar.istio.io/nativeSidecar"},
+		Note,
+		outlives + `set sidecar.istio.io/nativeSidecar: "true", so that Istio's proxy is an init container with restartPolicy Always, or sidecar.istio.io/inject: "false"`,
+	},
+	{
+		"linkerd.io/inject", "enabled",
+		[]string{"config.beta.linkerd.io/proxy-enable-native-sidecar", "config.alpha.linkerd.io/proxy-enable-native-sidecar"},
+		Note,
+		outlives + `set config.beta.linkerd.io/proxy-enable-native-sidecar: "true", so that Linkerd's proxy is an init container with restartPolicy Always, or linkerd.io/inject: disabled`,
+	},
 }
 
 // injected finds pods that ask for a container that is not in the template.
 func (s *subject) injected() {
 	template := &s.spec.Template
 	for _, i := range injectors {
+		if slices.ContainsFunc(i.unless, func(name string) bool { return template.Annotations[name] == "true" }) {
+			continue
+		}
 		for field, marks := range map[string]map[string]string{"annotations": template.Annotations, "labels": template.Labels} { // findings are sorted by line
-			if marks[i.name] == i.value && template.Annotations[i.unless] != "true" {
-				s.find(Warning, fmt.Sprintf("template.metadata.%s[%s]", field, i.name), i.text)
+			if marks[i.name] == i.value {
+				s.find(i.severity, fmt.Sprintf("template.metadata.%s[%s]", field, i.name), i.text)
 			}
 		}
 	}
