@@ -208,12 +208,24 @@ func (w *cronWork) notes() {
 			"Runs overlap, because concurrencyPolicy is Allow, the default.",
 		},
 		{
+			w.replacesEach(), "Replace",
+			"No run has succeeded yet. With concurrencyPolicy Replace, a run that takes longer than the time to the next one is deleted, and none ever ends.",
+		},
+		{
 			spec.ConcurrencyPolicy == batchv1.ForbidConcurrent && (w.State == Waiting || len(w.Skipped) > 0), "Forbid",
 			"concurrencyPolicy Forbid does not promise exactly one run for each time. Of the runs that come due while another one is active, " + w.plan.AfterActive() + ". In rare faults a run starts twice. The work must tolerate both.",
 		},
 		{
 			len(w.Skipped) > 0 && w.State != Missed && w.plan.MissedRuns == 1, "missed runs",
 			"If several runs are missed, only the latest of them can still start. The others are left out.",
+		},
+		{
+			latest(w.Events, "TooManyMissedTimes") != nil, "TooManyMissedTimes",
+			"The event says that more than 100 runs have been missed since the last one. It is no fault: of the missed runs, " + w.plan.AfterActive() + ".",
+		},
+		{
+			w.dueBeforeEdit(), "edits",
+			"The CronJob was edited after the time of the run that is due. Times of a new schedule that lie between the last run and the edit count as missed, and the latest of them starts at once; under jobpolicy, the option cronJob.missedBeforeEdit: Skip leaves them out.",
 		},
 		{
 			len(w.ByHand) > 0, "UnexpectedJob",
@@ -249,6 +261,19 @@ func (w *cronWork) unlisted() string {
 		}
 	}
 	return namesOf(runs)
+}
+
+// dueBeforeEdit reports whether a run is due whose time was over when the CronJob was edited last.
+func (w *cronWork) dueBeforeEdit() bool {
+	at := w.resp.GetCreate().GetScheduledTime()
+	return at != nil && at.AsTime().Before(w.edited())
+}
+
+// replacesEach reports whether the CronJob may have replaced each of its runs: there were several, and no trace of an end.
+func (w *cronWork) replacesEach() bool {
+	const several = 3
+	return w.CronJob.Spec.ConcurrencyPolicy == batchv1.ReplaceConcurrent && w.CronJob.Status.LastSuccessfulTime == nil && len(w.Active) > 0 && len(w.Ended) == 0 &&
+		w.schedule != nil && w.schedule.Count(w.CronJob.CreationTimestamp.Time, w.since()) >= several
 }
 
 // hasOptions reports whether the annotations ask jobpolicy for something.

@@ -10,6 +10,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/executor/wire"
@@ -27,7 +28,7 @@ func (w *cronWork) situation() {
 	}
 	switch rule {
 	case jobpolicyv1.Rule_RULE_DELETING:
-		w.Change = append(w.Change, whoRemoves(w.CronJob.Finalizers, "Jobs")...)
+		w.Change = append(w.Change, whoRemoves(w.CronJob.Finalizers, "Jobs", len(w.owned) == 0, w.Now.Sub(w.CronJob.DeletionTimestamp.Time) > reactionTime)...)
 		w.say(Deleting, "Deletion of the CronJob was requested at %s: no more runs start. %s", w.when(w.CronJob.DeletionTimestamp.Time), kept(w.CronJob.Finalizers))
 	case jobpolicyv1.Rule_RULE_INVALID_POLICY:
 		w.advise("Correct the policy, or the annotation %s; the CronJob goes on then, and runs that were due meanwhile count as missed.", wire.Policy)
@@ -174,7 +175,7 @@ func (w *cronWork) blocked(run string) bool {
 	if i < 0 {
 		return false
 	}
-	why, change := whyNotCreated(w.refusals[i].Why)
+	why, change := whyNotCreated(w.refusals[i].Why, true)
 	w.advise("%s", change)
 	w.say(Blocked, "%s cannot start, because the API server refuses its Job: %s. Last tried %s.", run, why, w.ago(w.refusals[i].Last))
 	return true
@@ -238,7 +239,8 @@ func clock(seconds int64) string {
 
 func (w *cronWork) forbidden() {
 	w.adviseOnActive()
-	w.advise("spec.concurrencyPolicy: Replace would end the active run, Allow would let both run. activeDeadlineSeconds in the Job's template bounds how long a run may take.")
+	w.advise("An edit of the CronJob changes later runs only. To let the next one start, end the active run by deleting its Job. activeDeadlineSeconds in the Job's template bounds how long a run may take.")
+	w.advise("spec.concurrencyPolicy: Replace would end the active run, Allow would let both run.")
 	w.say(Waiting, "The run of %s waits until the active runs have ended, because spec.concurrencyPolicy is Forbid: %s.", w.when(w.due()), w.activeNames())
 	for _, wait := range w.resp.GetExplanation().GetWaits() {
 		if wait.GetReason() == jobpolicyv1.WaitReason_WAIT_REASON_CONCURRENCY_POLICY && wait.GetUntil() != nil {
@@ -258,8 +260,12 @@ func namesOf(runs []ActiveRun) string {
 }
 
 func (w *cronWork) adviseOnActive() {
-	if len(w.Active) > 0 {
-		w.advise("See why it has not ended: kubectl jobpolicy explain job/%s -n %s", w.Active[0].Job, w.Namespace)
+	if len(w.Active) == 0 {
+		return
+	}
+	w.advise("See why it has not ended: kubectl jobpolicy explain job/%s -n %s", w.Active[0].Job, w.Namespace)
+	if ptr.Deref(w.CronJob.Spec.JobTemplate.Spec.Suspend, false) {
+		w.advise("spec.jobTemplate.spec.suspend is true: each run is created suspended, and stays so until somebody resumes it.")
 	}
 }
 
@@ -278,12 +284,22 @@ func (w *cronWork) runDue() {
 	if w.schedule != nil {
 		starts = w.schedule.Start(at)
 	}
-	if w.Now.Sub(starts) < reactionTime {
+	if w.Now.Sub(latestOf(starts, w.edited())) < reactionTime {
 		w.say(Starting, "The run of %s starts.%s", w.when(at), replaced)
 		return
 	}
 	w.advise("See whether %s runs, and what it logs.", w.cronManager())
 	w.say(Late, "The run of %s is due, and %s has not started it.%s", w.when(at), w.cronManager(), replaced)
+}
+
+// edited is when the CronJob was edited last, as far as the API server says; not its status.
+func (w *cronWork) edited() (last time.Time) {
+	for _, m := range w.CronJob.ManagedFields {
+		if m.Subresource == "" && m.Time != nil {
+			last = latestOf(last, wire.Time(m.Time.Time))
+		}
+	}
+	return last
 }
 
 func (w *cronWork) scheduled() {
@@ -293,6 +309,7 @@ func (w *cronWork) scheduled() {
 		return
 	}
 	w.say(Scheduled, "The next run is due at %s%s.", w.when(next.AsTime()), w.startText(next.AsTime()))
+	w.tellBeyondHistory()
 	switch n := len(w.Active); {
 	case n == 1:
 		w.Headline += fmt.Sprintf(" One run is active: %s.", w.activeNames())
@@ -304,6 +321,23 @@ func (w *cronWork) scheduled() {
 		w.Headline += fmt.Sprintf(" Failed runs in a row: %d, the last one %s (%s).", n, last.Job, last.Reason)
 		w.advise("See why it failed: kubectl jobpolicy explain job/%s -n %s", last.Job, w.Namespace)
 	}
+}
+
+// tellBeyondHistory names the Jobs that the history limits no longer keep, if they are still there long after the last run
+// ended, which is when they go.
+func (w *cronWork) tellBeyondHistory() {
+	if len(w.resp.GetDelete()) == 0 || len(w.Ended) == 0 || w.Now.Sub(w.Ended[0].Ended) < SlowStart || len(w.refusals) > 0 {
+		return
+	}
+	var names []string
+	for _, d := range w.resp.GetDelete() {
+		names = append(names, d.GetName())
+	}
+	if len(names) > maxEnded {
+		names = append(names[:maxEnded], "…")
+	}
+	w.Headline += fmt.Sprintf(" Jobs that the history limits do not keep any more are still there: %d (%s).", len(w.resp.GetDelete()), strings.Join(names, ", "))
+	w.advise("See whether %s runs, and what it logs.", w.cronManager())
 }
 
 // failedInARow counts the failed runs after the last success, among the Jobs in Ended.

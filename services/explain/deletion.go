@@ -26,7 +26,7 @@ func (w *work) deleting() bool {
 	if c := wire.FinishedCondition(w.Job); c != nil {
 		ended = fmt.Sprintf(" Before that it was %s: %s.", c.Type, sentence(c.Reason, c.Message))
 	}
-	w.Change = append(w.Change, whoRemoves(w.Job.Finalizers, "pods")...)
+	w.Change = append(w.Change, whoRemoves(w.Job.Finalizers, "pods", len(w.Facts.Pods) == 0 && !w.recorded, w.Now.Sub(w.Job.DeletionTimestamp.Time) > reactionTime)...)
 	return w.say(Deleting, "Deletion of the Job was requested at %s. %s%s", w.when(w.Job.DeletionTimestamp.Time), kept(w.Job.Finalizers), ended)
 }
 
@@ -42,20 +42,40 @@ func kept(finalizers []string) string {
 }
 
 // whoRemoves says of each finalizer who removes it, and when. dependents are the objects that the
-// object owns.
-func whoRemoves(finalizers []string, dependents string) []string {
+// object owns. gone: there are none any more. late: the deletion was requested long enough ago that somebody should have
+// reacted.
+func whoRemoves(finalizers []string, dependents string, gone, late bool) []string {
 	var lines []string
 	for _, f := range finalizers {
 		switch f {
 		case metav1.FinalizerDeleteDependents:
-			lines = append(lines, fmt.Sprintf("%s: the garbage collector removes it when the %s are gone, which it deletes first (--cascade=foreground).", f, dependents))
+			line := fmt.Sprintf("%s: the garbage collector removes it when the %s are gone, which it deletes first (--cascade=foreground).", f, dependents)
+			if gone && late {
+				line += " They are gone: see whether something else that it owns stays, what the garbage collector of kube-controller-manager logs, and whether a webhook or an admission policy denies it the update."
+			}
+			lines = append(lines, line)
 		case metav1.FinalizerOrphanDependents:
-			lines = append(lines, fmt.Sprintf("%s: the garbage collector removes it when it has taken the owner references off the %s, which stay (--cascade=orphan).", f, dependents))
+			line := fmt.Sprintf("%s: the garbage collector removes it when it has taken the owner references off the %s, which stay (--cascade=orphan).", f, dependents)
+			if late {
+				line += " That waits for nothing else: see what the garbage collector of kube-controller-manager logs, and whether a webhook or an admission policy denies it these updates."
+			}
+			lines = append(lines, line)
 		default:
 			lines = append(lines, f+": the tool that has set it has to remove it. If the tool is gone, remove it by hand; then what it was to do is not done.")
 		}
 	}
 	return lines
+}
+
+// tellWrongOwner says that the garbage collector deletes the Job, because it finds its owner in no namespace that counts.
+// A tool that then creates it anew makes this go on for ever.
+func (w *work) tellWrongOwner() {
+	e := latest(w.Events, "OwnerRefInvalidNamespace")
+	if e == nil || w.Job.DeletionTimestamp != nil {
+		return
+	}
+	w.Headline += fmt.Sprintf(" The garbage collector deletes it with its pods if it has no other owner: %s.", strings.TrimSuffix(e.Message, "."))
+	w.advise("An owner has to be in the namespace of what it owns, or in none. Let the tool that created the Job set no such owner, or create the Job in the namespace of its owner.")
 }
 
 // lateEnd finds a pod that should be gone. Its node may be gone, or a finalizer keeps it.
@@ -79,7 +99,11 @@ func (w *work) lateEnd(p *corev1.Pod) (PodProblem, bool) {
 	}
 	change := "The tools that have set them have to remove them."
 	if slices.Contains(p.Finalizers, batchv1.JobTrackingFinalizer) {
-		change = fmt.Sprintf("%s removes %s when the status of the Job counts the pod; the others have their own tools.", manager(w.Job), batchv1.JobTrackingFinalizer)
+		change = fmt.Sprintf("%s removes %s when the status of the Job counts the pod", manager(w.Job), batchv1.JobTrackingFinalizer)
+		if len(p.Finalizers) > 1 {
+			change += "; the others have their own tools"
+		}
+		change += "."
 	}
 	return PodProblem{
 		Kind: "terminating", Why: fmt.Sprintf("should be gone since %s%s. %s", since, reason, kept(p.Finalizers)), Change: change,

@@ -121,8 +121,17 @@ func disrupted(p *corev1.Pod) string {
 	return ""
 }
 
-// exited names a container that ended with a code other than 0. A sidecar's code fails no pod.
+// exited names a container that ended with a code other than 0.
 func exited(p *corev1.Pod) string {
+	s := failedContainer(p)
+	if s == nil {
+		return ""
+	}
+	return fmt.Sprintf("container %s ended with %s", s.Name, exitCode(s.State.Terminated))
+}
+
+// failedContainer is one that ended with a code other than 0; nil if there is none. A sidecar's code fails no pod.
+func failedContainer(p *corev1.Pod) *corev1.ContainerStatus {
 	var sidecars, others []corev1.ContainerStatus
 	for _, s := range p.Status.InitContainerStatuses {
 		if restartable(p, s.Name) {
@@ -131,15 +140,31 @@ func exited(p *corev1.Pod) string {
 			others = append(others, s)
 		}
 	}
-	for _, s := range slices.Concat(p.Status.ContainerStatuses, others, sidecars) {
-		t := s.State.Terminated
-		if t == nil || t.ExitCode == 0 {
-			continue
-		}
-		return fmt.Sprintf("container %s ended with %s", s.Name, exitCode(t))
+	all := slices.Concat(p.Status.ContainerStatuses, others, sidecars)
+	i := slices.IndexFunc(all, func(s corev1.ContainerStatus) bool {
+		return s.State.Terminated != nil && s.State.Terminated.ExitCode != 0
+	})
+	if i < 0 {
+		return nil
 	}
-	return ""
+	return &all[i]
 }
+
+// howToSee is the command that shows more of a failed pod: the log of the container that failed. Of several containers,
+// kubectl shows the first one. A pod that its node has rejected has no log.
+func howToSee(p *corev1.Pod) string {
+	switch s := failedContainer(p); {
+	case rejected(p):
+		return fmt.Sprintf("kubectl describe pod %s -n %s", p.Name, p.Namespace)
+	case s != nil && len(p.Status.ContainerStatuses)+len(p.Status.InitContainerStatuses) > 1:
+		return fmt.Sprintf("kubectl logs %s -n %s -c %s", p.Name, p.Namespace, s.Name)
+	}
+	return fmt.Sprintf("kubectl logs %s -n %s", p.Name, p.Namespace)
+}
+
+// rejected reports whether the node that a failed pod was assigned to did not take it (OutOfcpu, NodeAffinity …). The
+// kubelet begins the message so.
+func rejected(p *corev1.Pod) bool { return strings.HasPrefix(p.Status.Message, "Pod was rejected: ") }
 
 // exitCode is how a container ended: its exit code, and the reason if there is one that says more.
 func exitCode(t *corev1.ContainerStateTerminated) string {
@@ -161,11 +186,80 @@ func (w *work) lastFailure(named string) string {
 
 // whyPodsFailed is a sentence behind a verdict that counts failures, and so does not say why they happened.
 func (w *work) whyPodsFailed(reason string) string {
-	switch reason {
-	case batchv1.JobReasonBackoffLimitExceeded, batchv1.JobReasonFailedIndexes, batchv1.JobReasonMaxFailedIndexesExceeded:
+	if countsFailures(reason) {
 		return w.lastFailure("Pod %s")
 	}
 	return ""
+}
+
+// adviseOnFailures says what counted as failures, if that was no fault of the program.
+func (w *work) adviseOnFailures(reason string) {
+	if w.recorded { // Its facts may lack pods.
+		return
+	}
+	counted := countsFailures(reason)
+	if counted || reason == batchv1.JobReasonDeadlineExceeded {
+		w.adviseOnPodsThatAreGone(counted)
+	}
+	p := w.lastFailed()
+	if !counted || p == nil || w.endedWithJob(p) {
+		return
+	}
+	switch {
+	case rejected(p):
+		w.advise("Node %s rejected pod %s before a container started. That counts as a failure, and no rule of spec.podFailurePolicy matches it: there is neither an exit code nor the condition %s. In a new Job, a higher spec.backoffLimit tries again.",
+			p.Spec.NodeName, p.Name, corev1.DisruptionTarget)
+	case disrupted(p) != "" && !w.ignoredByPolicy(p):
+		w.advise("A disruption counts as a failure. In a new Job, a rule of spec.podFailurePolicy with the action Ignore for the condition %s leaves it out (with restartPolicy Never).", corev1.DisruptionTarget)
+	default:
+		w.adviseOnSignal(p)
+	}
+}
+
+// The exit codes of a container that was told to end, and of one that was ended.
+const (
+	terminated = 143
+	killed     = 137
+)
+
+// adviseOnSignal says what may have ended a container that has a liveness probe, if that was a signal.
+func (w *work) adviseOnSignal(p *corev1.Pod) {
+	s := failedContainer(p)
+	if s == nil || s.State.Terminated.Reason == "OOMKilled" || s.State.Terminated.ExitCode != killed && s.State.Terminated.ExitCode != terminated {
+		return
+	}
+	if slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == s.Name && c.LivenessProbe != nil }) {
+		w.advise("Exit code %d is that of a signal from outside. Container %s has a livenessProbe, which may have failed; the events of the pod say so for a while: kubectl get events -n %s --field-selector involvedObject.kind=Pod,involvedObject.name=%s",
+			s.State.Terminated.ExitCode, s.Name, p.Namespace, p.Name)
+	}
+}
+
+// adviseOnPodsThatAreGone says where more shows of a Job that has failed and has no pods any more.
+func (w *work) adviseOnPodsThatAreGone(counted bool) {
+	if len(w.Facts.Pods) > 0 {
+		return
+	}
+	text := "The Job has no pods any more, so nothing here says what they did."
+	if counted {
+		text = "The Job has no pods any more, so nothing here says why they failed. A pod that was deleted, or evicted from its node, counts as failed, too."
+	}
+	if e := latest(w.Events, "SuccessfulCreate"); e != nil {
+		if pod, ok := strings.CutPrefix(e.Message, "Created pod: "); ok {
+			text += fmt.Sprintf(" The events of the last one tell more for a while: kubectl get events -n %s --field-selector involvedObject.kind=Pod,involvedObject.name=%s", w.Namespace, pod)
+		}
+	}
+	w.advise("%s", text)
+}
+
+// ignoredByPolicy reports whether the pod failure policy leaves the failure of a pod out.
+func (w *work) ignoredByPolicy(p *corev1.Pod) bool {
+	req, err := wire.JobRequest(w.Job)
+	return err == nil && ignored(req.GetSpec().GetPodFailurePolicy(), p)
+}
+
+// countsFailures reports whether a verdict is about how many failures there were.
+func countsFailures(reason string) bool {
+	return slices.Contains([]string{batchv1.JobReasonBackoffLimitExceeded, batchv1.JobReasonFailedIndexes, batchv1.JobReasonMaxFailedIndexesExceeded}, reason)
 }
 
 // adviseOnMemory says what helps a pod that ran out of memory, if the last one that failed did.

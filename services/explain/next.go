@@ -104,8 +104,12 @@ func steps(job *batchv1.Job, resp *jobpolicyv1.DecideJobResponse) []Step {
 		}
 		add("remove", "the Job is deleted with its pods, because its time to live is over%s", then)
 	}
-	if len(out) == 0 && (resp.GetStatus() != nil || len(resp.GetRelease()) > 0) {
+	switch n := len(resp.GetRelease()); {
+	case len(out) > 0:
+	case resp.GetStatus() != nil:
 		add("status", "the status is brought up to date")
+	case n > 0:
+		add("status", "the finalizer of %s removed", pods(n))
 	}
 	return out
 }

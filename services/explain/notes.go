@@ -92,10 +92,30 @@ func (w *work) notesOnEnd() {
 		w.Report.Notes = append(w.Report.Notes, Note{"history limits", "The Job names the CronJob " + named +
 			" as an owner, but not as its controller, as some tools do that create Jobs by hand. Its history limits neither count nor delete it: it goes when the CronJob is deleted."})
 	}
+	if claim := w.claimInUse(); over && claim != "" {
+		w.Report.Notes = append(w.Report.Notes, Note{"persistent volume claims", "Pods that have ended still use their claims: if " + claim +
+			" is deleted, it stays (finalizer kubernetes.io/pvc-protection) until the Job's pods are deleted, by hand, with the Job, or by ttlSecondsAfterFinished."})
+	}
 	if w.deadlinePassed() && !w.endsPods() {
 		w.Report.Notes = append(w.Report.Notes, Note{"logs", "When a Job fails, its active pods are deleted, and their logs with them. Under jobpolicy, job.whenJobFails: EndPods (annotation " + wire.Policy +
 			") ends them, and they stay."})
 	}
+}
+
+// claimInUse names a persistent volume claim of a pod that has ended; empty if there is none.
+func (w *work) claimInUse() string {
+	for i := range w.Facts.Pods {
+		p := &w.Facts.Pods[i]
+		for _, v := range p.Spec.Volumes {
+			switch {
+			case v.PersistentVolumeClaim != nil:
+				return v.PersistentVolumeClaim.ClaimName
+			case v.Ephemeral != nil:
+				return p.Name + "-" + v.Name
+			}
+		}
+	}
+	return ""
 }
 
 // unfinished reports whether the Job may still be deleted because a newer run begins.

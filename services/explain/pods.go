@@ -7,9 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
-	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/executor/podcache"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -61,7 +59,7 @@ func (w *work) lookAtPods() {
 	if last := w.lastFailed(); last != nil {
 		w.Report.Pods = append(w.Report.Pods, PodProblem{
 			Pod: last.Name, Kind: "failed", Why: fmt.Sprintf("failed %s: %s", w.ago(failedAt(last)), whyFailed(last)),
-			Change: fmt.Sprintf("kubectl logs %s -n %s", last.Name, last.Namespace),
+			Change: howToSee(last),
 		})
 	}
 	if more := len(w.Report.Pods) - maxPods; more > 0 {
@@ -88,7 +86,7 @@ func (w *work) problem(p *corev1.Pod) (PodProblem, bool) {
 	case ended(p):
 		return PodProblem{}, false
 	}
-	for _, look := range []func(*corev1.Pod) (PodProblem, bool){reasoned, unscheduled, waitingContainer, w.eventProblem, sidecar, w.initializing, w.slow} {
+	for _, look := range []func(*corev1.Pod) (PodProblem, bool){reasoned, unscheduled, waitingContainer, w.eventProblem, sidecar, w.initializing, w.slow, silent} {
 		if problem, ok := look(p); ok {
 			return problem, true
 		}
@@ -113,7 +111,7 @@ func unscheduled(p *corev1.Pod) (PodProblem, bool) {
 			}, true
 		}
 		return PodProblem{
-			Kind: "scheduling", Why: strings.TrimSuffix("no node takes it: "+c.Message, ": "), Change: "Make room, add a node, or change what the pod template asks for in a new Job.",
+			Kind: "scheduling", Why: strings.TrimSuffix(strings.TrimSuffix("no node takes it: "+c.Message, ": "), "."), Change: "Make room, add a node, or change what the pod template asks for in a new Job.",
 		}, true
 	}
 	return PodProblem{}, false
@@ -169,9 +167,15 @@ func startProblem(s *corev1.ContainerStatus, message string) (PodProblem, bool) 
 				Change: "Correct the image volume in the pod template of a new Job.",
 			}, true
 		}
+		change := "Put the image there or fix the pull secret: the kubelet tries again by itself. For another image, create the Job anew."
+		switch reason {
+		case "InvalidImageName":
+			change = "Correct the name of the image in the pod template of a new Job."
+		case "ErrImageNeverPull":
+			change = "Load the image on the node: the kubelet looks for it again by itself. Or leave out imagePullPolicy: Never in a new Job."
+		}
 		return PodProblem{
-			Kind: "image", Why: fmt.Sprintf("the image%s%s cannot be pulled (%s)", named(" ", s.Image), named(" of container ", s.Name), message),
-			Change: "Put the image there or fix the pull secret: the kubelet tries again by itself. For another image, create the Job anew.",
+			Kind: "image", Why: fmt.Sprintf("the image%s%s cannot be pulled (%s)", named(" ", s.Image), named(" of container ", s.Name), message), Change: change,
 		}, true
 	case jobpolicyv1.PodStartProblem_POD_START_PROBLEM_SECURITY_CONTEXT:
 		return PodProblem{
@@ -225,10 +229,11 @@ func (w *work) eventProblem(p *corev1.Pod) (PodProblem, bool) {
 		return unmounted(p, e.Message), true
 	}
 	if e := latest(events, failedAttach); e != nil && !overcome(events, e) {
-		return PodProblem{
-			Kind: "volume", Why: "a volume cannot be attached to its node (" + e.Reason + ": " + e.Message + ")",
-			Change: "See where the volume is attached (kubectl get volumeattachments).",
-		}, true
+		change := "See where the volume is attached (kubectl get volumeattachments)."
+		if strings.Contains(e.Message, "Multi-Attach error") {
+			change += " Its access mode lets one node use it at a time: the pods there have to end, or the Job's pods have to run on that node, too."
+		}
+		return PodProblem{Kind: "volume", Why: "a volume cannot be attached to its node (" + e.Reason + ": " + e.Message + ")", Change: change}, true
 	}
 	if e := latest(events, failedSandbox); e != nil && !overcome(events, e) {
 		return PodProblem{
@@ -269,42 +274,6 @@ func sidecar(p *corev1.Pod) (PodProblem, bool) {
 		Kind: "sidecar", Why: fmt.Sprintf("container %s is done, container %s still runs and keeps the pod open", strings.Join(done, ", "), strings.Join(running, ", ")),
 		Change: "If that one is a sidecar, make it an init container with restartPolicy: Always in a new Job; it is stopped when the others are done.",
 	}, true
-}
-
-// initializing finds a pod whose containers wait for an init container that runs for long. The pod
-// is Pending meanwhile, but it has started.
-func (w *work) initializing(p *corev1.Pod) (PodProblem, bool) {
-	for _, s := range p.Status.InitContainerStatuses {
-		running := s.State.Running
-		if running == nil || w.Now.Sub(running.StartedAt.Time) < SlowStart {
-			continue
-		}
-		since := simulate.Clock(w.Now.Sub(running.StartedAt.Time).Round(accuracy))
-		logs := fmt.Sprintf("kubectl logs %s -n %s -c %s", p.Name, p.Namespace, s.Name)
-		switch {
-		case !restartable(p, s.Name):
-			return PodProblem{Kind: "init", Why: fmt.Sprintf("init container %s has been running for %s, and the next container starts when it has ended", s.Name, since), Change: logs}, true
-		case !ptr.Deref(s.Started, true):
-			return PodProblem{Kind: "init", Why: fmt.Sprintf("sidecar %s has been running for %s, and the next container starts when it has passed its startup probe", s.Name, since), Change: logs}, true
-		}
-	}
-	return PodProblem{}, false
-}
-
-func (w *work) slow(p *corev1.Pod) (PodProblem, bool) {
-	age := w.Now.Sub(p.CreationTimestamp.Time)
-	if p.Status.Phase != corev1.PodPending || age < SlowStart {
-		return PodProblem{}, false
-	}
-	change := fmt.Sprintf("kubectl describe pod %s -n %s", p.Name, p.Namespace)
-	if w.recorded { // a controller reads no events; the user's command does
-		change = fmt.Sprintf("kubectl jobpolicy explain job/%s -n %s may say why.", w.Job.Name, w.Job.Namespace)
-	}
-	why := fmt.Sprintf("it has been Pending for %s", simulate.Clock(age.Round(accuracy)))
-	if p.Spec.NodeName != "" && condition(p, corev1.PodScheduled) == corev1.ConditionTrue {
-		why += fmt.Sprintf(": node %s has it, and has started no container yet", p.Spec.NodeName)
-	}
-	return PodProblem{Kind: "starting", Why: why, Change: change}, true
 }
 
 // reasons are the reasons why pods cannot start, each once.

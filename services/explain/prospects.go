@@ -114,6 +114,10 @@ func (w *work) successEnding() []ending {
 		one, many = "index has", "indexes have"
 	}
 	out := []ending{{share(left, *n), fmt.Sprintf("Complete when %s succeeded", more(left, one, many))}}
+	if failed := w.resp.GetExplanation().GetFacts().GetFailedIndexes(); failed > 0 {
+		left = max(left-failed, 0)
+		out = []ending{{share(left, *n), fmt.Sprintf("Failed (FailedIndexes) when the indexes that are left have ended: %d", left)}}
+	}
 	if w.Job.Spec.SuccessPolicy != nil {
 		out = append(out, ending{0.5, "Complete when a rule of successPolicy is met"})
 	}

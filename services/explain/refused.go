@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"jobpolicy.dev/engine/simulate"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -125,6 +126,20 @@ func holdsFinalizer(p *corev1.Pod) bool {
 // kept counts the pods that have ended and still have the finalizer.
 func (w *work) kept() int {
 	return w.countPods(func(p *corev1.Pod) bool { return ended(p) && holdsFinalizer(p) })
+}
+
+// tellKept says that pods have kept the finalizer for long after their end, if no event says why: the built-in controller
+// writes none.
+func (w *work) tellKept() {
+	if w.recorded || len(w.refusals) > 0 {
+		return
+	}
+	n := w.countPods(func(p *corev1.Pod) bool { return ended(p) && holdsFinalizer(p) && w.Now.Sub(failedAt(p)) > SlowStart })
+	if n == 0 {
+		return
+	}
+	w.Headline += fmt.Sprintf(" Pods that ended more than %s ago and still have the finalizer %s: %d.", simulate.Clock(SlowStart), batchv1.JobTrackingFinalizer, n)
+	w.advise("See whether %s runs, and what it logs. A webhook or an admission policy that is asked about updates of pods may deny it the removal of the finalizer: kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations,validatingadmissionpolicies", manager(w.Job))
 }
 
 // heldSince reports whether a pod should have been released by now, and a refusal at the time explains why

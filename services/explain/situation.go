@@ -53,11 +53,13 @@ func (w *work) finished() bool {
 	if start := w.Job.Status.StartTime; start != nil {
 		took = ", " + simulate.Clock(c.LastTransitionTime.Sub(start.Time)) + " after it started"
 	}
+	w.adviseOnOverdueTTL(c.LastTransitionTime.Time)
 	if c.Type == batchv1.JobComplete {
 		return w.say(Complete, "The Job completed %s%s: %s.", w.ago(c.LastTransitionTime.Time), took, sentence(c.Reason, c.Message))
 	}
 	w.advise("A finished Job never runs again. To try again, create it anew, under another name or after deleting this one.")
 	w.adviseOnReason(c.Reason)
+	w.adviseOnFailures(c.Reason)
 	w.adviseOnMemory()
 	return w.say(Failed, "The Job failed %s%s: %s.%s", w.ago(c.LastTransitionTime.Time), took, sentence(c.Reason, c.Message), w.whyPodsFailed(c.Reason))
 }
@@ -68,7 +70,7 @@ func (w *work) adviseOnReason(reason string) {
 	case batchv1.JobReasonBackoffLimitExceeded:
 		w.adviseOnBackoffLimit()
 	case batchv1.JobReasonDeadlineExceeded:
-		w.advise("spec.activeDeadlineSeconds (%d) is how long it may be active.", ptr.Deref(w.Job.Spec.ActiveDeadlineSeconds, 0))
+		w.advise("spec.activeDeadlineSeconds (%d) is how long it may be active, from status.startTime on: also while its pods wait for a node or an image.", ptr.Deref(w.Job.Spec.ActiveDeadlineSeconds, 0))
 	case "StartDeadlineExceeded":
 		w.advise("job.startDeadlineSeconds is how soon one of its pods must run.")
 	case "PodNeverStarted":
@@ -103,14 +105,32 @@ func sentence(reason, message string) string {
 func (w *work) ending() bool {
 	if c := jobCondition(w.Job, batchv1.JobFailureTarget); c != nil {
 		w.adviseOnReason(c.Reason)
+		w.adviseOnFailures(c.Reason)
 		w.adviseOnLateEnds()
+		w.adviseOnNoReaction(c.LastTransitionTime.Time)
 		return w.say(Failing, "The Job has failed: %s. %s.%s", sentence(c.Reason, c.Message), w.remaining(Failed), w.whyPodsFailed(c.Reason))
 	}
 	if c := jobCondition(w.Job, batchv1.JobSuccessCriteriaMet); c != nil {
 		w.adviseOnLateEnds()
+		w.adviseOnNoReaction(c.LastTransitionTime.Time)
 		return w.say(Completing, "The Job has succeeded: %s. %s.", sentence(c.Reason, c.Message), w.remaining(Complete))
 	}
 	return false
+}
+
+// adviseOnNoReaction says where to look if a verdict was written long ago, and nothing is left that its end waits for.
+func (w *work) adviseOnNoReaction(verdict time.Time) {
+	if !w.recorded && len(w.refusals) == 0 && w.Counts.Active+w.Counts.Terminating == 0 && w.kept() == 0 && w.Now.Sub(verdict) > SlowStart {
+		w.advise("See whether %s runs, and what it logs.", manager(w.Job))
+	}
+}
+
+// adviseOnOverdueTTL says where to look if the Job should have been deleted long ago.
+func (w *work) adviseOnOverdueTTL(ended time.Time) {
+	due := w.Next != nil && w.Next.At == nil && slices.ContainsFunc(w.Next.Steps, func(s Step) bool { return s.Kind == "remove" })
+	if ttl := w.Job.Spec.TTLSecondsAfterFinished; ttl != nil && due && !w.recorded && len(w.refusals) == 0 && w.Now.Sub(ended.Add(time.Duration(*ttl)*time.Second)) > SlowStart {
+		w.advise("Its time to live is over, and it is still there: see whether the controller of finished Jobs runs (ttl-after-finished-controller of kube-controller-manager), and what it logs.")
+	}
 }
 
 // remaining says what the last condition waits for.
@@ -121,6 +141,8 @@ func (w *work) remaining(last State) string {
 		return "It waits for the API server"
 	case left == 0 && kept > 0:
 		return fmt.Sprintf("It is %s when %s has removed the finalizer of its pods: %d left", last, manager(w.Job), kept)
+	case left == 0:
+		return fmt.Sprintf("No pod is left: it is %s when %s has written that", last, manager(w.Job))
 	}
 	return fmt.Sprintf("It is %s when its pods have ended: %d left", last, left)
 }
@@ -154,7 +176,7 @@ func (w *work) suspended() bool {
 		suspended = "has been suspended since " + w.when(c.LastTransitionTime.Time)
 	}
 	if queue := w.Job.Labels[queueLabel]; queue != "" {
-		w.advise("It is resumed when its Workload is admitted by the queue %q (Kueue).", queue)
+		w.advise("It is resumed when its Workload is admitted by the queue %q (Kueue). The Workload says what it waits for: kubectl describe workloads -n %s -l kueue.x-k8s.io/job-uid=%s", queue, w.Namespace, w.Job.UID)
 		return w.say(Suspended, "The Job %s: it waits for a place in the queue %q.", suspended, queue)
 	}
 	w.advise("Set spec.suspend to false: kubectl patch job/%s -n %s -p '{\"spec\":{\"suspend\":false}}'", w.Name, w.Namespace)
@@ -228,7 +250,7 @@ func (w *work) blocked() bool {
 		return w.say(Blocked, "The Job has %s of %d wanted pods, and creates none before there is a Workload that they can use: %s.",
 			number(w.Counts.Active), ptr.Deref(w.Counts.Wanted, 0), r.Why)
 	}
-	why, change := whyNotCreated(r.Why)
+	why, change := whyNotCreated(r.Why, false)
 	w.Cause = why
 	w.advise("%s", change)
 	if r.Kind == writes.CreatePod && writes.ExceedsQuota(r.Why) {
@@ -241,30 +263,6 @@ func (w *work) blocked() bool {
 // createdAfter reports whether a pod of the Job was created after a time.
 func (w *work) createdAfter(at time.Time) bool {
 	return slices.ContainsFunc(w.Facts.Pods, func(p corev1.Pod) bool { return p.CreationTimestamp.After(at) })
-}
-
-// whyNotCreated reads the API server's refusal.
-func whyNotCreated(text string) (why, change string) {
-	switch {
-	case strings.Contains(text, "admission changed the new"):
-		return text + ", so it does not count and was deleted",
-			"Find what changes it (kubectl get mutatingwebhookconfigurations,mutatingadmissionpolicies), and exempt it there; it is tried again by itself."
-	case writes.ExceedsQuota(text):
-		return "the quota is used up: " + text, "Raise the quota, or wait until others give it back; the Job goes on by itself."
-	case strings.Contains(text, "failed quota"):
-		return "a quota asks for requests or limits that the pods do not have: " + text, "Set requests and limits in the pod template, or a LimitRange in the namespace."
-	case strings.Contains(text, "failed calling webhook"):
-		return "an admission webhook does not answer: " + text, "Fix the webhook, or set its failurePolicy to Ignore; the Job goes on by itself."
-	case strings.Contains(text, "admission webhook"):
-		return "an admission webhook denies it: " + text, "Change the pod template so that the webhook allows it; the template of a Job cannot be changed, so create it anew."
-	case strings.Contains(text, "violates PodSecurity"):
-		return "the namespace's Pod Security Standard forbids the pods: " + text, "Set what it asks for in the pod template, in a new Job, or relax the namespace's label."
-	case strings.Contains(text, "serviceaccount") && strings.Contains(text, "not found"):
-		return "the service account is missing: " + text, "Create the service account; the Job goes on by itself."
-	case strings.Contains(text, "forbidden"):
-		return "it is forbidden: " + text, "Change what the message names; the Job tries again by itself."
-	}
-	return text, "Change what the message names; the Job tries again by itself."
 }
 
 func (w *work) backingOff() bool {

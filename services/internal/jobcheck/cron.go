@@ -148,6 +148,14 @@ func readableSchedule(s *subject) {
 	if len(s.reader().Next(clockYear, 1)) == 0 {
 		s.at(Warning, "spec.schedule", "never comes: no time within five years matches it")
 	}
+	// The names of POSIX count the hours to UTC, not from it.
+	if hours, ok := strings.CutPrefix(zone, "Etc/GMT"); ok && len(hours) > 1 && hours[1:] != "0" {
+		where := "ahead of"
+		if hours[0] == '+' {
+			where = "behind"
+		}
+		s.at(Note, "spec.timeZone", fmt.Sprintf("%q is %s hours %s UTC: in these names the sign is the other way round", zone, hours[1:], where))
+	}
 }
 
 func cronFields(s *subject) {
@@ -160,8 +168,24 @@ func cronFields(s *subject) {
 	}
 	if d := spec.StartingDeadlineSeconds; d != nil && *d >= 0 && *d < 10 {
 		s.at(Warning, "spec.startingDeadlineSeconds", fmt.Sprintf("is %d: a controller that looks a little late starts no run at all; expected 10 or more", *d))
+	} else if d != nil && *d >= 0 && *d < minute && s.interval() >= time.Hour {
+		s.at(Note, "spec.startingDeadlineSeconds", fmt.Sprintf("is %d: when the controller is away for so long, as when another replica takes over, a run is left out, and the next one is %s later", *d, simulate.Clock(s.interval())))
 	}
 }
+
+// minute is how long a new leader of the controllers may take, and more.
+const minute = 60
+
+// suspendedRuns finds a CronJob whose Jobs are created suspended, and that names no queue that resumes them.
+func suspendedRuns(s *subject) {
+	if s.cron == nil || !ptr.Deref(s.spec.Suspend, false) || s.cron.Spec.JobTemplate.Labels[queueLabel] != "" {
+		return
+	}
+	s.find(Warning, "suspend", "is true: each run is created suspended, and stays so until somebody resumes it. To suspend the CronJob, set spec.suspend")
+}
+
+// queueLabel names a queue of Kueue, which resumes Jobs.
+const queueLabel = "kueue.x-k8s.io/queue-name"
 
 // The positions of a schedule's fields.
 const (

@@ -64,6 +64,9 @@ func names(s *subject) {
 	case s.cron == nil && n > validation.LabelValueMaxLength && !s.manual():
 		s.at(Error, path, fmt.Sprintf("has %d characters; the name of a Job may have %d, because it becomes a label of the pods", n, validation.LabelValueMaxLength))
 	}
+	if _, hook := s.object.Annotations["argocd.argoproj.io/hook"]; s.name == "" && !hook {
+		s.at(Note, path, "without a name, kubectl create takes it; kubectl apply, Kustomize and Helm need metadata.name")
+	}
 	if s.cron != nil {
 		name += runSuffix
 	}

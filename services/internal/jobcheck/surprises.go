@@ -69,7 +69,28 @@ func backoffAndParallelism(s *subject) {
 	if parallelism > 1 && limit < parallelism && s.spec.BackoffLimitPerIndex == nil {
 		s.find(Warning, "backoffLimit", fmt.Sprintf(
 			"is %d, and %d pods run at once: if all fail for one reason, such as a service that is away, the Job fails without a retry", limit, parallelism))
+		return
 	}
+	if n := ptr.Deref(s.spec.Completions, 1); n > limit && limit > 0 && s.spec.BackoffLimitPerIndex == nil {
+		own := ""
+		if s.indexed() {
+			own = "; backoffLimitPerIndex gives each index retries of its own"
+		}
+		s.find(Note, "backoffLimit", fmt.Sprintf("is %d for all %d completions together: one failure more than that ends the Job, whichever pods fail, also with successes between%s", limit, n, own))
+	}
+}
+
+// disruptions looks at Jobs that a single failure ends.
+func disruptions(s *subject) {
+	if s.backoffLimit() != 0 || s.spec.BackoffLimitPerIndex != nil || ignores(&batchv1.Job{Spec: *s.spec}, true) {
+		return
+	}
+	never := ""
+	if s.onFailure() {
+		never = ", with restartPolicy Never"
+	}
+	s.find(Note, "backoffLimit", fmt.Sprintf(
+		"is 0: a pod that is evicted or preempted, as when its node is drained or removed, counts as failed, and the Job fails. A rule of podFailurePolicy with the action Ignore for the condition DisruptionTarget leaves that out%s", never))
 }
 
 // The defaults of the delay before a retry.
@@ -208,6 +229,7 @@ func twoPods(s *subject) {
 var knownSidecars = []string{"istio-proxy", "linkerd-proxy", "envoy", "cloud-sql-proxy", "cloudsql-proxy", "vault-agent", "fluent-bit", "fluentd", "filebeat", "otel-collector", "datadog-agent"}
 
 func sidecars(s *subject) {
+	s.injected()
 	list := s.spec.Template.Spec.Containers
 	if len(list) < 2 {
 		return
@@ -240,29 +262,4 @@ func ttl(s *subject) {
 		s.find(Note, "ttlSecondsAfterFinished", fmt.Sprintf(
 			"is %d for a failed Job, too, and its pods and their logs are deleted with it; under jobpolicy the options job.ttlSecondsAfterComplete and job.ttlSecondsAfterFailed (annotation %s) set one time each", *seconds, wire.Policy))
 	}
-}
-
-// keptBy says what a tool that applies the manifest makes of a Job that is deleted by its time to live; empty
-// if the manifest names no such tool.
-func (s *subject) keptBy() string {
-	if s.cron != nil {
-		return ""
-	}
-	named := func(prefix string) bool {
-		for name := range s.object.Annotations {
-			if strings.HasPrefix(name, prefix) {
-				return true
-			}
-		}
-		return false
-	}
-	switch {
-	case named("argocd.argoproj.io/hook"):
-		return "; Argo CD deletes a hook itself (argocd.argoproj.io/hook-delete-policy), and some of its versions wait for ever for one that is gone"
-	case named("helm.sh/hook"):
-		return "; Helm deletes a hook itself: as helm.sh/hook-delete-policy says, or else before it creates the next one"
-	case named("argocd.argoproj.io/"):
-		return "; Argo CD then shows the Job as OutOfSync, and creates it again at the next sync"
-	}
-	return ""
 }

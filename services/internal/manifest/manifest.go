@@ -285,6 +285,9 @@ func (o *Object) decode(data []byte, into any) {
 		}
 		if what, _, ok := strings.Cut(p.Text, " \""); ok {
 			p.Text = what // "unknown field"
+			if paths := expectedAt(p.Path, into); len(paths) > 0 {
+				p.Text += "; expected at " + strings.Join(paths, ", or at ")
+			}
 		}
 		o.Problems = append(o.Problems, p)
 	}

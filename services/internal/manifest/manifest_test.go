@@ -321,3 +321,26 @@ func TestConditionStatusDefault(t *testing.T) {
 		t.Errorf("statuses %q and %q, want True and False", patterns[0].Status, patterns[1].Status)
 	}
 }
+
+// An unknown field that a Job or CronJob has in another place, or in another spelling, is expected there.
+func TestFieldsInTheWrongPlace(t *testing.T) {
+	const cron = "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: c}\nspec:\n  schedule: '@daily'\n"
+	for document, want := range map[string]string{
+		cron + "  backoffLimit: 1":                                          "unknown field; expected at spec.jobTemplate.spec.backoffLimit",
+		cron + "  jobTemplate: {spec: {concurrencyPolicy: Forbid}}":         "unknown field; expected at spec.concurrencyPolicy",
+		cron + "  jobTemplate: {spec: {template: {spec: {suspend: true}}}}": "unknown field; expected at spec.suspend, or at spec.jobTemplate.spec.suspend",
+		cron + "  jobTemplate: {spec: {restartPolicy: Never}}":              "unknown field; expected at spec.jobTemplate.spec.template.spec.restartPolicy",
+		cron + "  jobTemplate: {spec: {command: [date]}}":                   "unknown field; expected at spec.jobTemplate.spec.template.spec.containers[].command",
+		cron + "  startingdeadlineseconds: 1":                               "unknown field; expected at spec.startingDeadlineSeconds",
+		cron + "  suspended: true":                                          "unknown field",
+		"apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec: {template: {spec: {ttlSecondsAfterFinished: 1}}}": "unknown field; expected at spec.ttlSecondsAfterFinished",
+	} {
+		objects, err := manifest.Read("f.yaml", []byte(document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := objects[0].Problems; len(p) != 1 || p[0].Text != want {
+			t.Errorf("%s\nproblems %v, want %q", document, p, want)
+		}
+	}
+}

@@ -122,7 +122,7 @@ func whereItWent(err error, namespace, name string) error {
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
-	return fmt.Errorf("%w. Finished Jobs are deleted by their time to live (ttlSecondsAfterFinished), or by the history limits of their CronJob. The events of one that is gone show its end for a while: kubectl get events -n %s --field-selector involvedObject.kind=Job,involvedObject.name=%s", err, namespace, name)
+	return fmt.Errorf("%w. Finished Jobs are deleted by their time to live (ttlSecondsAfterFinished), or by the history limits of their CronJob. The events of one that is gone show its end for a while: kubectl get events -n %s --field-selector involvedObject.kind=Job,involvedObject.name=%s. Pods that have outlived it: kubectl get pods -n %s -l batch.kubernetes.io/job-name=%s", err, namespace, name, namespace, name)
 }
 
 // readFacts reads what explain needs. It fails if it cannot read the Job or its pods: without them

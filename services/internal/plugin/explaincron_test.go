@@ -92,6 +92,11 @@ func (s *scene) warn(reason, message string, at *metav1.Time) {
 	s.Events = append(s.Events, corev1.Event{Type: corev1.EventTypeWarning, Reason: reason, Message: message, LastTimestamp: *at})
 }
 
+// edited is when the CronJob was edited last. Its status was written later.
+func (s *scene) edited(at time.Time) {
+	s.CronJob.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl-edit", Time: &metav1.Time{Time: at}}, {Subresource: "status", Time: &metav1.Time{Time: cronNow}}}
+}
+
 // cronScenes are the situations that a golden file each shows.
 var cronScenes = map[string]func(*scene){
 	"scheduled": func(s *scene) {
@@ -269,6 +274,34 @@ var cronScenes = map[string]func(*scene){
 	},
 	"deleted": func(s *scene) {
 		s.CronJob.DeletionTimestamp, s.CronJob.Finalizers = clockTime(12, 5), []string{"foregroundDeletion"}
+	},
+	"webhook-denies": func(s *scene) { // of a CronJob, the template can be changed
+		s.warn("FailedCreate", `Error creating job: admission webhook "w" denied the request: label team is required.`, clockTime(12, 9))
+	},
+	"schedule-edited": func(s *scene) { // its new time has passed already, and starts at once
+		s.CronJob.Spec.Schedule = "30 8 * * *"
+		s.CronJob.Status.LastScheduleTime = &metav1.Time{Time: cronNow.Add(-24 * time.Hour)}
+		s.edited(cronNow.Add(-5 * time.Second))
+	},
+	"many-missed": func(s *scene) {
+		s.CronJob.Spec.Schedule, s.CronJob.Spec.ConcurrencyPolicy = "* * * * *", batchv1.ForbidConcurrent
+		s.CronJob.Status.LastScheduleTime = clockTime(9, 0)
+		s.job(9)
+		s.warn("TooManyMissedTimes", "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew", clockTime(12, 9))
+	},
+	"beyond-history": func(s *scene) {
+		s.CronJob.Spec.SuccessfulJobsHistoryLimit, s.CronJob.Status.LastScheduleTime = ptr.To[int32](1), clockTime(12, 0)
+		for hour := 10; hour <= 12; hour++ {
+			s.job(hour, ended(batchv1.JobComplete, batchv1.JobReasonCompletionsReached))
+		}
+	},
+	"each-run-replaced": func(s *scene) {
+		s.CronJob.Spec.ConcurrencyPolicy, s.CronJob.Status.LastScheduleTime = batchv1.ReplaceConcurrent, clockTime(12, 0)
+		s.job(12)
+	},
+	"runs-are-suspended": func(s *scene) { // by the template
+		s.CronJob.Spec.ConcurrencyPolicy, s.CronJob.Spec.JobTemplate.Spec.Suspend = batchv1.ForbidConcurrent, ptr.To(true)
+		s.job(11, func(job *batchv1.Job) { job.Spec.Suspend = ptr.To(true) })
 	},
 }
 
