@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -56,7 +57,8 @@ func optionCases() map[string]optionCase {
 
 // A restart in their middle changes nothing: everything that these options need is in the cluster.
 func TestOptionsSurviveARestart(t *testing.T) {
-	namespace, cases := newNamespace(t), optionCases()
+	w, cases := newCronWorld(t, client), optionCases()
+	namespace := w.namespace
 	for name, tc := range cases {
 		_, err := client.BatchV1().Jobs(namespace).Create(t.Context(), &batchv1.Job{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{wire.Policy: tc.policy}}, Spec: tc.spec,
@@ -65,12 +67,28 @@ func TestOptionsSurviveARestart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	nightly := cron("nightly", "0 3 * * *", "true")
+	nightly.Annotations[wire.Policy] = "{cronJob: {staggerSeconds: 3600, publishNextScheduleTime: true}}"
+	w.create(t, nightly)
+	offset := w.waitPublished(t, "nightly")
 	waitJob(t, namespace, "migrate", "a pod failed", func(job *batchv1.Job) bool { return job.Status.Failed >= 1 })
 	killAndStart(t, cluster.Executor)
+	w.patch(t, "nightly", fmt.Sprintf(`{"metadata": {"annotations": {%q: null}}}`, wire.NextScheduleTime))
+	if again := w.waitPublished(t, "nightly"); again != offset {
+		t.Errorf("the staggered run is due at %s, and after the restart at %s", offset, again)
+	}
 	for name, tc := range cases {
 		job := waitFinished(t, namespace, name)
 		tc.check(t, job, jobPods(t, job))
 	}
+}
+
+// waitPublished waits until a CronJob says when it runs next, and returns that.
+func (w *cronWorld) waitPublished(t *testing.T, name string) string {
+	t.Helper()
+	return w.waitCron(t, name, "the next run is published", func(c *batchv1.CronJob) bool {
+		return c.Annotations[wire.NextScheduleTime] != ""
+	}).Annotations[wire.NextScheduleTime]
 }
 
 // checkEvenDelays: four seconds between the tries, and not the default of ten and more. The API keeps times in
