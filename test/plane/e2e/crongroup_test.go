@@ -11,21 +11,22 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"jobpolicy.dev/deploy/local/cluster"
-	"jobpolicy.dev/executor/wire"
 )
 
-// Six CronJobs of one minute use a database that bears two of them at once (kubernetes#91652, community#2440): never more
-// are active, and they start in the order of their names, although the executor is killed in the middle.
+// Six CronJobs that are due at the same time use a database that bears two of them at once (kubernetes#91652, community#2440): never
+// more are active, and they start in the order of their names, although the executor is killed in the middle.
 func TestAGroupOfCronJobsSharesItsActiveRuns(t *testing.T) {
-	w := newCronWorld(t, client)
-	minute := untilMinute(15 * time.Second).UTC()
+	w, due := newCronWorld(t, client), lastHourly()
 	order := []string{"load-a", "load-b", "load-c", "load-d", "load-e", "load-f"}
-	for _, name := range slices.Backward(order) {
-		c := cron(name, fmt.Sprintf("%d * * * *", minute.Minute()), "sleep 8")
-		c.Annotations[wire.Policy] = "{cronJob: {group: {name: database, maxActiveRuns: 2}}}"
-		w.create(t, c)
+	for _, name := range order {
+		w.createMissing(t, name, "{cronJob: {group: {name: database, maxActiveRuns: 2}}}", "sleep 8", due.Add(-time.Hour))
 	}
-	w.waitMade(t, "load-b", 1)
+	for i, name := range []string{"load-a", "load-b", "load-f", "load-e", "load-d", "load-c"} {
+		w.resume(t, name)
+		if i < 2 {
+			w.waitMade(t, name, 1)
+		}
+	}
 	out, err := kubectlJobpolicy(t, w.namespace, "explain", "cronjob/load-f")
 	if want := "group database has 2 of 2 active runs; 3 wait before it"; err != nil || !strings.Contains(out, want) {
 		t.Errorf("%v: explain says\n%s\nwant %q in it", err, out, want)
@@ -37,7 +38,7 @@ func TestAGroupOfCronJobsSharesItsActiveRuns(t *testing.T) {
 		jobs = append(jobs, waitFinished(t, w.namespace, w.madeFor(name)[0].Name))
 	}
 	for i, job := range jobs {
-		if want := fmt.Sprintf("%s-%d", order[i], minute.Unix()/60); job.Name != want {
+		if want := fmt.Sprintf("%s-%d", order[i], due.Unix()/60); job.Name != want {
 			t.Errorf("the run is %s, want %s", job.Name, want)
 		}
 	}

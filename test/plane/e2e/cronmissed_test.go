@@ -19,12 +19,12 @@ import (
 // killed after the first of them.
 func TestMissedRunsStartAsThePolicySays(t *testing.T) {
 	w := newCronWorld(t, client)
-	hour := time.Now().UTC().Add(-20 * time.Minute).Truncate(time.Minute) // The next run is due in 40 minutes.
-	w.createMissing(t, "none", "{cronJob: {maxMissedRuns: 0}}", hour.Add(-5*time.Hour))
-	w.createMissing(t, "latest", "{}", hour.Add(-5*time.Hour))
-	w.createMissing(t, "three", "{cronJob: {maxMissedRuns: 3}}", hour.Add(-5*time.Hour))
+	hour := lastHourly()
+	w.createMissing(t, "none", "{cronJob: {maxMissedRuns: 0}}", "sleep 6", hour.Add(-5*time.Hour))
+	w.createMissing(t, "latest", "{}", "sleep 6", hour.Add(-5*time.Hour))
+	w.createMissing(t, "three", "{cronJob: {maxMissedRuns: 3}}", "sleep 6", hour.Add(-5*time.Hour))
 	for _, name := range []string{"none", "latest", "three"} {
-		w.patch(t, name, `{"spec": {"suspend": false}}`)
+		w.resume(t, name)
 	}
 	w.waitMade(t, "three", 1)
 	killAndStart(t, cluster.Executor)
@@ -46,10 +46,19 @@ func TestMissedRunsStartAsThePolicySays(t *testing.T) {
 	}
 }
 
-// createMissing creates a suspended hourly CronJob with Forbid that ran last at a time.
-func (w *cronWorld) createMissing(t *testing.T, name, policy string, last time.Time) {
+// lastHourly is when hourly CronJobs of createMissing were due last. They are due again in 40 minutes.
+func lastHourly() time.Time { return time.Now().UTC().Add(-20 * time.Minute).Truncate(time.Minute) }
+
+func (w *cronWorld) resume(t *testing.T, name string) {
 	t.Helper()
-	c := cron(name, fmt.Sprintf("%d * * * *", last.Minute()), "sleep 6")
+	w.patch(t, name, `{"spec": {"suspend": false}}`)
+}
+
+// createMissing creates a suspended hourly CronJob with Forbid that ran last at a time. When it is resumed, what it has missed
+// is due at once.
+func (w *cronWorld) createMissing(t *testing.T, name, policy, script string, last time.Time) {
+	t.Helper()
+	c := cron(name, fmt.Sprintf("%d * * * *", last.Minute()), script)
 	c.Annotations[wire.Policy], c.Spec.Suspend, c.Spec.ConcurrencyPolicy = policy, new(true), batchv1.ForbidConcurrent
 	w.create(t, c)
 	patch := fmt.Sprintf(`{"status": {"lastScheduleTime": %q}}`, last.Format(time.RFC3339))
