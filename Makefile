@@ -116,7 +116,7 @@ test-cluster: build build-node build-specs build-telemetry test-images helm ## r
 # CLUSTER=kubeconfig runs the scenarios once, on a cluster of one's own; AGAINST=folder compares them with an earlier such run.
 CLIENTS ?= kubectl jobset helm k9s kueue kueue-alone multikueue jobset-specs kueue-specs trainer keda kuberay jobset-with-engine kueue-with-engine trainer-with-engine
 .PHONY: test-clients
-test-clients: build $(if $(filter jobset-specs,$(CLIENTS)),build-node) ## run clients of others under the built-in controllers and ours, and compare (CLIENTS="kubectl jobset" ONLY=regexp WRITE=folder; the first time compiles each: minutes)
+test-clients: build $(if $(CLUSTER),,$(if $(filter jobset-specs,$(CLIENTS)),build-node)) ## run clients of others under the built-in controllers and ours, and compare (CLIENTS="kubectl jobset" ONLY=regexp WRITE=folder; all: root, needs cluster-packages; the first time compiles each: minutes)
 	@test/plane/clients/build.sh $(CLIENTS)
 	JOBPOLICY_TEST_CLIENTS=1 go -C test test -count=1 -timeout 90m -v ./plane/clients -args -clients.of='$(CLIENTS)' $(if $(ONLY),-clients.only='$(ONLY)') $(if $(WRITE),-clients.write=$(abspath $(WRITE))) $(if $(CLUSTER),-clients.cluster=$(abspath $(CLUSTER))) $(if $(AGAINST),-clients.against=$(abspath $(AGAINST)))
 

@@ -131,7 +131,7 @@ func TestBrokenHistoriesAreNoticed(t *testing.T) {
 // A pod that succeeded counts as failed only if it was recorded so when the Job failed: the controller
 // had not seen its end.
 func TestAPodThatEndsWhileItsJobFails(t *testing.T) {
-	failure := recorded(batchv1.UncountedTerminatedPods{Failed: []types.UID{"p"}})
+	failure, success := recorded(batchv1.UncountedTerminatedPods{Failed: []types.UID{"p"}}), recorded(batchv1.UncountedTerminatedPods{Succeeded: []types.UID{"p"}})
 	failing, end := declared(batchv1.JobFailureTarget), declared(batchv1.JobFailureTarget, batchv1.JobFailed)
 	for name, tc := range map[string]struct {
 		jobs []*batchv1.Job
@@ -139,6 +139,7 @@ func TestAPodThatEndsWhileItsJobFails(t *testing.T) {
 	}{
 		"recorded when the Job failed":                  {jobs: []*batchv1.Job{jobAt(1), jobAt(5, failing, failure), jobAt(8, failing)}},
 		"recorded as failed before the Job failed":      {jobs: []*batchv1.Job{jobAt(1), jobAt(3, failure), jobAt(5, failing, failure)}, want: "1 pods succeeded"},
+		"recorded as succeeded before the Job failed":   {jobs: []*batchv1.Job{jobAt(1), jobAt(4, success), jobAt(5, failing, failure)}, want: "1 pods succeeded"},
 		"counted as failed, and never recorded as such": {jobs: []*batchv1.Job{jobAt(1), jobAt(5, failing)}, want: "1 pods succeeded"},
 	} {
 		t.Run(name, func(t *testing.T) {

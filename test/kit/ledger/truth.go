@@ -64,7 +64,7 @@ func (h *History) truthOf(job *batchv1.Job) truth {
 			is.unsure++
 		case pod.Status.Phase == corev1.PodSucceeded && life.deletedBeforeItEnded():
 			is.unsure++
-		case stopped[pod.UID]:
+		case pod.Status.Phase == corev1.PodSucceeded && stopped[pod.UID]:
 			is.failed++
 		case pod.Status.Phase == corev1.PodSucceeded && IsIndexed(job):
 			is.indexes[indexOf(pod)] = true
@@ -78,9 +78,9 @@ func (h *History) truthOf(job *batchv1.Job) truth {
 	return is
 }
 
-// stoppedByFailure are the pods of a Job that the status records as failed from the time on when it
-// says that the Job fails. The controller stops its active pods then, and they count as failed. Which
-// pods are active it knows from its watch: one may have succeeded a moment before (I3).
+// stoppedByFailure are the pods of a Job that the status first records when it says that the Job fails, and
+// as failed. The controller stops its active pods then, and they count as failed. Which pods are active
+// it knows from its watch: one may have succeeded a moment before (I3).
 func (h *History) stoppedByFailure(job types.UID) map[types.UID]bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -98,6 +98,9 @@ func (h *History) stoppedByFailure(job types.UID) map[types.UID]bool {
 			if IsTrue(version, batchv1.JobFailureTarget) && !before[uid] {
 				stopped[uid] = true
 			}
+			before[uid] = true
+		}
+		for _, uid := range lists.Succeeded {
 			before[uid] = true
 		}
 	}

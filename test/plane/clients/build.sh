@@ -150,11 +150,13 @@ program_of() {
 out=$repository/bin/clients
 mkdir -p "$out/source"
 for client in $(with_needs "$@" | awk '!seen[$0]++'); do
-	if [ "${client%-specs}" != "$client" ]; then
+	case $client in
+	jobset-specs | kueue-specs)
 		"build_${client%-specs}_specs"
 		note "built after ${SECONDS}s: bin/clients/$client*"
 		continue
-	fi
+		;;
+	esac
 	found=$(package_of "$client")
 	read -r module package <<<"$found"
 	flags="-s -w"

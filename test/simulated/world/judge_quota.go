@@ -23,6 +23,8 @@ const (
 type quotaRefusal struct {
 	by string
 	at time.Time
+	// first is the first one of the same decision.
+	first time.Time
 	// inARow is how many tries failed in a row while nothing happened to the Job; the executor may count more.
 	inARow int
 }
@@ -55,7 +57,7 @@ func (j *judge) podTried(by string, job types.UID, refused bool, now time.Time) 
 	if refused {
 		r.quotaRefused = last.next(by, now, counts)
 	}
-	if !quiet || waited < oneTry {
+	if !quiet || now.Sub(last.first) < oneTry {
 		return
 	}
 	least, most := min(firstTry<<min(last.inARow-1, 10), longestTry), longestTry
@@ -72,10 +74,10 @@ func (j *judge) podTried(by string, job types.UID, refused bool, now time.Time) 
 
 // next is the refusal that follows; counts: it is one more in a row, or of the same decision.
 func (q quotaRefusal) next(by string, now time.Time, counts bool) quotaRefusal {
-	next := quotaRefusal{by, now, 1}
+	next := quotaRefusal{by: by, at: now, first: now, inARow: 1}
 	switch {
-	case counts && now.Sub(q.at) < oneTry:
-		next.inARow = q.inARow
+	case counts && now.Sub(q.first) < oneTry:
+		next.inARow, next.first = q.inARow, q.first
 	case counts:
 		next.inARow = q.inARow + 1
 	}

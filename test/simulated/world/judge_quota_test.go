@@ -64,6 +64,7 @@ func TestTriesAfterAQuotaRefusedPods(t *testing.T) {
 		"late, and another executor has tried":         {play: quotaTries{asks: true, after: times(sec, 30*sec), between: another}.play},
 		"early":                                        {play: quotaTries{after: times(sec, sec)}.play, want: broken},
 		"early, as options limit the delay":            {play: quotaTries{asks: true, after: times(sec, 2*sec, 4*sec, 4*sec)}.play, want: broken},
+		"early, again and again":                       {play: quotaTries{after: times(sec/5, sec/5, sec/5)}.play, want: broken},
 		"early, of one decision":                       {play: quotaTries{after: times(sec, 50*time.Millisecond, 2*sec)}.play},
 		"early, and something happened to the Job":     {play: quotaTries{after: times(sec, sec), between: pod}.play},
 		"early, and something had just happened to it": {play: quotaTries{after: times(sec, sec), before: pod}.play},
