@@ -6,7 +6,12 @@ import jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 // be read. A Job that has started goes on with the last ones (optionsLost), and one that is
 // suspended does not start anyway.
 func (s *snapshot) held() bool {
-	return len(s.spec.GetOptionProblems()) > 0 && s.status.GetStartTime() == nil && !s.spec.GetSuspend() && !s.declared() && hasNoPods(s)
+	return s.waitsForOptions() && !s.spec.GetSuspend() && !s.declared() && hasNoPods(s)
+}
+
+// waitsForOptions reports whether the options that the Job asks for cannot be read, and it has no start time.
+func (l lifetime) waitsForOptions() bool {
+	return len(l.spec.GetOptionProblems()) > 0 && l.status.GetStartTime() == nil
 }
 
 // optionsLost reports whether the options that the Job asks for cannot be read, and the caller

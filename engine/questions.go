@@ -212,7 +212,7 @@ func (l lifetime) deadlines(hasRun bool) *jobpolicyv1.JobDeadlines {
 	d := &jobpolicyv1.JobDeadlines{}
 	condition, isFinished := finished(l.status)
 	if !isFinished {
-		if !l.declared() {
+		if !l.declared() && (hasRun || !l.waitsForOptions()) {
 			l.addDeadlines(d, hasRun)
 		}
 		return d

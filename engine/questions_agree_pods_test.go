@@ -128,6 +128,9 @@ func TestComputeDeadlinesIsWhatDecisionsDo(t *testing.T) {
 		switch spec.GetParallelism() % 3 {
 		case 0:
 			spec.ActiveDeadlineSeconds = proto.Int64(int64(spec.GetBackoffLimit() % 20))
+			if spec.GetBackoffLimit()%5 == 0 {
+				notStarted(req)
+			}
 		case 1:
 			spec.TtlSecondsAfterFinished = proto.Int32(spec.GetBackoffLimit() % 20)
 			spec.Options = &jobpolicyv1.JobOptions{TtlSecondsAfterComplete: proto.Int32(3), DefaultTtlSecondsAfterFinished: proto.Int32(7)}
@@ -140,13 +143,19 @@ func TestComputeDeadlinesIsWhatDecisionsDo(t *testing.T) {
 	}
 	agreement(t, timed, func(t *rapid.T, req *request, resp *jobpolicyv1.DecideJobResponse) bool {
 		answer, err := engine.ComputeDeadlines(&jobpolicyv1.ComputeDeadlinesRequest{
-			Now: req.GetNow(), Jobs: []*jobpolicyv1.JobLifetime{{Spec: req.GetSpec(), Status: req.GetStatus()}},
+			Now: req.GetNow(), Jobs: []*jobpolicyv1.JobLifetime{{Spec: req.GetSpec(), Status: req.GetStatus(), HasRun: req.GetPods().GetHasRun()}},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := answer.GetDeadlines()[0]
-		if rule := answered(resp, "deadlinePassed"); rule != nil && req.GetSpec().ActiveDeadlineSeconds != nil {
+		d, rule := answer.GetDeadlines()[0], answered(resp, "deadlinePassed")
+		if waitsForOptions(req) {
+			if rule.GetDetail() != "the Job does not start" {
+				return false // It has a verdict, or no deadline, or pods that the question does not tell.
+			}
+			seen["does not start"]++
+		}
+		if rule != nil && req.GetSpec().ActiveDeadlineSeconds != nil {
 			seen["asked"]++
 			if rule.GetDecided() != d.GetActiveDeadlinePassed() {
 				t.Fatalf("the decision says %v, the answer %v", rule, d)
@@ -176,11 +185,24 @@ func TestComputeDeadlinesIsWhatDecisionsDo(t *testing.T) {
 		}
 		return d.ActiveDeadline != nil || d.ExpirationTime != nil
 	})
-	for _, want := range []string{"asked", "expired", "WAIT_REASON_DEADLINE", "WAIT_REASON_TTL"} {
+	for _, want := range []string{"asked", "does not start", "expired", "WAIT_REASON_DEADLINE", "WAIT_REASON_TTL"} {
 		if seen[want] == 0 {
 			t.Errorf("no draw had %s: %v", want, seen)
 		}
 	}
+}
+
+// notStarted makes a Job one that has neither started nor pods, and whose options cannot be read.
+func notStarted(req *request) {
+	req.Spec.OptionProblems, req.Status = []string{"job: it cannot be read"}, nil
+	req.Pods = &jobpolicyv1.PodSummary{}
+	req.UnaccountedPods, req.UnlistedPods, req.ActivePods, req.UnstartedPods = nil, nil, nil, nil
+	req.TerminatingPods, req.FinishedPods, req.ConfirmedReleases, req.InFlight = nil, nil, nil, nil
+}
+
+// waitsForOptions reports whether a Job does not start, unless it has pods that have not run.
+func waitsForOptions(req *request) bool {
+	return len(req.GetSpec().GetOptionProblems()) > 0 && req.GetStatus().GetStartTime() == nil && !req.GetPods().GetHasRun() && !isFinished(req.GetStatus())
 }
 
 // expiredAt is when the time to live ended of a Job that is to be deleted; nil for other

@@ -91,10 +91,7 @@ func New(cfg Config) (*Executor, error) {
 	if err := e.addPolicies(&cfg); err != nil {
 		return nil, err
 	}
-	known, err := nodes.New(cfg.Client, cfg.Logger, func(name string) { e.watcher.nodeChanged(name) })
-	if err != nil {
-		return nil, err
-	}
+	known := nodes.New(cfg.Client, cfg.Logger, func(name string) { e.watcher.nodeChanged(name) })
 	e.build(&cfg, own, client, pods, comparer)
 	e.decider.nodes = known
 	base.AddTask(known.Run)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -54,15 +56,11 @@ func newScene(t *testing.T, objects ...runtime.Object) *scene {
 		err := refuse()
 		return err != nil, nil, err
 	})
-	var err error
-	s.nodes, err = New(s.client, slog.New(slog.NewTextHandler(&s.log, nil)), func(name string) {
+	s.nodes = New(s.client, slog.New(slog.NewTextHandler(&s.log, nil)), func(name string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.told = append(s.told, name)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	go s.nodes.Run(t.Context())
 	return s
 }
@@ -144,7 +142,7 @@ func TestNodesThatMayNotBeRead(t *testing.T) {
 		s := newScene(t, node(corev1.ConditionUnknown))
 		s.refuse(apierrors.NewForbidden(corev1.Resource("nodes"), "", nil))
 		s.nodes.Watch()
-		s.want(unknown, "")
+		s.want(unknown)
 		s.refuse(nil)
 		s.want(notReady, "")
 		if n := strings.Count(s.log.String(), "level=WARN"); n != 1 || !strings.Contains(s.log.String(), "no right to read nodes") {
@@ -159,7 +157,7 @@ func TestNodesThatCannotBeRead(t *testing.T) {
 		s := newScene(t)
 		s.refuse(apierrors.NewServiceUnavailable("starting"))
 		s.nodes.Watch()
-		s.want(unknown, "")
+		s.want(unknown)
 		s.refuse(nil)
 		s.want(gone, "")
 		if strings.Contains(s.log.String(), "right") {
@@ -190,5 +188,52 @@ func TestTheRightToReadNodesIsTakenAway(t *testing.T) {
 		s.want(unknown, "")
 		s.refuse(nil)
 		s.want(notReady, "")
+	})
+}
+
+// A streams client lists by watches, as a real one does: a fake one says that it does not.
+type streams struct{ kubernetes.Interface }
+
+// What was known before a watch failed counts no more when the next one begins, but only once that has sent all nodes.
+func TestNodesAreKnownOnceAllWereSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, watched := fake.NewClientset(), make(chan *watch.FakeWatcher, 10)
+		forbidden := apierrors.NewForbidden(corev1.Resource("nodes"), "", nil)
+		var refused atomic.Bool
+		client.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, forbidden })
+		client.PrependWatchReactor("nodes", func(clienttesting.Action) (bool, watch.Interface, error) {
+			if refused.Load() {
+				return true, nil, forbidden
+			}
+			w := watch.NewFake()
+			watched <- w
+			return true, w, nil
+		})
+		nodes := New(streams{client}, slog.New(slog.DiscardHandler), func(string) {})
+		go nodes.Run(t.Context())
+		nodes.Watch()
+		want := func(state jobpolicyv1.NodeState) {
+			t.Helper()
+			time.Sleep(2 * time.Minute) // For another attempt.
+			synctest.Wait()
+			if got := nodes.State("a"); got != state {
+				t.Errorf("state %s, want %s", got, state)
+			}
+		}
+		sent := &corev1.Node{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}}
+		w := <-watched
+		w.Add(node(corev1.ConditionUnknown))
+		want(unknown)
+		w.Action(watch.Bookmark, sent)
+		want(notReady)
+		refused.Store(true)
+		w.Stop()
+		want(unknown)
+		refused.Store(false)
+		w = <-watched
+		want(unknown)
+		w.Add(node(corev1.ConditionTrue))
+		w.Action(watch.Bookmark, sent)
+		want(ready)
 	})
 }

@@ -83,13 +83,14 @@ func (x *ComputeDeadlinesRequest) GetJobs() []*JobLifetime {
 type JobLifetime struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Set by the caller; required. The engine reads active_deadline_seconds, suspend,
-	// deleting, ttl_seconds_after_finished and options. Every other field may be left out.
+	// deleting, ttl_seconds_after_finished, options and option_problems. Every other field may be left out.
 	Spec *JobSpec `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
 	// Set by the caller; the engine reads start_time and conditions. Absent: no status
 	// was written yet.
 	Status *JobStatus `protobuf:"bytes,2,opt,name=status,proto3" json:"status,omitempty"`
 	// Set by the caller; true if a pod of the Job has run since it started or last resumed, so
-	// that options.start_deadline_seconds does not matter any more. Needs CAPABILITY_OPTIONS.
+	// that options.start_deadline_seconds does not matter any more. A Job with option_problems and without a start time is
+	// taken to have no pods unless this is true. Needs CAPABILITY_OPTIONS.
 	HasRun        bool `protobuf:"varint,4,opt,name=has_run,json=hasRun,proto3" json:"has_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -199,7 +200,8 @@ type JobDeadlines struct {
 	// if that time has come. For a Job that has not started, or that resumes now, the
 	// time runs from now. Absent: no deadline runs, because the Job has none, or one of
 	// more than 100 years, or because it is suspended or finished, or because the
-	// condition SuccessCriteriaMet or FailureTarget is true: how the Job ends is decided.
+	// condition SuccessCriteriaMet or FailureTarget is true: how the Job ends is decided. Also absent for a Job
+	// that does not start, because its options cannot be read (JobSpec.option_problems).
 	ActiveDeadline *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=active_deadline,json=activeDeadline,proto3" json:"active_deadline,omitempty"`
 	// True: the Job was active for active_deadline_seconds, and fails. Also set for a
 	// deadline of more than 100 years.

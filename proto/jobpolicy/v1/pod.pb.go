@@ -1308,7 +1308,8 @@ type RetryFacts struct {
 	// order. A pod that is being deleted and holds the finalizer counts as failed, unless
 	// pods count only after they have ended (replacement policy FAILED, or a pod failure
 	// policy). With options.termination_deadline_seconds such a pod counts once that has
-	// passed (with options.termination_deadline_node NOT_READY, and its node is not Ready or gone), also after its release.
+	// passed, also after its release. With options.termination_deadline_node NOT_READY it counts only if its node is
+	// NODE_STATE_NOT_READY or NODE_STATE_GONE, or if it is recorded in the status or released.
 	// Leave out pods that were released before they were deleted (see
 	// DeletePod.release_first), and those of an INDEXED Job without an index below
 	// completions. Failures at or before last_success_time are ignored. Once there are
