@@ -302,7 +302,7 @@ func (w *work) orLater() string {
 		return fmt.Sprintf(" Failures that the pod failure policy ignores add to the delay, too, and nothing shows those whose pods are gone: the controller may wait longer, by default at most %s after the last failure.",
 			simulate.Clock(longestDelay))
 	}
-	return fmt.Sprintf(" Failed pods that are gone: %d. A controller that has seen them fail counts them, too, and may wait longer before it tries again, by default at most %s after the last failure.",
+	return fmt.Sprintf(" Failed pods that are gone, or are being deleted: %d. A controller that has seen them fail counts them, too, and may wait longer before it tries again, by default at most %s after the last failure.",
 		w.gone, simulate.Clock(longestDelay))
 }
 
