@@ -22,7 +22,7 @@ type Next struct {
 	// seen them waits longer before it tries again: up to longestDelay, unless its flags say more.
 	OrLater bool `json:"orLater,omitempty"`
 	// OrEarlier: it may happen earlier. A pod that succeeded is gone, and a controller that
-	// has seen it counts only the failures after it.
+	// has seen it counts only the failures after it. Or the delay after more failures may be shorter.
 	OrEarlier bool `json:"orEarlier,omitempty"`
 	// Refused: the API server refuses it, or what has to come before it. It happens when that ends, and at At
 	// at the earliest.
@@ -209,5 +209,12 @@ func (w *work) doubt() {
 	}
 	failures := w.resp.GetExplanation().GetFacts().GetConsecutiveFailures()
 	w.Next.OrLater = w.gone > 0 || (failures > 0 && w.ignoresFailures())
-	w.Next.OrEarlier = failures > 1 && w.successesGone()
+	w.Next.OrEarlier = failures > 1 && w.successesGone() || w.gone > 0 && w.unevenDelays()
+}
+
+// unevenDelays reports whether the delay after more failures may be shorter than that after fewer.
+func (w *work) unevenDelays() bool {
+	policy, _ := wire.PolicySpec(w.Job.Annotations)
+	delay := policy.GetJob().GetRetryDelay()
+	return delay.GetJitterPercent() > 0 || len(delay.GetDelaysSeconds()) > 0
 }

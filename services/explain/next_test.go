@@ -57,6 +57,14 @@ func TestNext(t *testing.T) {
 			pods: []corev1.Pod{pod(1, corev1.PodFailed, failed, released), pod(2, corev1.PodRunning, beingDeleted, released)},
 			want: "12:00:06 or later create 1 pod is created",
 		},
+		"a failed pod is gone, and the delays become shorter": {
+			job: job(func(j *batchv1.Job) {
+				j.Status.Failed, j.Spec.ManagedBy = 2, new("jobpolicy.dev/executor")
+				j.Annotations = map[string]string{wire.Policy: "{job: {retryDelay: {delaysSeconds: [10, 5]}}}"}
+			}),
+			pods: []corev1.Pod{pod(1, corev1.PodFailed, failed, released)},
+			want: "12:00:06 or later or earlier create 1 pod is created",
+		},
 		"a failed pod that was released is being deleted": {
 			job:  job(func(j *batchv1.Job) { j.Status.Failed = 2 }),
 			pods: []corev1.Pod{pod(1, corev1.PodFailed, failed, released), pod(2, corev1.PodFailed, failed, beingDeleted, released)},

@@ -287,8 +287,11 @@ func (w *work) backingOff() bool {
 
 // orEarlier says why pods may be created earlier than the existing pods suggest.
 func (w *work) orEarlier() string {
-	if w.Next == nil || !w.Next.OrEarlier {
+	switch {
+	case w.Next == nil || !w.Next.OrEarlier:
 		return ""
+	case w.gone > 0 && w.unevenDelays():
+		return " By job.retryDelay (jitterPercent, delaysSeconds), it may try again earlier, too."
 	}
 	return " Pods that succeeded are gone. A controller that has seen one succeed counts only the failures after it, and may try again earlier."
 }
