@@ -22,7 +22,7 @@ type Next struct {
 	// seen them waits longer before it tries again: up to longestDelay, unless its flags say more.
 	OrLater bool `json:"orLater,omitempty"`
 	// OrEarlier: it may happen earlier. A pod that succeeded is gone, and a controller that
-	// has seen it counts only the failures after it.
+	// has seen it counts only the failures after it. Or the delay after more failures may be shorter.
 	OrEarlier bool `json:"orEarlier,omitempty"`
 	// Refused: the API server refuses it, or what has to come before it. It happens when that ends, and at At
 	// at the earliest.
@@ -134,8 +134,9 @@ func conditionText(job *batchv1.Job, c *jobpolicyv1.JobCondition) (text string, 
 	return "", false
 }
 
-// failuresGone counts the failed pods in the status that no longer exist. They count for
-// the retry delay, but nothing says when they failed.
+// failuresGone counts the failed pods in the status that no longer exist, or that are being deleted and were released:
+// such a pod may have been released before its deletion, and then it has not failed. A controller that has seen them
+// fail counts them for the retry delay.
 func (w *work) failuresGone() int {
 	req, err := wire.JobRequest(w.Job)
 	if err != nil {
@@ -145,7 +146,7 @@ func (w *work) failuresGone() int {
 	n := int(w.Counts.Failed)
 	for i := range w.Facts.Pods {
 		p := &w.Facts.Pods[i]
-		if (p.Status.Phase == corev1.PodFailed || w.failsByDeletion(p)) && !ignored(policy, p) {
+		if (p.Status.Phase == corev1.PodFailed && !releasedAndDeleted(p) || w.failsByDeletion(p)) && !ignored(policy, p) {
 			n--
 		}
 	}
@@ -154,8 +155,17 @@ func (w *work) failuresGone() int {
 
 // failsByDeletion reports whether the pod counts as failed already, because it is being deleted.
 func (w *work) failsByDeletion(p *corev1.Pod) bool {
-	return p.DeletionTimestamp != nil && !ended(p) && (!wire.PodPolicy(w.Job).ReplaceFailedOnly || w.overdue(p))
+	if p.DeletionTimestamp == nil || ended(p) {
+		return false
+	}
+	if wire.PodPolicy(w.Job).ReplaceFailedOnly {
+		return w.overdue(p)
+	}
+	return !releasedAndDeleted(p)
 }
+
+// releasedAndDeleted reports whether a pod is being deleted and has no tracking finalizer: nothing says which came first.
+func releasedAndDeleted(p *corev1.Pod) bool { return p.DeletionTimestamp != nil && !holdsFinalizer(p) }
 
 // ignored reports whether the pod failure policy leaves a failed pod out of the count.
 func ignored(policy *jobpolicyv1.PodFailurePolicy, p *corev1.Pod) bool {
@@ -170,11 +180,11 @@ func ignored(policy *jobpolicyv1.PodFailurePolicy, p *corev1.Pod) bool {
 }
 
 // successesGone reports whether some pods that the status counts as succeeded no longer
-// exist.
+// exist, or are being deleted and were released.
 func (w *work) successesGone() bool {
 	n := int(w.Counts.Succeeded)
 	for i := range w.Facts.Pods {
-		if w.Facts.Pods[i].Status.Phase == corev1.PodSucceeded {
+		if p := &w.Facts.Pods[i]; p.Status.Phase == corev1.PodSucceeded && !releasedAndDeleted(p) {
 			n--
 		}
 	}
@@ -199,5 +209,12 @@ func (w *work) doubt() {
 	}
 	failures := w.resp.GetExplanation().GetFacts().GetConsecutiveFailures()
 	w.Next.OrLater = w.gone > 0 || (failures > 0 && w.ignoresFailures())
-	w.Next.OrEarlier = failures > 1 && w.successesGone()
+	w.Next.OrEarlier = failures > 1 && w.successesGone() || w.gone > 0 && w.unevenDelays()
+}
+
+// unevenDelays reports whether the delay after more failures may be shorter than that after fewer.
+func (w *work) unevenDelays() bool {
+	policy, _ := wire.PolicySpec(w.Job.Annotations)
+	delay := policy.GetJob().GetRetryDelay()
+	return delay.GetJitterPercent() > 0 || len(delay.GetDelaysSeconds()) > 0
 }

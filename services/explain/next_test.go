@@ -52,6 +52,24 @@ func TestNext(t *testing.T) {
 			pods: []corev1.Pod{pod(1, corev1.PodFailed, failed, released)},
 			want: "12:00:06 or later create 1 pod is created",
 		},
+		"a pod that counts as failed, because it is being deleted, was released": {
+			job:  job(func(j *batchv1.Job) { j.Status.Failed = 2 }),
+			pods: []corev1.Pod{pod(1, corev1.PodFailed, failed, released), pod(2, corev1.PodRunning, beingDeleted, released)},
+			want: "12:00:06 or later create 1 pod is created",
+		},
+		"a failed pod is gone, and the delays become shorter": {
+			job: job(func(j *batchv1.Job) {
+				j.Status.Failed, j.Spec.ManagedBy = 2, new("jobpolicy.dev/executor")
+				j.Annotations = map[string]string{wire.Policy: "{job: {retryDelay: {delaysSeconds: [10, 5]}}}"}
+			}),
+			pods: []corev1.Pod{pod(1, corev1.PodFailed, failed, released)},
+			want: "12:00:06 or later or earlier create 1 pod is created",
+		},
+		"a failed pod that was released is being deleted": {
+			job:  job(func(j *batchv1.Job) { j.Status.Failed = 2 }),
+			pods: []corev1.Pod{pod(1, corev1.PodFailed, failed, released), pod(2, corev1.PodFailed, failed, beingDeleted, released)},
+			want: "12:00:06 or later create 1 pod is created",
+		},
 		"a failed pod that the policy ignores hides none that is gone": {
 			job:  job(func(j *batchv1.Job) { j.Status.Failed, j.Spec.PodFailurePolicy = 1, ignoring(1) }),
 			pods: []corev1.Pod{pod(1, corev1.PodFailed, failed, released)},
@@ -125,6 +143,8 @@ func TestNextOfAFailedJob(t *testing.T) {
 }
 
 func released(p *corev1.Pod) { p.Finalizers = nil }
+
+func beingDeleted(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(before(time.Second)) }
 
 func ignoring(code int32) *batchv1.PodFailurePolicy {
 	return &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{

@@ -182,7 +182,8 @@ func (w *work) orRefused() string {
 	if w.recorded || last == nil || times < manyRefusals {
 		return ""
 	}
-	return fmt.Sprintf(" The API server may refuse them: it last refused pods, as far as is told, %s (%s), and not each refusal is told.", w.ago(last.Last), last.Why)
+	return fmt.Sprintf(" The API server may refuse them: the last event about a refusal is from %s (%s). After %d such events, a controller leaves most of them out.",
+		w.ago(last.Last), last.Why, manyRefusals)
 }
 
 func (w *work) refuses(kinds ...writes.Kind) bool { return w.refusal(kinds...) != nil }

@@ -197,7 +197,7 @@ func TestRefusalsThatAreNotTold(t *testing.T) {
 	createdBefore := func(ago time.Duration) []corev1.Pod {
 		return []corev1.Pod{pod(1, corev1.PodRunning, func(p *corev1.Pod) { p.CreationTimestamp = before(ago) })}
 	}
-	const perhaps = "The API server may refuse them: it last refused pods, as far as is told, 4m ago (exceeded quota: q, used), and not each refusal is told."
+	const perhaps = "The API server may refuse them: the last event about a refusal is from 4m ago (exceeded quota: q, used). After 25 such events, a controller leaves most of them out."
 	explainEach(t, map[string]reportCase{
 		"a pod was created just now": {
 			facts: explain.Facts{Job: five, Events: many(10, 4*time.Minute), Pods: createdBefore(4 * time.Second)},

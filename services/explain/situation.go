@@ -287,8 +287,11 @@ func (w *work) backingOff() bool {
 
 // orEarlier says why pods may be created earlier than the existing pods suggest.
 func (w *work) orEarlier() string {
-	if w.Next == nil || !w.Next.OrEarlier {
+	switch {
+	case w.Next == nil || !w.Next.OrEarlier:
 		return ""
+	case w.gone > 0 && w.unevenDelays():
+		return " By job.retryDelay (jitterPercent, delaysSeconds), it may try again earlier, too."
 	}
 	return " Pods that succeeded are gone. A controller that has seen one succeed counts only the failures after it, and may try again earlier."
 }
@@ -302,7 +305,7 @@ func (w *work) orLater() string {
 		return fmt.Sprintf(" Failures that the pod failure policy ignores add to the delay, too, and nothing shows those whose pods are gone: the controller may wait longer, by default at most %s after the last failure.",
 			simulate.Clock(longestDelay))
 	}
-	return fmt.Sprintf(" Failed pods that are gone: %d. A controller that has seen them fail counts them, too, and may wait longer before it tries again, by default at most %s after the last failure.",
+	return fmt.Sprintf(" Failed pods that are gone, or are being deleted: %d. A controller that has seen them fail counts them, too, and may wait longer before it tries again, by default at most %s after the last failure.",
 		w.gone, simulate.Clock(longestDelay))
 }
 

@@ -33,8 +33,8 @@ var explainFlag = flag.Uint64("world.explain", 60, "number of worlds in which ex
 // explain cannot know everything that the executor has seen. So a creation may come earlier
 // than said, or up to the longest retry delay later, if explain says so itself. It may also
 // come later if somebody took a pod away from the Job by its labels or owner. A CronJob may
-// delete its runs. A deadline that explain names among the ends may pass before a creation
-// that is hindered.
+// delete its runs. A deadline that explain names among the ends, or a wait, may end before a
+// creation that is hindered.
 func TestExplainNamesWhatHappensNext(t *testing.T) {
 	prepare()
 	tally, crons, seen := map[string]int{}, map[string]int{}, map[string]int{}
@@ -311,6 +311,8 @@ func (r *reader) acted(j *restingJob, w *apiserver.Write) {
 		r.tally["removed by its CronJob"]++
 	case n != nil && (n.OrLater || j.said.State == explain.Blocked) && kind == "condition" && endsNow(j, w.Time):
 		r.tally["deadline before a pod"]++
+	case n != nil && n.OrLater && kind == "status" && j.waitEnds(w.Time):
+		r.tally["a wait that ends before a pod"]++
 	case j.saidRefused(kind):
 		r.tally[kind+" no longer refused"]++
 	case n == nil:
@@ -341,6 +343,11 @@ func (j *restingJob) saidRefused(kind string) bool {
 		}
 		return false
 	})
+}
+
+// waitEnds reports whether the report names a wait that ends about now, such as that for a pod that does not end.
+func (j *restingJob) waitEnds(now time.Time) bool {
+	return slices.ContainsFunc(j.said.Waits, func(w explain.Wait) bool { return w.Until != nil && now.Sub(*w.Until).Abs() <= slack })
 }
 
 // late is how much later than said something may happen.
