@@ -131,10 +131,10 @@ func (e *entry) endBackoff() {
 
 // engineIsBack ends the backoff if the engine's absence was its cause, and reports whether
 // it did. It does so at most once in a period: if the engine never answers about one key,
-// each answer about another key looks as if the engine had come back. A key that is being reconciled asks anyway.
+// each answer about another key looks as if the engine had come back.
 func (e *entry) engineIsBack(period time.Duration) bool {
 	now := time.Now()
-	if !e.engineAway || e.running || now.Sub(e.retriedEarly) < period {
+	if !e.engineAway || now.Sub(e.retriedEarly) < period {
 		return false
 	}
 	e.retriedEarly = now

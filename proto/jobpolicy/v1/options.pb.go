@@ -742,7 +742,7 @@ type JobOptions struct {
 	// now on. How often the resources of a pod were raised stands in its annotation
 	// jobpolicy.dev/resource-step. Absent: all pods ask for what the template says.
 	NextTryResources *NextTryResources `protobuf:"bytes,17,opt,name=next_try_resources,json=nextTryResources,proto3" json:"next_try_resources,omitempty"`
-	// Of which nodes termination_deadline_seconds takes pods as failed, and which it needs. It acts on all pods that
+	// On which nodes pods count as failed after termination_deadline_seconds, which must be set. It acts on all pods that
 	// are being deleted. Absent: Any. Needs CAPABILITY_TERMINATION_DEADLINE_NODE.
 	TerminationDeadlineNode TerminationDeadlineNode `protobuf:"varint,18,opt,name=termination_deadline_node,json=terminationDeadlineNode,proto3,enum=jobpolicy.v1.TerminationDeadlineNode" json:"termination_deadline_node,omitempty"`
 	// True: when the Job fails, it gets the condition jobpolicy.dev/FailureClassified, in the
