@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -292,10 +293,11 @@ func (w *cronWork) runDue() {
 	w.say(Late, "The run of %s is due, and %s has not started it.%s", w.when(at), w.cronManager(), replaced)
 }
 
-// edited is when the CronJob was edited last, as far as the API server says; not its status.
+// edited is when the spec of the CronJob was edited last, as far as the API server says. The executor writes annotations.
 func (w *cronWork) edited() (last time.Time) {
 	for _, m := range w.CronJob.ManagedFields {
-		if m.Subresource == "" && m.Time != nil {
+		ofSpec := m.FieldsV1 == nil || bytes.Contains(m.FieldsV1.Raw, []byte(`"f:spec"`))
+		if m.Subresource == "" && m.Time != nil && ofSpec && m.Manager != fieldManager {
 			last = latestOf(last, wire.Time(m.Time.Time))
 		}
 	}

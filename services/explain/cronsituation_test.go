@@ -95,3 +95,24 @@ func TestClockOfADeadlineThatNoDurationHolds(t *testing.T) {
 		}
 	}
 }
+
+// A CronJob is edited when its spec is: not when the executor publishes its next run, or somebody sets a label.
+func TestWhenACronJobWasEdited(t *testing.T) {
+	began := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+	entry := func(manager, subresource, fields string, after time.Duration) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{
+			Manager: manager, Subresource: subresource, Time: new(metav1.NewTime(began.Add(after))), FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
+		}
+	}
+	cron := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{
+		entry("kubectl-create", "", `{"f:spec":{"f:schedule":{}}}`, 0),
+		entry("kubectl-edit", "", `{"f:spec":{"f:timeZone":{}}}`, time.Minute),
+		entry("kubectl-label", "", `{"f:metadata":{"f:labels":{"f:team":{}}}}`, 2*time.Minute),
+		entry(fieldManager, "", `{"f:metadata":{"f:annotations":{}},"f:spec":{"f:suspend":{}}}`, 3*time.Minute),
+		entry("kube-controller-manager", "status", `{"f:status":{"f:lastScheduleTime":{}}}`, 4*time.Minute),
+	}}}
+	w := &cronWork{CronFacts: CronFacts{CronJob: cron}}
+	if got, want := w.edited(), began.Add(time.Minute); !got.Equal(want) {
+		t.Errorf("edited at %s, want %s", got, want)
+	}
+}
