@@ -296,7 +296,7 @@ func (w *cronWork) runDue() {
 // edited is when the spec of the CronJob was edited last, as far as the API server says. The executor writes annotations.
 func (w *cronWork) edited() (last time.Time) {
 	for _, m := range w.CronJob.ManagedFields {
-		ofSpec := m.FieldsV1 == nil || bytes.Contains(m.FieldsV1.Raw, []byte(`"f:spec"`))
+		ofSpec := m.FieldsV1 == nil || bytes.Contains(m.FieldsV1.GetRawBytes(), []byte(`"f:spec"`))
 		if m.Subresource == "" && m.Time != nil && ofSpec && m.Manager != fieldManager {
 			last = latestOf(last, wire.Time(m.Time.Time))
 		}

@@ -101,7 +101,7 @@ func TestWhenACronJobWasEdited(t *testing.T) {
 	began := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 	entry := func(manager, subresource, fields string, after time.Duration) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{
-			Manager: manager, Subresource: subresource, Time: new(metav1.NewTime(began.Add(after))), FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
+			Manager: manager, Subresource: subresource, Time: new(metav1.NewTime(began.Add(after))), FieldsV1: metav1.NewFieldsV1(fields),
 		}
 	}
 	cron := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{

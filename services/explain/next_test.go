@@ -3,6 +3,7 @@ package explain_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -18,14 +19,32 @@ import (
 	"jobpolicy.dev/services/explain"
 )
 
+// A nextCase is a Job with its pods, and what comes next.
+type nextCase struct {
+	job  *batchv1.Job
+	pods []corev1.Pod
+	want string
+}
+
 // What comes next is what the engine decides when it wants to be asked again.
 func TestNext(t *testing.T) {
-	failed := failedWith(1, 4*time.Second)
-	cases := map[string]struct {
-		job  *batchv1.Job
-		pods []corev1.Pod
-		want string
-	}{
+	cases := nextCases()
+	maps.Copy(cases, nextTries())
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			report, err := explain.Explain(explain.Facts{Job: tc.job, Pods: tc.pods, Now: now}, engine.DecideJob)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := nextText(report.Next); got != tc.want {
+				t.Errorf("next: %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func nextCases() map[string]nextCase {
+	return map[string]nextCase{
 		"a pod runs": {
 			job: job(func(j *batchv1.Job) {
 				j.Status.Active, j.Status.Ready, j.Status.Terminating = 1, ptr.To[int32](0), ptr.To[int32](0)
@@ -42,6 +61,23 @@ func TestNext(t *testing.T) {
 			pods: []corev1.Pod{pod(1, corev1.PodRunning)},
 			want: "12:01:00 condition the Job gets the condition FailureTarget (DeadlineExceeded)",
 		},
+		"no pod is there yet": {job: job(), want: "now create 1 pod is created"},
+		"a time to live": {
+			job: job(func(j *batchv1.Job) {
+				j.Spec.TTLSecondsAfterFinished = ptr.To[int32](90)
+				for _, c := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobComplete} {
+					j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: c, Status: corev1.ConditionTrue, LastTransitionTime: before(time.Minute)})
+				}
+			}),
+			want: "12:00:30 remove the Job is deleted with its pods, because its time to live is over",
+		},
+	}
+}
+
+// nextTries are Jobs whose pods have failed.
+func nextTries() map[string]nextCase {
+	failed := failedWith(1, 4*time.Second)
+	return map[string]nextCase{
 		"a retry delay": {
 			job:  job(func(j *batchv1.Job) { j.Status.Failed = 1 }),
 			pods: []corev1.Pod{pod(1, corev1.PodFailed, failed, released)},
@@ -85,27 +121,6 @@ func TestNext(t *testing.T) {
 			pods: []corev1.Pod{pod(1, corev1.PodFailed, failed, released), pod(2, corev1.PodFailed, failed, released)},
 			want: "12:00:16 or earlier create 1 pod is created",
 		},
-		"no pod is there yet": {job: job(), want: "now create 1 pod is created"},
-		"a time to live": {
-			job: job(func(j *batchv1.Job) {
-				j.Spec.TTLSecondsAfterFinished = ptr.To[int32](90)
-				for _, c := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobComplete} {
-					j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: c, Status: corev1.ConditionTrue, LastTransitionTime: before(time.Minute)})
-				}
-			}),
-			want: "12:00:30 remove the Job is deleted with its pods, because its time to live is over",
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			report, err := explain.Explain(explain.Facts{Job: tc.job, Pods: tc.pods, Now: now}, engine.DecideJob)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := nextText(report.Next); got != tc.want {
-				t.Errorf("next: %q, want %q", got, tc.want)
-			}
-		})
 	}
 }
 
