@@ -126,7 +126,8 @@ func TestNoReconcileIsMissedWhereNothingIsToDo(t *testing.T) {
 		"at rest":                   {decide: resting(0), wantMost: 1 + 6},
 		"a deadline is planned for": {decide: resting(25 * time.Minute), wantMost: 3 + 6},
 		"a deadline is far ahead":   {decide: resting(25 * time.Hour), wantMost: 2 + 6},
-		"the engine is away":        {decide: failing(codes.Unavailable, "away"), wantMost: 75},
+		"the engine is away":        {decide: failing(codes.Unavailable, "away"), wantMost: 1 + 3600/2}, // One Job of all is asked about every two seconds.
+		"the engine has no answer":  {decide: failing(codes.DeadlineExceeded, "too slow"), wantMost: 75},
 		"the answers break the contract": {
 			decide:   breaking(func(d *jobpolicyv1.DecideJobResponse) { d.Disposition = 99 }),
 			wantMost: 1 + 6,
