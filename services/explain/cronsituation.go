@@ -61,7 +61,7 @@ func (w *cronWork) situation() {
 		w.advise("cronJob.maxMissedRuns says how many missed runs start. See why this one was not on time: a suspension, or %s that was away.", w.cronManager())
 		w.say(Missed, "The run of %s does not start any more: %s.%s", w.when(w.due()), decidedBecause(e), w.nextText())
 	case jobpolicyv1.Rule_RULE_NAME_TAKEN:
-		w.advise("Delete the Job that has the name; the run starts then, unless it is too late.")
+		w.advise("Delete the Job that has the name; the run starts then, unless spec.startingDeadlineSeconds are over.")
 		w.say(Blocked, "The run of %s cannot start: %s.%s", w.when(w.due()), decidedBecause(e), w.nextText())
 	case jobpolicyv1.Rule_RULE_START_JITTER:
 		w.delayed()

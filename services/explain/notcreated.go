@@ -17,7 +17,7 @@ type obstacle struct {
 }
 
 // startsThen ends what helps a run that is due.
-const startsThen = "; the run starts then, unless it is too late."
+const startsThen = "; the run starts then, unless spec.startingDeadlineSeconds are over."
 
 // obstacles are in this order, because "forbidden" is in most refusals.
 var obstacles = []obstacle{
