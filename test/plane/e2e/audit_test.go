@@ -126,6 +126,11 @@ var notReached = map[string]string{
 	"coordination.k8s.io/leases update": "as get",
 }
 
+// byChance are rights that the executor of the shared control plane uses in some runs only.
+var byChance = map[string]string{
+	"/nodes list": "as listing pods, and also when the API server stops while it answers the first list, which is asked for again after each failure",
+}
+
 // checkSharedAudit compares what all tests together made the executor request with its
 // role. It is only meaningful after all tests.
 func checkSharedAudit(log string, rules []rbacv1.PolicyRule) error {
@@ -134,7 +139,7 @@ func checkSharedAudit(log string, rules []rbacv1.PolicyRule) error {
 		return err
 	}
 	granted := slices.DeleteFunc(grants(rules), func(right string) bool {
-		return strings.HasPrefix(right, "scheduling.k8s.io/") // TestGangs… have a control plane of their own.
+		return byChance[right] != "" || strings.HasPrefix(right, "scheduling.k8s.io/") // TestGangs… have a control plane of their own.
 	})
 	if problems := a.check(granted, notReached); len(problems) > 0 {
 		return fmt.Errorf("rights of the executor:\n%s", strings.Join(problems, "\n"))
