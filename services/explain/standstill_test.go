@@ -82,7 +82,7 @@ func TestAnIndexHasFailed(t *testing.T) {
 			silent: []string{"end: Complete when"},
 		},
 	})
-	facts := &jobpolicyv1.JobFacts{WantedActive: ptr.To[int32](3), FailedIndexes: 1}
+	facts := &jobpolicyv1.JobFacts{WantedActive: ptr.To[int32](2), FailedIndexes: 1}
 	r := explain.Recorded(explain.Facts{Job: job(indexed), Now: now}, &jobpolicyv1.Explanation{Facts: facts}, explain.Counts{Active: 2})
 	if r.State != explain.Running || *r.Counts.Wanted != 2 {
 		t.Errorf("recorded: %s, %d pods wanted: %s", r.State, *r.Counts.Wanted, r.Headline)
