@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
+	"jobpolicy.dev/engine/indexset"
 	"jobpolicy.dev/engine/timestamp"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
@@ -23,8 +26,10 @@ type plan struct {
 	countedNext bool
 	// active, ready and terminating are the counts after the plan.
 	active, ready, terminating int32
-	// wanted is how many pods should be active; nil if the plan does not depend on that.
+	// wanted is how many pods should be active; nil if the plan does not depend on that. limit is how many may
+	// be, those of failed indexes included (activeLimit).
 	wanted *int32
+	limit  int32
 	waits  []*jobpolicyv1.Wait
 	// gang is the group of the pods; nil: none.
 	gang *jobpolicyv1.Gang
@@ -50,9 +55,9 @@ func planDeletions(s *snapshot, t tally, v verdict) plan {
 		p.waits = append(p.waits, s.policyWait())
 		return p
 	}
-	wanted := wantedActive(s, t)
-	p.wanted = &wanted
-	excess := int(s.pods.GetActive() - wanted)
+	p.limit = activeLimit(s, t)
+	p.wanted = proto.Int32(wantedActive(s, t, p.limit))
+	excess := int(s.pods.GetActive() - p.limit)
 	if excess > 0 || s.badIndexes() > 0 {
 		return p.remove(s, max(excess, 0), jobpolicyv1.DeleteReason_DELETE_REASON_TOO_MANY)
 	}
@@ -68,9 +73,10 @@ func unchanged(s *snapshot) plan {
 	return plan{active: s.pods.GetActive(), ready: s.pods.GetReady(), terminating: s.pods.GetTerminating()}
 }
 
-// wantedActive is how many pods should be active now. A work queue starts no more
-// pods once one has succeeded, but lets the others finish.
-func wantedActive(s *snapshot, t tally) int32 {
+// activeLimit is how many pods may be active now. A work queue starts no more
+// pods once one has succeeded, but lets the others finish. Failed indexes count, as upstream's do
+// (manageJob, v1.37): so the pods that such an index still has take no place from others.
+func activeLimit(s *snapshot, t tally) int32 {
 	if s.spec.Completions == nil {
 		if t.succeeded > 0 {
 			return s.pods.GetActive()
@@ -78,6 +84,16 @@ func wantedActive(s *snapshot, t tally) int32 {
 		return s.spec.GetParallelism()
 	}
 	return clamp32(min(int64(s.spec.GetParallelism()), int64(s.spec.GetCompletions())-t.succeeded))
+}
+
+// wantedActive is how many of these pods should be active: an index that has succeeded or failed gets no
+// more pods.
+func wantedActive(s *snapshot, t tally, limit int32) int32 {
+	if !s.indexed {
+		return limit
+	}
+	over := t.taken(indexset.Set{}).Minus(s.active.Union(s.inFlight))
+	return clamp32(min(int64(limit), int64(s.spec.GetCompletions())-over.Len()))
 }
 
 // badIndexes is how many active pods of an INDEXED Job must go because they share an
@@ -149,7 +165,7 @@ func planCreations(s *snapshot, t tally, p plan, l ledger) plan {
 	if !p.mayCreate {
 		return p
 	}
-	room := int64(*p.wanted) - int64(s.pods.GetActive()) - int64(s.creating())
+	room := int64(p.limit) - int64(s.pods.GetActive()) - int64(s.creating())
 	if s.replaceFailedOnly() {
 		room -= int64(s.pods.GetTerminating())
 	}

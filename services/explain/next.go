@@ -135,7 +135,8 @@ func conditionText(job *batchv1.Job, c *jobpolicyv1.JobCondition) (text string, 
 }
 
 // failuresGone counts the failed pods in the status that no longer exist, or that are being deleted and were released:
-// such a pod may have been released before its deletion, and then it has not failed. A controller that has seen them
+// such a pod may have been released before its deletion, and then it has not failed. One whose index the Job no
+// longer has, because its completions were lowered, counts as gone. A controller that has seen them
 // fail counts them for the retry delay.
 func (w *work) failuresGone() int {
 	req, err := wire.JobRequest(w.Job)
@@ -146,11 +147,20 @@ func (w *work) failuresGone() int {
 	n := int(w.Counts.Failed)
 	for i := range w.Facts.Pods {
 		p := &w.Facts.Pods[i]
-		if (p.Status.Phase == corev1.PodFailed && !releasedAndDeleted(p) || w.failsByDeletion(p)) && !ignored(policy, p) {
+		if (p.Status.Phase == corev1.PodFailed && !releasedAndDeleted(p) || w.failsByDeletion(p)) && !ignored(policy, p) && w.hasIndexOf(p) {
 			n--
 		}
 	}
 	return max(n, 0)
+}
+
+// hasIndexOf reports whether the Job has the pod's index, if it has indexes.
+func (w *work) hasIndexOf(p *corev1.Pod) bool {
+	if !wire.Indexed(w.Job) || w.Job.Spec.Completions == nil {
+		return true
+	}
+	pod, err := wire.Pod(p)
+	return err == nil && pod.Index != nil && *pod.Index < *w.Job.Spec.Completions
 }
 
 // failsByDeletion reports whether the pod counts as failed already, because it is being deleted.

@@ -116,6 +116,10 @@ func nextTries() map[string]nextCase {
 			pods: []corev1.Pod{pod(1, corev1.PodFailed, failed, released)},
 			want: "12:00:06 or later create 1 pod is created",
 		},
+		"a failed pod has an index that the Job no longer has": {
+			job: lowered(), pods: []corev1.Pod{pod(1, corev1.PodFailed, failed, released, ofIndex("0")), pod(2, corev1.PodFailed, failed, released, ofIndex("1"))},
+			want: "12:00:06 or later create 1 pod is created",
+		},
 		"a pod that succeeded is gone": {
 			job:  job(func(j *batchv1.Job) { j.Spec.Completions, j.Status.Succeeded, j.Status.Failed = ptr.To[int32](2), 1, 2 }),
 			pods: []corev1.Pod{pod(1, corev1.PodFailed, failed, released), pod(2, corev1.PodFailed, failed, released)},
@@ -155,6 +159,31 @@ func TestNextOfAFailedJob(t *testing.T) {
 			t.Errorf("next: %q, want %q", got, want)
 		}
 	}
+}
+
+// lowered is an Indexed Job with one index and two failed pods, whose completions were lowered.
+func lowered() *batchv1.Job {
+	return job(func(j *batchv1.Job) {
+		j.Spec.CompletionMode, j.Spec.Completions, j.Status.Failed = ptr.To(batchv1.IndexedCompletion), ptr.To[int32](1), 2
+	})
+}
+
+func TestWhyATryMayComeLaterAfterCompletionsWereLowered(t *testing.T) {
+	failed := failedWith(1, 4*time.Second)
+	explainEach(t, map[string]reportCase{
+		"lowered": {
+			facts: explain.Facts{Job: lowered(), Pods: []corev1.Pod{pod(1, corev1.PodFailed, failed, released, ofIndex("0")), pod(2, corev1.PodFailed, failed, released, ofIndex("1"))}},
+			state: explain.BackingOff, says: []string{"failures in a row: 1", "have an index that the Job no longer has: 1."},
+		},
+		"not lowered": {
+			facts: explain.Facts{Job: lowered(), Pods: []corev1.Pod{pod(1, corev1.PodFailed, failed, released, ofIndex("0"))}},
+			state: explain.BackingOff, says: []string{"Failed pods that are gone, or are being deleted: 1."},
+		},
+	})
+}
+
+func ofIndex(index string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: index} }
 }
 
 func released(p *corev1.Pod) { p.Finalizers = nil }

@@ -146,7 +146,7 @@ func Explain(f Facts, decide Decide) (*Report, error) {
 // report names none of them.
 func Recorded(f Facts, e *jobpolicyv1.Explanation, pods Counts) *Report {
 	resp := &jobpolicyv1.DecideJobResponse{Explanation: e}
-	if missing := ptr.Deref(wanted(f.Job, e.GetFacts()), 0) - pods.Active; missing > 0 {
+	if missing := e.GetFacts().GetWantedActive() - pods.Active; missing > 0 {
 		resp.Create = &jobpolicyv1.CreatePods{Count: missing}
 	}
 	w := &work{Facts: f, resp: resp, recorded: true}
@@ -182,7 +182,7 @@ func (w *work) count() {
 	facts := w.resp.GetExplanation().GetFacts()
 	w.Counts = Counts{Completions: w.Job.Spec.Completions, Succeeded: w.Job.Status.Succeeded, Failed: w.Job.Status.Failed}
 	if facts != nil {
-		w.Counts.Succeeded, w.Counts.Failed, w.Counts.Wanted = facts.GetSucceeded(), facts.GetFailed(), wanted(w.Job, facts)
+		w.Counts.Succeeded, w.Counts.Failed, w.Counts.Wanted = facts.GetSucceeded(), facts.GetFailed(), facts.WantedActive
 	}
 	for i := range w.Facts.Pods {
 		switch p := &w.Facts.Pods[i]; {
@@ -196,18 +196,6 @@ func (w *work) count() {
 			}
 		}
 	}
-}
-
-// wanted is how many pods the Job wants to be active; nil: that is not known. The engine counts failed indexes, too, although
-// none of their pods is created any more.
-func wanted(job *batchv1.Job, facts *jobpolicyv1.JobFacts) *int32 {
-	if facts == nil {
-		return nil
-	}
-	if n := facts.GetFailedIndexes(); facts.GetWantedActive() > 0 && n > 0 && job.Spec.Completions != nil {
-		return ptr.To(max(min(facts.GetWantedActive(), *job.Spec.Completions-facts.GetSucceeded()-n), 0))
-	}
-	return facts.WantedActive
 }
 
 func (w *work) when(t time.Time) string { return when(w.Now, t) }

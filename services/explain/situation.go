@@ -305,8 +305,12 @@ func (w *work) orLater() string {
 		return fmt.Sprintf(" Failures that the pod failure policy ignores add to the delay, too, and nothing shows those whose pods are gone: the controller may wait longer, by default at most %s after the last failure.",
 			simulate.Clock(longestDelay))
 	}
-	return fmt.Sprintf(" Failed pods that are gone, or are being deleted: %d. A controller that has seen them fail counts them, too, and may wait longer before it tries again, by default at most %s after the last failure.",
-		w.gone, simulate.Clock(longestDelay))
+	which := "are gone, or are being deleted"
+	if w.countPods(func(p *corev1.Pod) bool { return !w.hasIndexOf(p) }) > 0 {
+		which = "are gone, are being deleted, or have an index that the Job no longer has"
+	}
+	return fmt.Sprintf(" Failed pods that %s: %d. A controller that has seen them fail counts them, too, and may wait longer before it tries again, by default at most %s after the last failure.",
+		which, w.gone, simulate.Clock(longestDelay))
 }
 
 func (w *work) stuck() bool {

@@ -71,18 +71,15 @@ func TestAnIndexHasFailed(t *testing.T) {
 		j.Spec.BackoffLimit, j.Spec.BackoffLimitPerIndex = ptr.To[int32](2147483647), ptr.To[int32](0)
 		j.Status.FailedIndexes, j.Status.Failed = ptr.To("0"), 1
 	}
-	index := func(of string) func(*corev1.Pod) {
-		return func(p *corev1.Pod) { p.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: of} }
-	}
 	explainEach(t, map[string]reportCase{
 		"the others run": {
-			facts:  explain.Facts{Job: job(indexed), Pods: []corev1.Pod{pod(1, corev1.PodRunning, index("1")), pod(2, corev1.PodRunning, index("2"))}},
+			facts:  explain.Facts{Job: job(indexed), Pods: []corev1.Pod{pod(1, corev1.PodRunning, ofIndex("1")), pod(2, corev1.PodRunning, ofIndex("2"))}},
 			state:  explain.Running,
 			says:   []string{"The Job runs: 2 of 2 wanted pods are active", "end: Failed (FailedIndexes) when the indexes that are left have ended: 2"},
 			silent: []string{"end: Complete when"},
 		},
 	})
-	facts := &jobpolicyv1.JobFacts{WantedActive: ptr.To[int32](3), FailedIndexes: 1}
+	facts := &jobpolicyv1.JobFacts{WantedActive: ptr.To[int32](2), FailedIndexes: 1}
 	r := explain.Recorded(explain.Facts{Job: job(indexed), Now: now}, &jobpolicyv1.Explanation{Facts: facts}, explain.Counts{Active: 2})
 	if r.State != explain.Running || *r.Counts.Wanted != 2 {
 		t.Errorf("recorded: %s, %d pods wanted: %s", r.State, *r.Counts.Wanted, r.Headline)

@@ -232,28 +232,41 @@ func TestAWaitInAGroupOfTheClusterIsTold(t *testing.T) {
 	})
 }
 
-// A wait of a moment is not told. How long it lasts follows from the claim.
+// A wait of a moment is not told. It lasts since nothing but the group keeps the run.
 func TestAWaitOfAMomentIsNotTold(t *testing.T) {
 	for name, tc := range map[string]struct {
 		ends time.Duration // When the run ends for which the other waits.
+		kept bool          // The runs have been due for long, and something else has kept them.
 		told bool
 	}{
-		"shorter": {tellAfter - 2*time.Second, false},
-		"longer":  {tellAfter + 2*time.Second, true},
+		"shorter":                               {tellAfter - 2*time.Second, false, false},
+		"longer":                                {tellAfter + 2*time.Second, false, true},
+		"shorter, and something kept it before": {tellAfter - 2*time.Second, true, false},
+		"longer, and something kept it before":  {tellAfter + 2*time.Second, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newServer(inNamespaces("blue/a", "red/a")...)
 				const later = time.Minute // When each of the CronJobs was looked at.
 				stop := withPolicies(t, s, &script{Otherwise: func(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
-					return inTurnFrom(created.Add(later), req)
+					d, err := inTurnFrom(created.Add(later), req)
+					if claim := d.GetGroupClaim(); tc.kept && req.GetNow().AsTime().Before(created.Add(later)) {
+						d.GroupClaim = nil // As with concurrencyPolicy Forbid, while an earlier run is active.
+					} else if tc.kept && claim != nil {
+						claim.Since, claim.From = timestamppb.New(created), timestamppb.New(created)
+					}
+					return d, err
 				}}, ofCluster(t, s, 1))
 				time.Sleep(later + tc.ends)
-				completeIn(t, s, "blue/a-1")
+				first, waiting := "blue/a-1", "red"
+				if !slices.Contains(startedIn(s), first) {
+					first, waiting = "red/a-1", "blue" // Neither had a place in the line while something else kept them.
+				}
+				completeIn(t, s, first)
 				wantStarted(t, s, "blue/a-1", "red/a-1")
 				stop()
 				time.Sleep(time.Minute)
-				events, err := s.CoreV1().Events("red").List(t.Context(), metav1.ListOptions{})
+				events, err := s.CoreV1().Events(waiting).List(t.Context(), metav1.ListOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}

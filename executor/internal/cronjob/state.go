@@ -43,8 +43,8 @@ type cronState struct {
 	options *jobpolicyv1.CronJobOptions
 	place   place
 	held    heldGroup
-	// toldWait is the last wait in a group of the cluster that was told.
-	toldWait toldWait
+	// wait is that of a run in a group of the cluster.
+	wait clusterWait
 	// wanted is the run that was asked for by hand, and since when that is known.
 	wanted wantedRun
 }

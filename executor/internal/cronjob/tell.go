@@ -22,34 +22,51 @@ const (
 	tellAfter = 5 * time.Second
 )
 
-// A toldWait is a wait in a group of the cluster of which an event tells.
-type toldWait struct{ since, at time.Time }
+// A clusterWait is what is known of the wait of a run in a group of the cluster.
+type clusterWait struct {
+	// seen is when the run was first seen to wait; zero: none waits.
+	seen time.Time
+	// told is when an event told of a wait last, and since the place in the line that it was about.
+	told, since time.Time
+}
 
-// tellWait tells that a run waits for room in a group of the cluster, once for each place in the line and period. How long it has
-// waited follows from its claim, so a restart does not put it off. It returns after how long to look again; 0: nothing waits.
+// look is called when a run waits with a place in the line. It reports whether to tell that now, and after how long to look again.
+func (w *clusterWait) look(since, now time.Time) (tell bool, again time.Duration) {
+	if w.seen.IsZero() {
+		w.seen = now
+	}
+	if left := tellAfter - now.Sub(w.seen); left > 0 {
+		return false, left
+	}
+	if left := tellPeriod - now.Sub(w.told); left > 0 && w.since.Equal(since) {
+		return false, left
+	}
+	w.told, w.since = now, since
+	return true, tellPeriod
+}
+
+// tellWait tells that a run waits for room in a group of the cluster, once for each place in the line and period. It counts the
+// time since it saw the wait, not since the run was due: until then something else may have kept the run, such as an earlier run
+// (concurrencyPolicy Forbid) or a suspension. It returns after how long to look again; 0: nothing waits.
 func (c *Controller) tellWait(s *cronState, snap snapshot, d *jobpolicyv1.DecideCronJobResponse) (again time.Duration) {
-	claim := d.GetGroupClaim()
-	waited := min(c.cfg.Now().Sub(claim.GetFrom().AsTime()), c.cfg.Now().Sub(claim.GetSince().AsTime()))
-	waits := d.GetCreate() == nil && claim != nil && waited >= 0 && !snap.hasRoom(d)
-	switch {
-	case !snap.group.ofCluster() || !waits:
-		return 0
-	case snap.req.GetGroup().GetUndecided() > 0:
-		return tellSoon
-	case waited < tellAfter:
-		return tellAfter - waited
-	}
-	since, now := claim.GetSince().AsTime(), time.Now()
+	claim, now := d.GetGroupClaim(), c.cfg.Now()
+	due := claim != nil && !claim.GetFrom().AsTime().After(now) && !claim.GetSince().AsTime().After(now)
 	s.mu.Lock()
-	left := tellPeriod - now.Sub(s.toldWait.at)
-	if known := s.toldWait.since.Equal(since); known && left > 0 {
+	if !due || !snap.group.ofCluster() || d.GetCreate() != nil || snap.hasRoom(d) {
+		s.wait.seen = time.Time{}
 		s.mu.Unlock()
-		return left
+		return 0
 	}
-	s.toldWait = toldWait{since, now}
+	if snap.req.GetGroup().GetUndecided() > 0 {
+		s.mu.Unlock()
+		return tellSoon
+	}
+	tell, again := s.wait.look(claim.GetSince().AsTime(), time.Now())
 	s.mu.Unlock()
-	c.base.Recorder.Event(snap.cron, corev1.EventTypeNormal, eventWaitingForGroup, groupWait(d, snap.group))
-	return tellPeriod
+	if tell {
+		c.base.Recorder.Event(snap.cron, corev1.EventTypeNormal, eventWaitingForGroup, groupWait(d, snap.group))
+	}
+	return again
 }
 
 // groupWait says in words for what a run waits that finds no room in its group.

@@ -463,8 +463,8 @@ type JobFacts struct {
 	RetriesLeft int32 `protobuf:"varint,3,opt,name=retries_left,json=retriesLeft,proto3" json:"retries_left,omitempty"`
 	// Failed pods in a row since the last success. The retry delay grows with it.
 	ConsecutiveFailures int32 `protobuf:"varint,4,opt,name=consecutive_failures,json=consecutiveFailures,proto3" json:"consecutive_failures,omitempty"`
-	// Pods that should be active now. Absent: a verdict is reached, or the Job is
-	// suspended or being deleted.
+	// Pods that should be active now. An index that has failed or succeeded counts only while it
+	// has an active pod. Absent: a verdict is reached, or the Job is suspended or being deleted.
 	WantedActive *int32 `protobuf:"varint,5,opt,name=wanted_active,json=wantedActive,proto3,oneof" json:"wanted_active,omitempty"`
 	// Completed indexes, new ones included. 0 unless INDEXED.
 	CompletedIndexes int32 `protobuf:"varint,6,opt,name=completed_indexes,json=completedIndexes,proto3" json:"completed_indexes,omitempty"`
