@@ -74,6 +74,9 @@ RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 HEAVY := deploy/local test
 LIGHT := $(filter-out $(HEAVY),$(MODULES))
 
+# Tests that compute let those pass that have a control plane, in which real time passes.
+YIELD := nice -n 5
+
 # slug turns a module's directory into the end of a target's name: deploy/local, deploy-local.
 slug = $(subst /,-,$(1))
 
@@ -103,7 +106,8 @@ test: ## run every test: unit, scenarios, properties, fuzz seeds, end to end
 	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo 'tests of pages in a browser: NOT RUN, Chromium is missing (make browser)'
 	@git describe --tags --abbrev=0 --match='v[0-9]*' >/dev/null 2>&1 || git cat-file -e $$(cat test/simulated/skew/last-release.txt)^{commit} 2>/dev/null || echo 'old and new versions together: NOT RUN, the last release is not in this clone (git fetch --unshallow)'
 	@echo 'programs of others that create Jobs: NOT RUN (make test-clients)'
-	@tools/run-all.sh 'make test' build test-tools $(foreach m,$(LIGHT) $(filter $(HEAVY),$(MODULES)),test-$(call slug,$(m)))
+	@# Three at a time: package e2e, which mostly waits, the other packages of module test, and one module that computes.
+	@BUILT=1 JOBS=3 tools/run-all.sh 'make test' build -- test-e2e test-rest test-tools $(foreach m,$(LIGHT),test-$(call slug,$(m))) test-deploy-local
 
 .PHONY: test-cluster
 test-cluster: build build-node build-specs build-telemetry test-images helm ## run the tests on a cluster with real containers (root; needs cluster-packages; ALL=1: slow ones, too)
@@ -148,28 +152,34 @@ attack: ## attack an engine in every known way: its memory stays below the manif
 
 .PHONY: test-tools
 test-tools: ## run the tests of the project's own checks, and of the Helm chart
-	GOWORK=off go -C tools test -timeout 30m ./...
-	GOWORK=off go -C tools/lint test ./...
-	PATH="$$PATH:$(BIN)" GOWORK=off go -C tools/chart test -count=1 ./...
+	GOWORK=off $(YIELD) go -C tools test -timeout 30m ./...
+	GOWORK=off $(YIELD) go -C tools/lint test ./...
+	PATH="$$PATH:$(BIN)" GOWORK=off $(YIELD) go -C tools/chart test -count=1 ./...
 
 # One target a module, test-<module>.
 define light_test
 .PHONY: test-$(call slug,$(1))
 test-$(call slug,$(1)):
-	go -C $(1) test $$(RACE) ./...
+	$(YIELD) go -C $(1) test $$(RACE) ./...
 endef
 $(foreach m,$(LIGHT),$(eval $(call light_test,$(m))))
 
 # -count=1: a result also depends on the programs in bin/, which the test cache does not see. -p 2: each of these
-# packages runs whole control planes, which mostly wait. Two at a time keep two cores busy; more would not be faster.
+# packages runs whole control planes, which mostly wait. BUILT=1: bin/ is up to date, so nobody writes it while others run it.
 RUN_HEAVY := test -count=1 -p 2 -timeout 30m
-.PHONY: test-deploy-local test-test
-test-deploy-local: build
+.PHONY: test-deploy-local test-test test-e2e test-rest
+test-deploy-local: $(if $(BUILT),,build)
 	go -C deploy/local $(RUN_HEAVY) ./cmd/... ./internal/components
 	go -C deploy/local $(RUN_HEAVY) $(RACE) $$(go -C deploy/local list ./... | grep -v -e /cmd/ -e /internal/components)
 
-test-test: build
-	go -C test $(RUN_HEAVY) ./...
+test-test: test-e2e test-rest
+
+# This package takes minutes in which it mostly waits, so make test runs it beside all else.
+test-e2e: $(if $(BUILT),,build)
+	go -C test $(RUN_HEAVY) ./plane/e2e
+
+test-rest: $(if $(BUILT),,build)
+	go -C test $(RUN_HEAVY) $$(go -C test list ./... | grep -v '/plane/e2e$$')
 
 .PHONY: cases
 cases: ## write the cases of proto/conformance from the engine's scenarios

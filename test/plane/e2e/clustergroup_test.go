@@ -54,6 +54,7 @@ func TestAGroupOfTheClusterSharesItsActiveRuns(t *testing.T) {
 	})
 	killAndStart(t, cluster.Engine)
 	killAndStart(t, cluster.Executor)
+	goOnBesideOthers(t)
 	var jobs []*batchv1.Job
 	for _, p := range order {
 		p.w.waitMade(t, p.name, 1)

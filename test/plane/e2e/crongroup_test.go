@@ -32,6 +32,7 @@ func TestAGroupOfCronJobsSharesItsActiveRuns(t *testing.T) {
 		t.Errorf("%v: explain says\n%s\nwant %q in it", err, out, want)
 	}
 	killAndStart(t, cluster.Executor)
+	goOnBesideOthers(t)
 	var jobs []*batchv1.Job
 	for _, name := range order {
 		w.waitMade(t, name, 1)

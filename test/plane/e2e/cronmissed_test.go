@@ -28,6 +28,7 @@ func TestMissedRunsStartAsThePolicySays(t *testing.T) {
 	}
 	w.waitMade(t, "three", 1)
 	killAndStart(t, cluster.Executor)
+	goOnBesideOthers(t)
 	w.waitMade(t, "three", 3)
 	w.waitMade(t, "latest", 1)
 	w.waitIdle(t, "three")

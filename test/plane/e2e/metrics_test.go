@@ -136,9 +136,10 @@ var measuredIncrease = map[string]float64{
 var timed = []string{"job_syncs_total", "job_sync_duration_seconds", "stale_sync_skips_total"}
 
 // The same Jobs raise the same counters, in the built-in Job controller and in
-// this one, and leave the same events. It counts all that happens on the shared
-// control plane, so it is not parallel.
+// this one, and leave the same events. It counts all that happens on a control plane, so
+// each side has one of its own.
 func TestMetricsAndEventsAreThoseOfTheBuiltInController(t *testing.T) {
+	t.Parallel()
 	sides := []*metered{ourMetered(t), builtInMetered(t)}
 	before := make([]map[string]float64, len(sides))
 	for i, side := range sides {
@@ -168,7 +169,10 @@ func TestMetricsAndEventsAreThoseOfTheBuiltInController(t *testing.T) {
 
 func ourMetered(t *testing.T) *metered {
 	t.Helper()
-	return &metered{name: "ours", namespace: newNamespace(t), client: client, http: http.DefaultClient, url: plane.ExecutorURL() + "/metrics"}
+	own := controlplane.Start(t, cluster.Options{ExtraArgs: map[string][]string{cluster.Executor: executorArgs}})
+	logsExecutor(t, own)
+	client := kubernetes.NewForConfigOrDie(own.RESTConfig())
+	return &metered{name: "ours", namespace: newNamespaceOn(t, client), client: client, http: http.DefaultClient, url: own.ExecutorURL() + "/metrics"}
 }
 
 // builtInMetered starts a control plane whose controller manager does the Jobs.

@@ -18,6 +18,13 @@ import (
 // These tests stop the services that all tests share, so they do not run beside
 // others: none of them is parallel, and the parallel ones wait for them.
 
+// goOnBesideOthers makes a test parallel that has killed all that it kills. Until its turn comes, its Jobs run on while the tests
+// after it kill services. So it may only check what is left in the end, and nothing that a kill changes, such as a longest delay.
+func goOnBesideOthers(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+}
+
 // disturbances stop a service in the middle of Jobs, and bring it back.
 var disturbances = []struct {
 	name    string

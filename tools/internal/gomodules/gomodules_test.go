@@ -4,11 +4,13 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,29 +20,55 @@ import (
 // version is one that nobody will release.
 const version = "v0.0.1-consumers"
 
-// published packs the repository that this test stands in, as it is, without a commit.
+// folder has what all tests share.
+var folder string
+
+func TestMain(m *testing.M) {
+	var err error
+	if folder, err = os.MkdirTemp("", "gomodules"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	os.RemoveAll(folder)
+	os.Exit(code)
+}
+
+// published packs the repository that this test stands in, as it is, without a commit. Tests share it: most of the time goes
+// into the module cache, which holds all that our modules require.
 func published(t *testing.T) *Proxy {
 	t.Helper()
-	root := t.TempDir()
-	copyRepository(t, root)
-	git(t, root, "init", "--quiet")
-	proxy := &Proxy{Dir: t.TempDir(), Cache: t.TempDir(), Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	if err := Pin(t.Context(), root, version, proxy); err != nil {
+	proxy, err := publish()
+	if err != nil {
 		t.Fatal(err)
 	}
 	return proxy
 }
 
+var publish = sync.OnceValues(func() (*Proxy, error) {
+	root := filepath.Join(folder, "repository")
+	if err := copyRepository(root); err != nil {
+		return nil, err
+	}
+	if _, err := checkout.Git(context.Background(), root, "init", "--quiet"); err != nil {
+		return nil, err
+	}
+	proxy := &Proxy{Dir: filepath.Join(folder, "proxy"), Cache: filepath.Join(folder, "cache"), Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	return proxy, Pin(context.Background(), root, version, proxy)
+})
+
 // copyRepository copies every file that git knows or would add.
-func copyRepository(t *testing.T, to string) {
-	t.Helper()
+func copyRepository(to string) error {
+	if err := os.Mkdir(to, 0o755); err != nil {
+		return err
+	}
 	list := exec.Command("bash", "-euo", "pipefail", "-c",
 		`git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' f; do [[ ! -e $f ]] || printf '%s\0' "$f"; done | tar -c --null -T - | tar -x -C "$1"`,
 		"copy", to)
 	list.Dir = "../../.."
 	if out, err := list.CombinedOutput(); err != nil {
-		t.Fatalf("copy the repository: %v\n%s", err, out)
+		return fmt.Errorf("copy the repository: %w\n%s", err, out)
 	}
+	return nil
 }
 
 func git(t *testing.T, dir string, args ...string) {
