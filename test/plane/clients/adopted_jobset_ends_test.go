@@ -18,6 +18,7 @@ import (
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/proto/jobend"
 	"jobpolicy.dev/test/kit/controlplane"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // endsManifest is a JobSet whose rules go by typed ends. A failure that matches none of them ends it with the reason
@@ -181,9 +182,7 @@ func (js ends) end(t *testing.T, name string, status corev1.PodStatus) {
 	t.Helper()
 	pod := js.pod(t, name)
 	pod.Status = status
-	if _, err := js.kube.CoreV1().Pods(endsNamespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.UpdateStatus(t, js.kube.CoreV1().Pods(endsNamespace), pod)
 }
 
 // fail is what another controller writes that fails the Job of a JobSet with a message.
@@ -211,10 +210,7 @@ func (js ends) fail(t *testing.T, name, message string) {
 // child is a condition of the Job of a JobSet.
 func (js ends) child(t *testing.T, name string, kind batchv1.JobConditionType) batchv1.JobCondition {
 	t.Helper()
-	job, err := js.kube.BatchV1().Jobs(endsNamespace).Get(t.Context(), name+"-a-0", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	job := objects.Get(t, js.kube.BatchV1().Jobs(endsNamespace), name+"-a-0")
 	for _, c := range job.Status.Conditions {
 		if c.Type == kind {
 			return c

@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"jobpolicy.dev/test/kit/controlplane"
+	"jobpolicy.dev/test/kit/objects"
 	"jobpolicy.dev/test/plane/clients/history"
 )
 
@@ -228,18 +229,14 @@ func (s stage) kubeconfigFor(t *testing.T, namespace string) string {
 func makeNamespace(t *testing.T, kube kubernetes.Interface, name string) {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if _, err := kube.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Create(t, kube.CoreV1().Namespaces(), namespace)
 	controlplane.Eventually(t, "the namespace has its service account", func() (bool, string) {
 		_, err := kube.CoreV1().ServiceAccounts(name).Get(t.Context(), "default", metav1.GetOptions{})
 		return err == nil, fmt.Sprint(err)
 	})
 	t.Cleanup(func() {
 		ctx := context.Background()
-		if err := kube.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		objects.Delete(t, kube.CoreV1().Namespaces(), name, metav1.DeleteOptions{})
 		controlplane.Eventually(t, "the namespace "+name+" is gone", func() (bool, string) {
 			now, err := kube.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 			if apierrors.IsNotFound(err) {

@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // An admission policy that refuses to let finalizers go holds a Job up, and no longer
@@ -35,9 +37,7 @@ func TestARefusedReleaseIsTriedAgain(t *testing.T) {
 	if held := getJob(t, namespace, "held"); held.Status.CompletionTime != nil || held.Status.UncountedTerminatedPods == nil {
 		t.Errorf("the Job has ended, or its pod is not recorded, although its pod has its finalizer: %s", describe(held))
 	}
-	if err := client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(t.Context(), binding, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Delete(t, client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings(), binding, metav1.DeleteOptions{})
 	if done := waitFinished(t, namespace, "held"); done.Status.Succeeded != 1 || len(jobPods(t, job)) != 1 {
 		t.Errorf("one pod ran: %s", describe(done))
 	}
@@ -49,7 +49,7 @@ func TestARefusedReleaseIsTriedAgain(t *testing.T) {
 func refuseReleases(t *testing.T, namespace string) string {
 	t.Helper()
 	policies, name := client.AdmissionregistrationV1(), "no-release-"+namespace
-	_, err := policies.ValidatingAdmissionPolicies().Create(t.Context(), &admissionv1.ValidatingAdmissionPolicy{
+	objects.Create(t, policies.ValidatingAdmissionPolicies(), &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
@@ -63,12 +63,9 @@ func refuseReleases(t *testing.T, namespace string) string {
 				Message:    "the finalizer stays",
 			}},
 		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	t.Cleanup(func() { deletePolicy(t, name) })
-	_, err = policies.ValidatingAdmissionPolicyBindings().Create(t.Context(), &admissionv1.ValidatingAdmissionPolicyBinding{
+	objects.Create(t, policies.ValidatingAdmissionPolicyBindings(), &admissionv1.ValidatingAdmissionPolicyBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
 			PolicyName:        name,
@@ -77,10 +74,7 @@ func refuseReleases(t *testing.T, namespace string) string {
 				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
 			},
 		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	probe := probePod(t, namespace)
 	eventually(t, "the policy is in force", func() (bool, string) {
 		_, err := client.CoreV1().Pods(namespace).Update(t.Context(), probe, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
@@ -95,10 +89,7 @@ func probePod(t *testing.T, namespace string) *corev1.Pod {
 	t.Helper()
 	pod := finalizedPod("probe")
 	pod.OwnerReferences = []metav1.OwnerReference{ofTraining}
-	probe, err := client.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	probe := objects.Create(t, client.CoreV1().Pods(namespace), pod)
 	probe.Finalizers = nil
 	return probe
 }

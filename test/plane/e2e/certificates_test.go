@@ -21,7 +21,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -38,6 +37,7 @@ import (
 	jobpolicyv1grpc "jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/test/kit/controlplane"
 	"jobpolicy.dev/test/kit/executables"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // Names of the manifests in deploy/kubernetes/coexist.
@@ -81,9 +81,7 @@ func TestCertificatesRotateUnderLoad(t *testing.T) {
 	for round := range 2 {
 		before := signerOf(t, in.secret(t, "jobpolicy-engine-tls"))
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{"jobpolicy.dev/rotate":"round %d"}}}`, round)
-		if _, err := secrets.Patch(t.Context(), "jobpolicy-authority", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		objects.Patch(t, secrets, "jobpolicy-authority", patch)
 		for changed := false; !changed; jobs++ {
 			in.runJob(t, fmt.Sprintf("under-load-%d", jobs))
 			changed = signerOf(t, in.secret(t, "jobpolicy-engine-tls")) != before
@@ -145,7 +143,7 @@ func install(t *testing.T) *installed {
 func (in *installed) apply(t *testing.T) {
 	t.Helper()
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(in.client.Discovery()))
-	objects := dynamic.NewForConfigOrDie(in.plane.RESTConfig())
+	kinds := dynamic.NewForConfigOrDie(in.plane.RESTConfig())
 	for _, object := range in.objects {
 		if object.GetKind() == "Deployment" {
 			continue
@@ -154,9 +152,9 @@ func (in *installed) apply(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		resource := dynamic.ResourceInterface(objects.Resource(mapping.Resource))
+		resource := dynamic.ResourceInterface(kinds.Resource(mapping.Resource))
 		if ns := object.GetNamespace(); ns != "" {
-			resource = objects.Resource(mapping.Resource).Namespace(ns)
+			resource = kinds.Resource(mapping.Resource).Namespace(ns)
 		}
 		if _, err := resource.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 			t.Fatalf("%s %s: %v", object.GetKind(), object.GetName(), err)
@@ -221,10 +219,7 @@ func (in *installed) executorArgs(t *testing.T) []string {
 // callersFile is the list of the engine's callers that the manifests have.
 func (in *installed) callersFile(t *testing.T) string {
 	t.Helper()
-	list, err := in.client.CoreV1().ConfigMaps(installNamespace).Get(t.Context(), "jobpolicy-engine-callers", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := objects.Get(t, in.client.CoreV1().ConfigMaps(installNamespace), "jobpolicy-engine-callers")
 	file := filepath.Join(t.TempDir(), "callers.yaml")
 	if err := os.WriteFile(file, []byte(list.Data["callers.yaml"]), 0o600); err != nil {
 		t.Fatal(err)
@@ -252,10 +247,7 @@ func (in *installed) start(t *testing.T, program string, args ...string) {
 
 func (in *installed) secret(t *testing.T, name string) *corev1.Secret {
 	t.Helper()
-	secret, err := in.client.CoreV1().Secrets(installNamespace).Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	secret := objects.Get(t, in.client.CoreV1().Secrets(installNamespace), name)
 	return secret
 }
 
@@ -365,10 +357,7 @@ func (in *installed) runJob(t *testing.T, name string) {
 // checkRights compares what the executor requested with the Role in its namespace.
 func (in *installed) checkRights(t *testing.T) {
 	t.Helper()
-	role, err := in.client.RbacV1().Roles(installNamespace).Get(t.Context(), "jobpolicy-executor", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	role := objects.Get(t, in.client.RbacV1().Roles(installNamespace), "jobpolicy-executor")
 	a, err := readAudit(in.audit)
 	if err != nil {
 		t.Fatal(err)

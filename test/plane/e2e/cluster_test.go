@@ -12,10 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/test/kit/controlplane"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 var namespaces atomic.Int32
@@ -41,10 +41,7 @@ func makeNamespace(t *testing.T, client *kubernetes.Clientset) string {
 	t.Helper()
 	ctx := t.Context()
 	name := fmt.Sprintf("e2e-%d", namespaces.Add(1))
-	_, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatalf("create namespace: %v", err)
-	}
+	objects.Create(t, client.CoreV1().Namespaces(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	eventually(t, "the namespace has its service account", func() (bool, string) {
 		_, err := client.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
 		return err == nil, fmt.Sprint(err)
@@ -89,11 +86,7 @@ func createJob(t *testing.T, namespace, name string, spec batchv1.JobSpec) *batc
 
 func createJobOn(t *testing.T, client kubernetes.Interface, namespace, name string, spec batchv1.JobSpec) *batchv1.Job {
 	t.Helper()
-	job, err := client.BatchV1().Jobs(namespace).Create(t.Context(),
-		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatalf("create Job %s: %v", name, err)
-	}
+	job := objects.Create(t, client.BatchV1().Jobs(namespace), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec})
 	return job
 }
 
@@ -104,28 +97,19 @@ func getJob(t *testing.T, namespace, name string) *batchv1.Job {
 
 func getJobOn(t *testing.T, client kubernetes.Interface, namespace, name string) *batchv1.Job {
 	t.Helper()
-	job, err := client.BatchV1().Jobs(namespace).Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatalf("get Job: %v", err)
-	}
+	job := objects.Get(t, client.BatchV1().Jobs(namespace), name)
 	return job
 }
 
 func patchJob(t *testing.T, namespace, name, patch string) {
 	t.Helper()
-	_, err := client.BatchV1().Jobs(namespace).Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	if err != nil {
-		t.Fatalf("patch Job: %v", err)
-	}
+	objects.Patch(t, client.BatchV1().Jobs(namespace), name, patch)
 }
 
 // jobPods lists a Job's pods by controller UID.
 func jobPods(t *testing.T, job *batchv1.Job) []corev1.Pod {
 	t.Helper()
-	pods, err := client.CoreV1().Pods(job.Namespace).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatalf("list pods: %v", err)
-	}
+	pods := objects.List(t, client.CoreV1().Pods(job.Namespace), metav1.ListOptions{})
 	return slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool {
 		owner := metav1.GetControllerOf(&pod)
 		return owner == nil || owner.UID != job.UID
@@ -202,10 +186,7 @@ func describe(job *batchv1.Job) string {
 // eventReasons returns the reasons of the events on a Job.
 func eventReasons(t *testing.T, job *batchv1.Job) []string {
 	t.Helper()
-	events, err := client.CoreV1().Events(job.Namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(job.UID)})
-	if err != nil {
-		t.Fatalf("list events: %v", err)
-	}
+	events := objects.List(t, client.CoreV1().Events(job.Namespace), metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(job.UID)})
 	var reasons []string
 	for _, e := range events.Items {
 		reasons = append(reasons, e.Reason)

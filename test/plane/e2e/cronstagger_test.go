@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // nextStarts returns when the next runs start, by kubectl jobpolicy next.
@@ -91,9 +92,7 @@ func TestStaggeredCronJobsStartAtTheirOffsets(t *testing.T) {
 	}
 	const name = "report-0"
 	background := metav1.DeletePropagationBackground
-	if err := client.BatchV1().CronJobs(w.namespace).Delete(t.Context(), name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Delete(t, client.BatchV1().CronJobs(w.namespace), name, metav1.DeleteOptions{PropagationPolicy: &background})
 	untilMinute(5 * time.Second)
 	w.createStaggered(t, name)
 	again := nextStarts(t, w.namespace, "cronjob/"+name)[0]

@@ -11,6 +11,7 @@ import (
 
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // A workflow manager never repeats a step, and must know afterwards what each of its pods did. When one fails, the built-in
@@ -93,13 +94,10 @@ func TestPodsWithoutANodeAreDeletedWhenTheirJobFails(t *testing.T) {
 	namespace := newNamespace(t)
 	template := shell("true", corev1.RestartPolicyNever)
 	template.Spec.SchedulerName = "nobody"
-	_, err := client.BatchV1().Jobs(namespace).Create(t.Context(), &batchv1.Job{
+	objects.Create(t, client.BatchV1().Jobs(namespace), &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "unscheduled", Annotations: map[string]string{wire.Policy: `{job: {whenJobFails: EndPods}}`}},
 		Spec:       batchv1.JobSpec{ActiveDeadlineSeconds: new(int64(2)), Template: template},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	job := waitFinished(t, namespace, "unscheduled")
 	if pods := jobPods(t, job); conditionReason(job, batchv1.JobFailed) != "DeadlineExceeded" || job.Status.Failed != 1 || len(pods) != 0 {
 		t.Errorf("it ended with %s and %d pods", describe(job), len(pods))

@@ -15,17 +15,15 @@ import (
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/proto/jobend"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // classify creates a Job that asks for the condition that says how it failed.
 func classify(t *testing.T, namespace, name, options string, spec batchv1.JobSpec) *batchv1.Job {
 	t.Helper()
-	job, err := client.BatchV1().Jobs(namespace).Create(t.Context(), &batchv1.Job{
+	job := objects.Create(t, client.BatchV1().Jobs(namespace), &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{wire.Policy: "{job: " + options + "}"}}, Spec: spec,
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	return job
 }
 
@@ -99,9 +97,7 @@ func TestOutOfMemoryIsNotAnEviction(t *testing.T) {
 		job := classify(t, namespace, name, "{endCondition: true}", spec)
 		pod := onePod(t, job)
 		pod.Status = killed
-		if _, err := client.CoreV1().Pods(namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		objects.UpdateStatus(t, client.CoreV1().Pods(namespace), pod)
 	}
 	want := map[string]jobpolicyv1.EndClass{"memory": jobpolicyv1.EndClass_END_CLASS_OUT_OF_MEMORY, "evicted": jobpolicyv1.EndClass_END_CLASS_INFRASTRUCTURE}
 	for name, class := range want {

@@ -12,6 +12,7 @@ import (
 
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // Who finds a failed Job wants to know what its pods said, and their pods are gone (kubernetes/kubernetes#107891, #74848). The condition
@@ -31,9 +32,7 @@ func TestTheConditionTellsThePodsThatFailedLast(t *testing.T) {
 		pod.Status = killedBy("Error")
 		ended := pod.Status.ContainerStatuses[0].State.Terminated
 		ended.ExitCode, ended.Message = int32(try+3), fmt.Sprintf("starting\nno such file: \"/data/%d\" [x]\x1b[1m\n", try)
-		if _, err := client.CoreV1().Pods(namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		objects.UpdateStatus(t, client.CoreV1().Pods(namespace), pod)
 		failed = append(failed, pod.Name)
 		if try == 1 {
 			waitJob(t, namespace, "told", "the failure counts", func(job *batchv1.Job) bool { return job.Status.Failed == 2 })
@@ -98,9 +97,7 @@ func TestNobodyElseTellsWhatPodsSay(t *testing.T) {
 	}
 	pod.Status = killedBy("Error")
 	pod.Status.ContainerStatuses[0].State.Terminated.Message = "secret"
-	if _, err := client.CoreV1().Pods(namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.UpdateStatus(t, client.CoreV1().Pods(namespace), pod)
 	done := waitFinished(t, namespace, "silent")
 	if end := readEnd(t, done); len(end.GetFailures()) > 0 || strings.Contains(describe(done), "secret") {
 		t.Errorf("the Job ended by %v: %s", end, describe(done))

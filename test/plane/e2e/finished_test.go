@@ -10,6 +10,7 @@ import (
 
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // kubernetes/kubernetes#52696: the finished pods of a Job with many tasks stay until the Job ends, thousands of them. Here
@@ -17,7 +18,7 @@ import (
 func TestARunningJobKeepsFewFinishedPods(t *testing.T) {
 	namespace := newNamespace(t)
 	const tasks, parallel, kept = 60, 4, 3
-	job, err := client.BatchV1().Jobs(namespace).Create(t.Context(), &batchv1.Job{
+	job := objects.Create(t, client.BatchV1().Jobs(namespace), &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "many", Annotations: map[string]string{wire.Policy: `{job: {keepFinishedPods: {succeeded: 3, failed: 1}}}`}},
 		Spec: batchv1.JobSpec{
 			Completions: new(int32(tasks)), Parallelism: new(int32(parallel)), CompletionMode: new(batchv1.IndexedCompletion),
@@ -25,10 +26,7 @@ func TestARunningJobKeepsFewFinishedPods(t *testing.T) {
 			// Every sixth task fails, and the last one takes longer than the others.
 			Template: shell("test $JOB_COMPLETION_INDEX != 59 || sleep 8; sleep 0.5; test $((JOB_COMPLETION_INDEX % 6)) != 0", corev1.RestartPolicyNever),
 		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	waitJob(t, namespace, "many", "a third is counted", func(job *batchv1.Job) bool { return job.Status.Succeeded >= tasks/3 })
 	killAndStart(t, cluster.Executor)
 	waitJob(t, namespace, "many", "only the last task is left", func(job *batchv1.Job) bool { return job.Status.Succeeded+job.Status.Failed == tasks-1 })

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // The manifests for a cluster are accepted by the API server, with every field known:
@@ -113,10 +114,7 @@ func manifestFolders(t *testing.T) map[string]string {
 func TestManifestsGrantWhatTheExecutorNeeds(t *testing.T) {
 	t.Parallel()
 	role := clusterRole(t, "../../../deploy/kubernetes/coexist")
-	local, err := client.RbacV1().ClusterRoles().Get(t.Context(), cluster.ExecutorRole, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	local := objects.Get(t, client.RbacV1().ClusterRoles(), cluster.ExecutorRole)
 	// In a cluster the lease is granted by a Role of its namespace, gangs with their gate, and nodes with
 	// executor.readNodes.
 	want := slices.DeleteFunc(grants(local.Rules), func(g string) bool {

@@ -21,6 +21,7 @@ import (
 
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/test/kit/controlplane"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // A metered control plane has one Job controller, and tells its metrics.
@@ -197,16 +198,13 @@ func (m *metered) createMeasured(t *testing.T) {
 		spec.Template.Spec.TerminationGracePeriodSeconds = new(int64(measuredGrace))
 		createJobOn(t, m.client, m.namespace, name, spec)
 	}
-	_, err := m.client.CoreV1().Pods(m.namespace).Create(t.Context(), &corev1.Pod{
+	objects.Create(t, m.client.CoreV1().Pods(m.namespace), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "of-another-kind", Finalizers: []string{batchv1.JobTrackingFinalizer},
 			OwnerReferences: []metav1.OwnerReference{ofTraining},
 		},
 		Spec: shell("true", corev1.RestartPolicyNever).Spec,
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 }
 
 // awaitMeasured waits until all is over that createMeasured began.
@@ -315,10 +313,7 @@ var generated = regexp.MustCompile(`-[a-z0-9]{5}\b`)
 // events are the kinds of events on each Job, without what is generated in them.
 func (m *metered) events(t *testing.T) []string {
 	t.Helper()
-	list, err := m.client.CoreV1().Events(m.namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.kind=Job"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := objects.List(t, m.client.CoreV1().Events(m.namespace), metav1.ListOptions{FieldSelector: "involvedObject.kind=Job"})
 	kinds := map[string]bool{}
 	for _, e := range list.Items {
 		message := strings.NewReplacer(m.namespace, "<namespace>", e.InvolvedObject.Name, "<job>").Replace(e.Message)

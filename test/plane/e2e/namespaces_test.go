@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // An executor of some namespaces needs no more than Roles in them: it runs the Jobs and
@@ -63,17 +64,12 @@ func grantRole(t *testing.T, namespace, user string) {
 			role.Rules[i].Verbs = []string{"get"}
 		}
 	}
-	if _, err := client.RbacV1().Roles(namespace).Create(t.Context(), &role, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	_, err := client.RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
+	objects.Create(t, client.RbacV1().Roles(namespace), &role)
+	objects.Create(t, client.RbacV1().RoleBindings(namespace), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: user},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 }
 
 // impersonating writes a kubeconfig with which the administrator of a control plane acts as the user.

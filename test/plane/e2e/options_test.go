@@ -12,6 +12,7 @@ import (
 
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // An optionCase is a Job that somebody wanted, with what was asked for. It is disturbed in its middle.
@@ -60,12 +61,9 @@ func TestOptionsSurviveARestart(t *testing.T) {
 	w, cases := newCronWorld(t, client), optionCases()
 	namespace := w.namespace
 	for name, tc := range cases {
-		_, err := client.BatchV1().Jobs(namespace).Create(t.Context(), &batchv1.Job{
+		objects.Create(t, client.BatchV1().Jobs(namespace), &batchv1.Job{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{wire.Policy: tc.policy}}, Spec: tc.spec,
-		}, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		})
 	}
 	nightly := cron("nightly", "0 3 * * *", "true")
 	nightly.Annotations[wire.Policy] = "{cronJob: {staggerSeconds: 3600, publishNextScheduleTime: true}}"

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // refusalText is the message of the policies.
@@ -30,7 +31,7 @@ func forbid(t *testing.T, namespace, group, resource string, operation admission
 	t.Helper()
 	fail, deny := admissionv1.Fail, []admissionv1.ValidationAction{admissionv1.Deny}
 	policies, name := client.AdmissionregistrationV1(), metav1.ObjectMeta{Name: "refuse-" + namespace}
-	_, err := policies.ValidatingAdmissionPolicies().Create(t.Context(), &admissionv1.ValidatingAdmissionPolicy{
+	objects.Create(t, policies.ValidatingAdmissionPolicies(), &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: name,
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			FailurePolicy: &fail,
@@ -43,16 +44,10 @@ func forbid(t *testing.T, namespace, group, resource string, operation admission
 			},
 			Validations: []admissionv1.Validation{{Expression: "false", Message: refusalText}},
 		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = policies.ValidatingAdmissionPolicyBindings().Create(t.Context(), &admissionv1.ValidatingAdmissionPolicyBinding{
+	})
+	objects.Create(t, policies.ValidatingAdmissionPolicyBindings(), &admissionv1.ValidatingAdmissionPolicyBinding{
 		ObjectMeta: name, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: name.Name, ValidationActions: deny},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	allow = func() {
 		for _, err := range []error{
 			policies.ValidatingAdmissionPolicyBindings().Delete(context.Background(), name.Name, metav1.DeleteOptions{}),
@@ -110,9 +105,7 @@ func TestARefusedWriteIsToldOf(t *testing.T) {
 		gated := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "probe"}, Spec: shell("true", corev1.RestartPolicyNever).Spec}
 		gated.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/gate"}}
 		pods := client.CoreV1().Pods(namespace)
-		if _, err := pods.Create(t.Context(), gated, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		objects.Create(t, pods, gated)
 		allow := forbid(t, namespace, "", "pods", admissionv1.Update, func(ctx context.Context) error {
 			_, err := pods.Patch(ctx, "probe", types.MergePatchType, anyPatch, metav1.PatchOptions{DryRun: aDryRun})
 			return err
@@ -127,9 +120,7 @@ func TestARefusedWriteIsToldOf(t *testing.T) {
 		t.Parallel()
 		namespace := newNamespace(t)
 		jobs := client.BatchV1().Jobs(namespace)
-		if _, err := jobs.Create(t.Context(), elsewhere("probe"), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		objects.Create(t, jobs, elsewhere("probe"))
 		allow := forbid(t, namespace, "batch", "jobs/status", admissionv1.Update, func(ctx context.Context) error {
 			_, err := jobs.Patch(ctx, "probe", types.MergePatchType, []byte(`{"status":{"active":1}}`), metav1.PatchOptions{DryRun: aDryRun}, "status")
 			return err
@@ -143,9 +134,7 @@ func TestARefusedWriteIsToldOf(t *testing.T) {
 		t.Parallel()
 		namespace := newNamespace(t)
 		jobs := client.BatchV1().Jobs(namespace)
-		if _, err := jobs.Create(t.Context(), elsewhere("probe"), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		objects.Create(t, jobs, elsewhere("probe"))
 		allow := forbid(t, namespace, "batch", "jobs", admissionv1.Delete, func(ctx context.Context) error {
 			return jobs.Delete(ctx, "probe", metav1.DeleteOptions{DryRun: aDryRun})
 		})
@@ -171,16 +160,13 @@ func refuseCronJob(t *testing.T, resource, reason string) {
 	namespace := newNamespace(t)
 	crons := client.BatchV1().CronJobs(namespace)
 	create := func(name string, annotations map[string]string) {
-		_, err := crons.Create(t.Context(), &batchv1.CronJob{
+		objects.Create(t, crons, &batchv1.CronJob{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations},
 			Spec: batchv1.CronJobSpec{
 				Schedule: "0 0 1 1 *", Suspend: new(true),
 				JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{ManagedBy: new(executor.ManagedBy), Template: shell("sleep 3600", corev1.RestartPolicyNever)}},
 			},
-		}, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		})
 	}
 	create("probe", nil)
 	patch, subresources := anyPatch, strings.Split(resource, "/")[1:]

@@ -7,9 +7,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // warnings fails the test for each warning of the API server.
@@ -22,9 +23,7 @@ func TestPodsAreRestricted(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	label := []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted","pod-security.kubernetes.io/warn":"restricted"}}}`)
-	if _, err := client.CoreV1().Namespaces().Patch(t.Context(), namespace, types.MergePatchType, label, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Patch(t, client.CoreV1().Namespaces(), namespace, string(label))
 	config := rest.CopyConfig(plane.RESTConfig())
 	config.WarningHandler = warnings{t}
 	pods := kubernetes.NewForConfigOrDie(config).CoreV1().Pods(namespace)

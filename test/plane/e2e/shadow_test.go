@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // An executor in shadow mode, with the rights that the manifests give it, which are to
@@ -41,9 +42,7 @@ func TestAShadowBesideTheBuiltinControllers(t *testing.T) {
 	yearly := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: "yearly"}, Spec: batchv1.CronJobSpec{
 		Schedule: "0 0 1 1 *", JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: shell("true", corev1.RestartPolicyNever)}},
 	}}
-	if _, err := client.BatchV1().CronJobs(namespace).Create(t.Context(), yearly, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Create(t, client.BatchV1().CronJobs(namespace), yearly)
 	finished("some")
 	finished("fails")
 	eventually(t, "the shadow has compared", func() (bool, string) {
@@ -116,16 +115,12 @@ func readOnly(t *testing.T, plane *cluster.Cluster, client *kubernetes.Clientset
 		}
 	}
 	role.Name = user
-	if _, err := client.RbacV1().ClusterRoles().Create(t.Context(), &role, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Create(t, client.RbacV1().ClusterRoles(), &role)
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: user},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 	}
-	if _, err := client.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Create(t, client.RbacV1().ClusterRoleBindings(), binding)
 	return impersonating(t, plane, user)
 }

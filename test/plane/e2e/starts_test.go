@@ -10,6 +10,7 @@ import (
 
 	"jobpolicy.dev/deploy/local/cluster"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // Nobody can pull the image of a Job (actions-runner-controller#4654, nodewright#306). Each pod counts as failed after a while, and
@@ -54,9 +55,7 @@ func cannotPull(t *testing.T, pod *corev1.Pod) {
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{
 		Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "Back-off pulling image"},
 	}}}
-	if _, err := client.CoreV1().Pods(pod.Namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.UpdateStatus(t, client.CoreV1().Pods(pod.Namespace), pod)
 }
 
 // missingConfig is a container that needs a ConfigMap which does not exist.

@@ -14,6 +14,7 @@ import (
 
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // policy is the annotation that holds the options of a Job.
@@ -119,11 +120,7 @@ func TestAJobThatFinishedUnattendedExpires(t *testing.T) {
 func createFinishing(t *testing.T, namespace string, spec batchv1.JobSpec, annotations map[string]string) *batchv1.Job {
 	t.Helper()
 	spec.BackoffLimit = new(int32(0))
-	job, err := client.BatchV1().Jobs(namespace).Create(t.Context(),
-		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{GenerateName: "finishing-", Annotations: annotations}, Spec: spec}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatalf("create Job: %v", err)
-	}
+	job := objects.Create(t, client.BatchV1().Jobs(namespace), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{GenerateName: "finishing-", Annotations: annotations}, Spec: spec})
 	return job
 }
 

@@ -27,6 +27,7 @@ import (
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/deploy/local/freeport"
 	"jobpolicy.dev/test/kit/executables"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 var (
@@ -119,9 +120,7 @@ func newClient(plane *cluster.Cluster) kubernetes.Interface {
 
 func (m *measurement) namespace(name string) {
 	m.t.Helper()
-	if _, err := m.client.CoreV1().Namespaces().Create(m.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
-		m.t.Fatal(err)
-	}
+	objects.Create(m.t, m.client.CoreV1().Namespaces(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 }
 
 // job is a Job that runs n pods until they are deleted.
@@ -145,10 +144,7 @@ func (m *measurement) fill(pods int) {
 	group, ctx := errgroup.WithContext(m.t.Context())
 	group.SetLimit(creators)
 	for i := range pods / podsPerJob {
-		created, err := m.client.BatchV1().Jobs("default").Create(ctx, job(fmt.Sprintf("job-%d", i), podsPerJob), metav1.CreateOptions{})
-		if err != nil {
-			m.t.Fatal(err)
-		}
+		created := objects.Create(m.t, m.client.BatchV1().Jobs("default"), job(fmt.Sprintf("job-%d", i), podsPerJob))
 		for range podsPerJob {
 			group.Go(func() error {
 				_, err := m.client.CoreV1().Pods("default").Create(ctx, &corev1.Pod{
@@ -188,9 +184,7 @@ func (m *measurement) failover(signal syscall.Signal) time.Duration {
 		m.t.Fatal(err)
 	}
 	time.Sleep(lead) // A replica that was told to end reconciles what it has seen before.
-	if _, err := m.client.BatchV1().Jobs(probes).Create(m.t.Context(), job(name, 1), metav1.CreateOptions{}); err != nil {
-		m.t.Fatal(err)
-	}
+	objects.Create(m.t, m.client.BatchV1().Jobs(probes), job(name, 1))
 	m.await("the next leader creates a pod", func() bool {
 		pods, err := m.client.CoreV1().Pods(probes).List(m.t.Context(), metav1.ListOptions{})
 		return err == nil && len(pods.Items) == m.probes

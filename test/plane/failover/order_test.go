@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // jobsEach is how many Jobs are created before the leader is ended, and how many after.
@@ -61,9 +63,7 @@ func (m *measurement) jobs(namespace string, from int) {
 	for i := range jobsEach {
 		j, by := job(fmt.Sprintf("job-%d", from+i), 1), "example.com/"+namespace
 		j.Spec.ManagedBy = &by
-		if _, err := m.client.BatchV1().Jobs(namespace).Create(m.t.Context(), j, metav1.CreateOptions{}); err != nil {
-			m.t.Fatal(err)
-		}
+		objects.Create(m.t, m.client.BatchV1().Jobs(namespace), j)
 	}
 }
 
@@ -79,10 +79,7 @@ func (m *measurement) pods(namespace string) int {
 // onePodEach checks that both leaders together created one pod for each Job.
 func (m *measurement) onePodEach(namespace string) {
 	m.t.Helper()
-	pods, err := m.client.CoreV1().Pods(namespace).List(m.t.Context(), metav1.ListOptions{})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	pods := objects.List(m.t, m.client.CoreV1().Pods(namespace), metav1.ListOptions{})
 	of := map[string]int{}
 	for i := range pods.Items {
 		of[controllerOf(&pods.Items[i])]++

@@ -23,6 +23,7 @@ import (
 	"jobpolicy.dev/deploy/local/freeport"
 	"jobpolicy.dev/test/kit/controlplane"
 	"jobpolicy.dev/test/kit/executables"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 var switchesFlag = flag.Int("migration.switches", 4, "how often Jobs change their controller")
@@ -34,9 +35,7 @@ func TestMigration(t *testing.T) {
 	plane := startPlane(t)
 	client := kubernetes.NewForConfigOrDie(plane.RESTConfig())
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "migration"}}
-	if _, err := client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Create(t, client.CoreV1().Namespaces(), namespace)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(*switchesFlag)*time.Minute+3*time.Minute)
 	defer cancel()
 	jobs, err := Migration{
