@@ -9,14 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jobpolicy.dev/deploy/local/freeport"
+	"jobpolicy.dev/deploy/local/must"
 )
 
 func testPorts(t *testing.T, file string, taken ...int) *portSet {
 	t.Helper()
 	s, err := loadPorts(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	s.taken = func(port int) bool {
 		for _, p := range taken {
 			if p == port {
@@ -30,9 +29,7 @@ func testPorts(t *testing.T, file string, taken ...int) *portSet {
 
 func choose(t *testing.T, s *portSet, names ...string) {
 	t.Helper()
-	if err := s.choose(names); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.choose(names))
 }
 
 func TestPortsAreDistinctAndInRange(t *testing.T) {
@@ -96,9 +93,7 @@ func TestNoFreePort(t *testing.T) {
 
 func TestDamagedPortsFileIsNamed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ports.json")
-	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte("{"), 0o600))
 	_, err := loadPorts(file)
 	if err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("error does not name the file: %v", err)

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"jobpolicy.dev/deploy/local/internal/pki"
+	"jobpolicy.dev/deploy/local/must"
 )
 
 func TestHTTPProbe(t *testing.T) {
@@ -62,9 +63,7 @@ func authorityFile(t *testing.T, server *httptest.Server) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "ca.crt")
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, text, 0o600))
 	return file
 }
 
@@ -74,9 +73,7 @@ func TestHTTPProbeDistrustsAForeignServer(t *testing.T) {
 	server.StartTLS()
 	defer server.Close()
 	keys, err := pki.Ensure(t.TempDir(), pki.Node{Name: DefaultNodeName})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	err = askHTTP(t.Context(), server.URL, keys.ClusterCA, keys.Admin)
 	if err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("got %v, want a complaint about the certificate", err)

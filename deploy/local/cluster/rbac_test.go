@@ -16,6 +16,7 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 
 	"jobpolicy.dev/deploy/local/internal/pki"
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // upstreamRole returns a ClusterRole that the API server makes for one of the
@@ -80,21 +81,15 @@ func TestGrantCanBeRepeated(t *testing.T) {
 	stale := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: ExecutorRole}}
 	client := fake.NewClientset(stale)
 	for range 2 {
-		if err := new(layout).grant(t.Context(), client); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, new(layout).grant(t.Context(), client))
 	}
 	role, err := client.RbacV1().ClusterRoles().Get(t.Context(), ExecutorRole, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff(executorRules(), role.Rules); diff != "" {
 		t.Errorf("rules of the role (-want +got):\n%s", diff)
 	}
 	bindings, err := client.RbacV1().ClusterRoleBindings().List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got := map[string]string{}
 	for _, b := range bindings.Items {
 		got[b.Subjects[0].Kind+" "+b.Subjects[0].Name] = b.RoleRef.Name

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/executables"
 )
 
@@ -39,9 +40,7 @@ func Start(t *testing.T, opts cluster.Options) *cluster.Cluster {
 	opts.StateDir, opts.BinDir = t.TempDir(), executables.MustDir(t)
 	opts.KubernetesDir = KubernetesDir(opts.BinDir)
 	plane, err := cluster.Start(t.Context(), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if err := plane.Stop(context.Background()); err != nil {
 			t.Errorf("stop the control plane: %v", err)

@@ -19,6 +19,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 func TestAnyWrongCountIsFound(t *testing.T) {
@@ -86,9 +88,7 @@ func TestCallsAreCountedByUserOnce(t *testing.T) {
 	write := func(text string) {
 		t.Helper()
 		file, err := os.OpenFile(log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer file.Close()
 		if _, err := file.WriteString(text); err != nil {
 			t.Fatal(err)
@@ -100,17 +100,13 @@ func TestCallsAreCountedByUserOnce(t *testing.T) {
 		line("ResponseComplete", "create", "b", "pods", "") + half[:20])
 	audit := newAuditLog(log)
 	first, err := audit.read("a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff(calls{"create pods": 1, "update jobs/status": 1, "watch pods": 1}, first); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 	write(half[20:] + half)
 	second, err := audit.read("a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff(calls{"patch pods": 2}, second.minus(first)); diff != "" {
 		t.Errorf("later calls (-want +got):\n%s", diff)
 	}
@@ -128,9 +124,7 @@ h_bucket{le="+Inf"} 100
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }))
 	defer server.Close()
 	m := metrics{}
-	if err := m.scrape(server.URL); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.scrape(server.URL))
 	got := map[string]float64{
 		"all":   m.sum("d"),
 		"one":   m.sum("d", `rule="b"`),
@@ -149,18 +143,14 @@ h_bucket{le="+Inf"} 100
 // A process that computes has used CPU time and memory.
 func TestUsageOfAProcess(t *testing.T) {
 	before, err := usageOf(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ballast := make([]byte, 64<<20)
 	for begin := time.Now(); time.Since(begin) < 10*time.Second; {
 		for i := range ballast {
 			ballast[i]++
 		}
 		now, err := usageOf(os.Getpid())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if now.cpu > before.cpu && now.peak >= 64<<20 && now.resident <= now.peak {
 			return
 		}
@@ -255,18 +245,14 @@ func TestGrowthComparesTheLargestWithTheSmallest(t *testing.T) {
 
 func TestPlotsShowEachContendersValue(t *testing.T) {
 	plot, err := Plot(Makespan, sample())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var got []string
 	for decoder := xml.NewDecoder(strings.NewReader(plot)); ; {
 		token, err := decoder.Token()
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if text, ok := token.(xml.CharData); ok && strings.TrimSpace(string(text)) != "" {
 			got = append(got, string(text))
 		}
@@ -286,21 +272,15 @@ func TestDocumentsKeepWhatPeopleWrote(t *testing.T) {
 	read := func(name string) string {
 		t.Helper()
 		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return string(text)
 	}
 	write := func(results ...Result) {
 		t.Helper()
-		if err := WriteDocs(dir, Measurement{Machine: "2 processors", Results: results}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, WriteDocs(dir, Measurement{Machine: "2 processors", Results: results}))
 	}
 	byHand := "By hand.\n" + pageBegin + pageEnd + "\nAlso by hand.\n"
-	if err := os.WriteFile(filepath.Join(dir, pageFile), []byte(byHand), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, pageFile), []byte(byHand), 0o600))
 	write(sample()...)
 	first := read(pageFile)
 	write(sample()...)
@@ -357,19 +337,13 @@ func TestResultsWithoutACountOfLostEventsAreMarked(t *testing.T) {
 func TestDocumentsShowTheData(t *testing.T) {
 	const dir = "../../../docs"
 	if *rewrite {
-		if err := WriteDocs(dir, recorded(t, dir)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, WriteDocs(dir, recorded(t, dir)))
 	}
 	want, err := documents(dir, recorded(t, dir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for name, text := range want {
 		got, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if diff := cmp.Diff(text, string(got)); diff != "" {
 			t.Errorf("%s does not show %s; write it with go test ./plane/bench -run TestDocuments -args -rewrite (-want +got):\n%s", name, dataFile, diff)
 		}
@@ -379,9 +353,7 @@ func TestDocumentsShowTheData(t *testing.T) {
 func recorded(t *testing.T, dir string) Measurement {
 	t.Helper()
 	m, err := readData(filepath.Join(dir, dataFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(m.Results) == 0 {
 		t.Fatalf("%s holds no results", dataFile)
 	}
@@ -402,23 +374,17 @@ func TestAStatusOnTheWayIsHeldToTheInvariants(t *testing.T) {
 		return job
 	}
 	for _, failed := range []int32{0, 1, 0} {
-		if err := watched.Update(version(failed)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, watched.Update(version(failed)))
 	}
 	if found := o.problems("ns"); len(found) != 4 {
 		t.Errorf("found %q, want two problems of each of two writes", found)
 	}
 	// The watch breaks off, and a list shows what has become of the Job meanwhile.
-	if err := watched.Replace([]any{version(7)}, "8"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, watched.Replace([]any{version(7)}, "8"))
 	if found := o.problems("ns"); len(found) != 4 {
 		t.Errorf("found %q after a list, want no further problem", found)
 	}
-	if err := watched.Update(version(9)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, watched.Update(version(9)))
 	if found := o.problems("ns"); len(found) != 6 {
 		t.Errorf("found %q after the list and a version, want those of a third write", found)
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/proto/jobend"
 	"jobpolicy.dev/test/kit/controlplane"
 	"jobpolicy.dev/test/kit/objects"
@@ -95,9 +96,7 @@ func TestJobSetWaitsForTypedEnds(t *testing.T) {
 	js.create(t, "application", batchv1.JobControllerName)
 	js.pod(t, "memory")
 	js.pod(t, "application")
-	if err := plane.Kill(cluster.Engine); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, plane.Kill(cluster.Engine))
 	lost := time.Now()
 	js.end(t, "memory", ended(137, "OOMKilled", ""))
 	js.end(t, "application", ended(3, "Error", ""))
@@ -107,9 +106,7 @@ func TestJobSetWaitsForTypedEnds(t *testing.T) {
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
-	if err := plane.StartComponent(t.Context(), cluster.Engine); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, plane.StartComponent(t.Context(), cluster.Engine))
 	back := time.Now()
 	js.becomes(t, "memory", restarted)
 	js.becomes(t, "application", failedByRule)

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/controlplane"
 	"jobpolicy.dev/test/kit/objects"
 	"jobpolicy.dev/test/plane/clients/history"
@@ -42,13 +43,9 @@ func (r recording) write(t *testing.T, name string) {
 	if *writeFlag == "" {
 		return
 	}
-	if err := os.MkdirAll(*writeFlag, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(*writeFlag, 0o755))
 	for suffix, lines := range map[string][]string{".txt": r.lines, ".times": r.times} {
-		if err := os.WriteFile(filepath.Join(*writeFlag, name+suffix), []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(*writeFlag, name+suffix), []byte(strings.Join(lines, "\n")+"\n"), 0o644))
 	}
 }
 
@@ -115,9 +112,7 @@ func record(t *testing.T, config *rest.Config, c client, namespace string) *hist
 	t.Helper()
 	makeNamespace(t, kubernetes.NewForConfigOrDie(config), namespace)
 	recorder, err := history.Record(t.Context(), dynamic.NewForConfigOrDie(config), namespace, c.objects...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return recorder
 }
 
@@ -187,9 +182,7 @@ func (s stage) script(t *testing.T, c client, scenario, namespace string) *exec.
 func (s stage) bash(t *testing.T, c client, namespace, commands string) *exec.Cmd {
 	t.Helper()
 	folder, err := filepath.Abs("testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), scenarioTimeout)
 	t.Cleanup(cancel)
 	before := fmt.Sprintf(". $TESTDATA/prelude.sh; if [ -e $TESTDATA/%[1]s.sh ]; then . $TESTDATA/%[1]s.sh; fi; ", c.folder())
@@ -214,14 +207,10 @@ func (s stage) bash(t *testing.T, c client, namespace, commands string) *exec.Cm
 func (s stage) kubeconfigFor(t *testing.T, namespace string) string {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(s.kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	config.Contexts[config.CurrentContext].Namespace = namespace
 	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, file); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, clientcmd.WriteToFile(*config, file))
 	return file
 }
 

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"jobpolicy.dev/deploy/local/must"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -96,9 +97,7 @@ func TestEngineAnswersAnyCallerAboutMissedRuns(t *testing.T) {
 func askByBuf(t *testing.T, method, snapshot string, decision proto.Message) {
 	t.Helper()
 	root, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	keys := plane.EnginePKI()
 	output, err := exec.CommandContext(t.Context(), bufPath(t, root), "curl", "--protocol", "grpc",
 		"--cacert", keys.CAFile, "--cert", keys.CertFile, "--key", keys.KeyFile,

@@ -33,6 +33,7 @@ import (
 
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/deploy/local/freeport"
+	"jobpolicy.dev/deploy/local/must"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	jobpolicyv1grpc "jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/test/kit/controlplane"
@@ -125,9 +126,7 @@ func install(t *testing.T) *installed {
 	t.Helper()
 	binaries := executables.MustDir(t)
 	log, args, err := auditArgs(t.TempDir(), executorAccount)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	in := &installed{binaries: binaries, audit: log, objects: kustomize(t, "../../../deploy/kubernetes/coexist")}
 	in.plane = controlplane.Start(t, cluster.Options{
 		WithoutEngine: true, WithoutExecutor: true,
@@ -149,9 +148,7 @@ func (in *installed) apply(t *testing.T) {
 			continue
 		}
 		mapping, err := mapper.RESTMapping(object.GroupVersionKind().GroupKind(), object.GroupVersionKind().Version)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		resource := dynamic.ResourceInterface(kinds.Resource(mapping.Resource))
 		if ns := object.GetNamespace(); ns != "" {
 			resource = kinds.Resource(mapping.Resource).Namespace(ns)
@@ -168,9 +165,7 @@ func (in *installed) accountKubeconfig(t *testing.T) string {
 	hours := int64(7200)
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &hours}}
 	token, err := in.client.CoreV1().ServiceAccounts(installNamespace).CreateToken(t.Context(), "jobpolicy-executor", request, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	config := in.plane.RESTConfig()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	err = clientcmd.WriteToFile(clientcmdapi.Config{
@@ -179,9 +174,7 @@ func (in *installed) accountKubeconfig(t *testing.T) string {
 		Contexts:       map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "a"}},
 		CurrentContext: "x",
 	}, file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return file
 }
 
@@ -221,9 +214,7 @@ func (in *installed) callersFile(t *testing.T) string {
 	t.Helper()
 	list := objects.Get(t, in.client.CoreV1().ConfigMaps(installNamespace), "jobpolicy-engine-callers")
 	file := filepath.Join(t.TempDir(), "callers.yaml")
-	if err := os.WriteFile(file, []byte(list.Data["callers.yaml"]), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte(list.Data["callers.yaml"]), 0o600))
 	return file
 }
 
@@ -233,9 +224,7 @@ func (in *installed) start(t *testing.T, program string, args ...string) {
 	var log bytes.Buffer
 	cmd := exec.Command(filepath.Join(in.binaries, program), args...)
 	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // it was killed
@@ -276,9 +265,7 @@ func (in *installed) mountSecret(t *testing.T, name string) string {
 		}
 		return os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "tls"))
 	}
-	if err := write(0); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, write(0))
 	ctx, stop := context.WithCancel(context.Background())
 	t.Cleanup(stop)
 	go func() {
@@ -359,9 +346,7 @@ func (in *installed) checkRights(t *testing.T) {
 	t.Helper()
 	role := objects.Get(t, in.client.RbacV1().Roles(installNamespace), "jobpolicy-executor")
 	a, err := readAudit(in.audit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, problem := range a.check(namedGrants(role.Rules), map[string]string{
 		"coordination.k8s.io/leases create":    "only if somebody deletes the Lease of the manifests",
 		"/secrets list jobpolicy-executor-tls": "API servers before v1.34, and those under pressure, do not stream lists into watches",
@@ -374,9 +359,7 @@ func (in *installed) checkRights(t *testing.T) {
 func signerOf(t *testing.T, secret *corev1.Secret) string {
 	t.Helper()
 	pair, err := tls.X509KeyPair(secret.Data["tls.crt"], secret.Data["tls.key"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(pair.Leaf.AuthorityKeyId)
 }
 

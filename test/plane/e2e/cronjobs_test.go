@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/objects"
 )
 
@@ -39,9 +40,7 @@ func newCronWorld(t *testing.T, client *kubernetes.Clientset) *cronWorld {
 	t.Helper()
 	w := &cronWorld{client: client, namespace: newNamespaceOn(t, client), made: map[types.UID]*batchv1.Job{}}
 	watch, err := client.BatchV1().Jobs(w.namespace).Watch(t.Context(), metav1.ListOptions{ResourceVersion: "0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(watch.Stop)
 	go func() {
 		for event := range watch.ResultChan() {

@@ -12,6 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/test/kit/objects"
 )
@@ -60,9 +61,7 @@ spec:
 `, i)
 	}
 	file := filepath.Join(t.TempDir(), "crons.yaml")
-	if err := os.WriteFile(file, []byte(manifest.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte(manifest.String()), 0o600))
 	minutes := map[int]int{}
 	for _, at := range nextStarts(t, "tenants", "-f", file) {
 		minutes[at.Minute()]++

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/proto/jobend"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -133,9 +134,7 @@ func TestAnEvictedPodIsInfrastructure(t *testing.T) {
 	job := classify(t, namespace, "drained", "{endCondition: true}", batchv1.JobSpec{BackoffLimit: new(int32(0)), Template: shell("sleep 60", corev1.RestartPolicyNever)})
 	waitJob(t, namespace, "drained", "its pod runs", func(job *batchv1.Job) bool { return job.Status.Ready != nil && *job.Status.Ready == 1 })
 	eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: onePod(t, job).Name}}
-	if err := client.PolicyV1().Evictions(namespace).Evict(t.Context(), eviction); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client.PolicyV1().Evictions(namespace).Evict(t.Context(), eviction))
 	if end := readEnd(t, waitFinished(t, namespace, "drained")); end.GetClass() != jobpolicyv1.EndClass_END_CLASS_INFRASTRUCTURE || end.GetPodName() != eviction.Name {
 		t.Errorf("the Job ended by %v", end)
 	}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/executor/podcache"
 	"jobpolicy.dev/test/kit/objects"
 )
@@ -41,9 +42,7 @@ func TestTheConditionTellsThePodsThatFailedLast(t *testing.T) {
 		}
 	}
 	waitFinished(t, namespace, "told")
-	if err := client.CoreV1().Pods(namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "job-name=told"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client.CoreV1().Pods(namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "job-name=told"}))
 	end := readEnd(t, getJob(t, namespace, "told"))
 	var told []string
 	for _, f := range end.GetFailures() {

@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/test/kit/objects"
 )
@@ -109,9 +110,7 @@ func (g *gangPlane) view(t *testing.T, job *batchv1.Job) string {
 	}
 	lines = append(lines, g.waitEvent(t, job, "WorkloadCreated"), g.waitEvent(t, job, "PodGroupCreated"))
 	text, err := json.MarshalIndent(lines, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return strings.NewReplacer(group.Name, "GROUP", workload.Name, "WORKLOAD", string(job.UID), "JOB UID", string(workload.UID), "WORKLOAD UID",
 		string(group.UID), "GROUP UID").Replace(string(text))
 }
@@ -236,9 +235,7 @@ func (g *gangPlane) testReplacement(t *testing.T) {
 esac`, "DIR", dir)
 	job := g.create(t, namespace, "replaced", gangSpec(ours, 4, script))
 	g.waitJob(t, job, "index 0 has succeeded", func(job *batchv1.Job) bool { return job.Status.CompletedIndexes == "0" })
-	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
 	g.waitJob(t, job, "complete", isComplete)
 	_, group := g.onlyGang(t, namespace)
 	g.checkGroups(t, job, group.Name)
@@ -304,16 +301,12 @@ func (g *gangPlane) testRestartedHalfWay(t *testing.T) {
 	g.forbidPodGroups(t, namespace)
 	job := g.create(t, namespace, "half-way", gangSpec(ours, 2, "true"))
 	g.waitEvent(t, job, "FailedCreate")
-	if err := g.plane.Kill(cluster.Executor); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, g.plane.Kill(cluster.Executor))
 	before, groups := g.gangs(t, namespace)
 	if len(before) != 1 || len(groups) > 0 {
 		t.Fatalf("%d Workloads and %d PodGroups half way", len(before), len(groups))
 	}
-	if err := g.plane.StartComponent(t.Context(), cluster.Executor); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, g.plane.StartComponent(t.Context(), cluster.Executor))
 	if now := getJobOn(t, g.client, namespace, job.Name); now.Status.StartTime != nil || len(g.pods(t, job)) > 0 {
 		t.Errorf("the Job began without its gang: %s", describe(now))
 	}
@@ -358,9 +351,7 @@ func (g *gangPlane) testTakenOver(t *testing.T) {
 	g.checkGroups(t, job, group.Name)
 	g.onlyGang(t, namespace)
 	successor.kill()
-	if err := g.plane.StartComponent(t.Context(), cluster.ControllerManager); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, g.plane.StartComponent(t.Context(), cluster.ControllerManager))
 }
 
 // The executor is started beside an API server that does not serve the API of gangs yet, and runs while it begins to.
@@ -371,15 +362,11 @@ func (g *gangPlane) testServedLater(t *testing.T) {
 		}
 	}
 	start := func(component string) {
-		if err := g.plane.StartComponent(t.Context(), component); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, g.plane.StartComponent(t.Context(), component))
 	}
 	serve := func(args ...string) {
 		stop(cluster.APIServer)
-		if err := g.plane.SetExtraArgs(cluster.APIServer, args...); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, g.plane.SetExtraArgs(cluster.APIServer, args...))
 		start(cluster.APIServer)
 	}
 	namespace := makeNamespace(t, g.client) // There before: making one takes the controller manager.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/controlplane"
 	"jobpolicy.dev/test/kit/objects"
 )
@@ -50,9 +51,7 @@ func (w *policyWorld) put(name, spec string) {
 
 func (w *policyWorld) remove(name string) {
 	w.Helper()
-	if err := w.policies.Delete(w.Context(), name, metav1.DeleteOptions{}); err != nil {
-		w.Fatal(err)
-	}
+	must.Succeed(w, w.policies.Delete(w.Context(), name, metav1.DeleteOptions{}))
 }
 
 // create creates a Job that has a policy; empty: none.
@@ -234,13 +233,9 @@ func TestPoliciesOnAControlPlaneOfTheirOwn(t *testing.T) {
 	w.put("policy", "{job: {ttlSecondsAfterComplete: 3600}}")
 	w.create("restarted", "policy", two)
 	waitJobOn(t, w.client, w.namespace, "restarted", "active", func(job *batchv1.Job) bool { return job.Status.Active == 1 })
-	if err := own.Kill(cluster.Executor); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, own.Kill(cluster.Executor))
 	w.remove("policy")
-	if err := own.StartComponent(t.Context(), cluster.Executor); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, own.StartComponent(t.Context(), cluster.Executor))
 	waitJobOn(t, w.client, w.namespace, "restarted", "the first pod is counted", func(job *batchv1.Job) bool {
 		return job.Status.Succeeded == 1 && job.Status.UncountedTerminatedPods.Succeeded == nil
 	})

@@ -10,6 +10,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/google/go-cmp/cmp"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // An end is what a finished Job's status says.
@@ -165,9 +167,7 @@ func TestSuspendAndResume(t *testing.T) {
 	}
 	time.Sleep(1100 * time.Millisecond) // so that a later start time can be told from the first
 	patchJob(t, namespace, "paused", `{"spec":{"suspend":false}}`)
-	if err := os.WriteFile(release, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(release, nil, 0o644))
 	job := waitFinished(t, namespace, "paused")
 	if !first.Before(job.Status.StartTime) {
 		t.Errorf("start time after resuming is %v, at first it was %v", job.Status.StartTime, first)

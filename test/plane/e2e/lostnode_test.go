@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/test/kit/objects"
 )
@@ -150,9 +151,7 @@ func keepReady(t *testing.T, name string) (stop func()) {
 // setReady sets the condition Ready of a node.
 func setReady(t *testing.T, name string, status corev1.ConditionStatus) {
 	t.Helper()
-	if err := patchReady(t.Context(), name, status); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, patchReady(t.Context(), name, status))
 }
 
 func patchReady(ctx context.Context, name string, status corev1.ConditionStatus) error {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/objects"
 )
 
@@ -76,18 +77,12 @@ func grantRole(t *testing.T, namespace, user string) {
 func impersonating(t *testing.T, plane *cluster.Cluster, user string) string {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(plane.Kubeconfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, info := range config.AuthInfos {
 		info.Impersonate = user
 	}
-	if err := clientcmd.ResolveLocalPaths(config); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, clientcmd.ResolveLocalPaths(config))
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, clientcmd.WriteToFile(*config, path))
 	return path
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/objects"
 )
 
@@ -35,9 +36,7 @@ func TestPodsAreRestricted(t *testing.T) {
 				continue
 			}
 			var deployment appsv1.Deployment
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &deployment); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &deployment))
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: object.GetName()}, Spec: deployment.Spec.Template.Spec}
 			pod.Spec.ServiceAccountName = "default" // that of the manifests is elsewhere
 			if _, err := pods.Create(t.Context(), pod, dry); err != nil {

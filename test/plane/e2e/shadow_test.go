@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/objects"
 )
 
@@ -57,9 +58,7 @@ func TestAShadowBesideTheBuiltinControllers(t *testing.T) {
 		t.Errorf("%v differences while the built-in controllers run:\n%s", n, page)
 	}
 
-	if err := beside.Kill(cluster.ControllerManager); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, beside.Kill(cluster.ControllerManager))
 	create("left-alone", batchv1.JobSpec{Template: shell("true", corev1.RestartPolicyNever)})
 	difference := func(until string) func() (bool, string) {
 		return func() (bool, string) {
@@ -74,9 +73,7 @@ func TestAShadowBesideTheBuiltinControllers(t *testing.T) {
 		}
 	}
 	eventually(t, "the Job that nobody runs is reported", difference(`"until":null`))
-	if err := beside.StartComponent(t.Context(), cluster.ControllerManager); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, beside.StartComponent(t.Context(), cluster.ControllerManager))
 	finished("left-alone")
 	eventually(t, "the difference has ended", difference(`"until":"`))
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/test/kit/objects"
 )
@@ -100,9 +101,7 @@ func TestAJobThatFinishedUnattendedExpires(t *testing.T) {
 	namespace := newNamespace(t)
 	other := startExecutor(t, "--engine=embedded", "--managed-by="+manager, "--leader-elect=false", "--controllers=*,-ttl-after-finished-controller")
 	eventually(t, "the other executor is ready", other.ready)
-	if err := plane.Kill(cluster.Executor); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, plane.Kill(cluster.Executor))
 	job := createFinishing(t, namespace, batchv1.JobSpec{
 		ManagedBy: new(manager), TTLSecondsAfterFinished: new(int32(1)), Template: shell("true", corev1.RestartPolicyNever),
 	}, nil)
@@ -130,9 +129,7 @@ func watchJob(t *testing.T, job *batchv1.Job) watch.Interface {
 	life, err := client.BatchV1().Jobs(job.Namespace).Watch(t.Context(), metav1.ListOptions{
 		ResourceVersion: job.ResourceVersion, FieldSelector: "metadata.name=" + job.Name,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(life.Stop)
 	return life
 }

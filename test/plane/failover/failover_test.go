@@ -26,6 +26,7 @@ import (
 
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/deploy/local/freeport"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/executables"
 	"jobpolicy.dev/test/kit/objects"
 )
@@ -98,9 +99,7 @@ func startPlane(t *testing.T, apiServerArgs ...string) *cluster.Cluster {
 			}, apiServerArgs...),
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = plane.Stop(context.Background()) })
 	return plane
 }
@@ -158,9 +157,7 @@ func (m *measurement) fill(pods int) {
 			})
 		}
 	}
-	if err := group.Wait(); err != nil {
-		m.t.Fatal(err)
-	}
+	must.Succeed(m.t, group.Wait())
 	m.t.Logf("%d pods created in %s", pods, time.Since(began).Round(time.Second))
 }
 
@@ -180,9 +177,7 @@ func (m *measurement) failover(signal syscall.Signal) time.Duration {
 	m.probes++
 	name := fmt.Sprintf("probe-%d", m.probes)
 	began := time.Now()
-	if err := m.leader.cmd.Process.Signal(signal); err != nil {
-		m.t.Fatal(err)
-	}
+	must.Succeed(m.t, m.leader.cmd.Process.Signal(signal))
 	time.Sleep(lead) // A replica that was told to end reconciles what it has seen before.
 	objects.Create(m.t, m.client.BatchV1().Jobs(probes), job(name, 1))
 	m.await("the next leader creates a pod", func() bool {
@@ -223,16 +218,12 @@ func (m *measurement) startAs(kubeconfig string, args ...string) *replica {
 	address := freeport.AddressFor(m.t)
 	r := &replica{url: "http://" + address, log: filepath.Join(m.t.TempDir(), "log")}
 	file, err := os.Create(r.log)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must.Succeed(m.t, err)
 	defer file.Close()
 	args = append([]string{"--engine=embedded", "--kubeconfig=" + kubeconfig, "--http-address=" + address}, args...)
 	r.cmd = exec.Command(filepath.Join(executables.MustDir(m.t), "jobpolicy-executor"), args...)
 	r.cmd.Stderr = file
-	if err := r.cmd.Start(); err != nil {
-		m.t.Fatal(err)
-	}
+	must.Succeed(m.t, r.cmd.Start())
 	m.t.Cleanup(func() { _ = r.cmd.Process.Kill() }) // It has ended unless the test failed.
 	return r
 }
@@ -265,9 +256,7 @@ func (r *replica) logged(message string) bool {
 
 func (r *replica) end(t *testing.T, signal syscall.Signal) {
 	t.Helper()
-	if err := r.cmd.Process.Signal(signal); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.cmd.Process.Signal(signal))
 	_ = r.cmd.Wait()
 }
 
@@ -275,9 +264,7 @@ func (r *replica) end(t *testing.T, signal syscall.Signal) {
 func (r *replica) memory(t *testing.T) float64 {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", r.cmd.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, rest, _ := strings.Cut(string(status), "VmRSS:")
 	var kib float64
 	if _, err := fmt.Sscan(rest, &kib); err != nil {

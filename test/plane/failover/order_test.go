@@ -14,6 +14,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/objects"
 )
 
@@ -44,9 +45,7 @@ func TestNoWriteOfTheOldLeaderAfterTheNewOneLeads(t *testing.T) {
 			})
 			m.jobs(name, 0)
 			m.await("the leader creates a pod", func() bool { return m.pods(name) > 0 })
-			if err := m.leader.cmd.Process.Signal(signal); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, m.leader.cmd.Process.Signal(signal))
 			m.jobs(name, jobsEach)
 			m.await("every Job has its pod", func() bool { return m.pods(name) == 2*jobsEach })
 			_ = m.leader.cmd.Wait() // It was told to end.
@@ -100,16 +99,12 @@ func controllerOf(pod *corev1.Pod) string {
 func (m *measurement) kubeconfig(dir, user string) string {
 	m.t.Helper()
 	config, err := clientcmd.LoadFromFile(m.plane.Kubeconfig())
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must.Succeed(m.t, err)
 	for _, auth := range config.AuthInfos {
 		auth.Impersonate, auth.ImpersonateGroups = user, []string{"system:masters"}
 	}
 	path := filepath.Join(dir, user)
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		m.t.Fatal(err)
-	}
+	must.Succeed(m.t, clientcmd.WriteToFile(*config, path))
 	return path
 }
 
@@ -122,12 +117,8 @@ func writesLog(t *testing.T, dir string) (log string, args []string) {
 		"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": []string{"RequestReceived"},
 		"rules": []map[string]any{{"level": "Metadata", "verbs": []string{"create", "update", "patch", "delete"}}, {"level": "None"}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(policy, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, os.WriteFile(policy, text, 0o600))
 	return log, []string{"--audit-policy-file=" + policy, "--audit-log-path=" + log}
 }
 
@@ -137,9 +128,7 @@ func writesLog(t *testing.T, dir string) (log string, args []string) {
 func checkOrder(t *testing.T, log, first, second string) {
 	t.Helper()
 	file, err := os.Open(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer file.Close()
 	var taken *auditv1.Event
 	byFirst, bySecond := 0, 0

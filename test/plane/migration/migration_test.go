@@ -21,6 +21,7 @@ import (
 
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/deploy/local/freeport"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/controlplane"
 	"jobpolicy.dev/test/kit/executables"
 	"jobpolicy.dev/test/kit/objects"
@@ -60,9 +61,7 @@ func startPlane(t *testing.T) *cluster.Cluster {
 		ExtraArgs:                    map[string][]string{cluster.Executor: {"--replace-builtin"}},
 		Progress:                     func(p cluster.Progress) { fmt.Fprintln(os.Stderr, p) },
 	})
-	if err := plane.Kill(cluster.Executor); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, plane.Kill(cluster.Executor))
 	return plane
 }
 

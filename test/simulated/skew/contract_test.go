@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 )
 
@@ -59,9 +60,7 @@ func readContract(t *testing.T, tree string) contract {
 	c := contract{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		c.read(string(text))
 	}
 	return c

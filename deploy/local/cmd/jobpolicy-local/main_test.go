@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 )
 
 func TestCommandLine(t *testing.T) {
@@ -58,9 +59,7 @@ func TestUpOptions(t *testing.T) {
 	state := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", state)
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cases := map[string]struct {
 		args []string
 		want cluster.Options
@@ -89,9 +88,7 @@ func TestUpOptions(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, err := parseUpFlags(tc.args, os.Stderr)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if _, err := chooseStateDir(&got); err != nil {
 				t.Fatal(err)
 			}

@@ -9,6 +9,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/google/go-cmp/cmp"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 const cronTable = `NAMESPACE   NAME      SCHEDULE      TIMEZONE        SUSPEND   ACTIVE   LAST SCHEDULE          NEXT SCHEDULE          WHY
@@ -118,17 +120,13 @@ func TestCronJobIsAskedForOneRun(t *testing.T) {
 	var said []string
 	d := newDirector(newObserver("", []*example{ex}), client, func(command string) { said = append(said, command) })
 	for range 2 {
-		if err := d.direct(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, d.direct(t.Context()))
 	}
 	if len(said) != 1 {
 		t.Errorf("said: %q", said)
 	}
 	asked, err := client.BatchV1().CronJobs(namespace).Get(t.Context(), "hello", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff(map[string]string{runNow: runText}, asked.Annotations); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}

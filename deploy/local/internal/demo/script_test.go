@@ -11,6 +11,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/google/go-cmp/cmp"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 func readyJob(generation int64, parallelism, ready int32) *batchv1.Job {
@@ -44,9 +46,7 @@ func TestStepsAreTakenOneByOne(t *testing.T) {
 	}
 	for i, s := range steps {
 		o.sawJob(s.seen, true)
-		if err := d.direct(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, d.direct(t.Context()))
 		var want []string
 		for _, n := range s.want {
 			want = append(want, fmt.Sprintf(`kubectl patch job elastic --type=merge -p '{"spec":{"parallelism":%d}}'`, n))
@@ -84,14 +84,10 @@ func TestSoManyJobsRunAtOnce(t *testing.T) {
 			created := func() (names []string) {
 				t.Helper()
 				for range 2 { // the second time changes nothing
-					if err := d.direct(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					must.Succeed(t, d.direct(t.Context()))
 				}
 				list, err := client.BatchV1().Jobs(namespace).List(t.Context(), metav1.ListOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				for i := range list.Items {
 					names = append(names, list.Items[i].Name)
 				}
@@ -113,9 +109,7 @@ func TestSoManyJobsRunAtOnce(t *testing.T) {
 func TestPodsAreTakenOverByTheSelectorOfTheGoneJob(t *testing.T) {
 	t.Parallel()
 	examples, err := loadExamples("../../../examples")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	examples = slices.DeleteFunc(examples, func(ex *example) bool { return ex.adopts == "" })
 	o := newObserver("", examples)
 	client := fake.NewClientset()
@@ -125,13 +119,9 @@ func TestPodsAreTakenOverByTheSelectorOfTheGoneJob(t *testing.T) {
 	}}
 	created := func() []batchv1.Job {
 		t.Helper()
-		if err := d.direct(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, d.direct(t.Context()))
 		list, err := client.BatchV1().Jobs(namespace).List(t.Context(), metav1.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return list.Items
 	}
 	if jobs := created(); len(jobs) != 0 {

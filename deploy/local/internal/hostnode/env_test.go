@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // mapLookup holds objects as NAME → data; all of them in every namespace.
@@ -97,9 +99,7 @@ func checkEnv(t *testing.T, cases map[string]envCase) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("variables (-want +got):\n%s", diff)
 			}

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // calls records the writes that reach a fake API server: "patch PHASE" and "delete UID GRACE".
@@ -164,9 +166,7 @@ func TestForgottenPodIsNotWritten(t *testing.T) {
 	w.client.(*fake.Clientset).PrependReactor("*", "pods", c.react)
 	w.put(updateOf(running1, false))
 	w.forget("u-1")
-	if err := w.sync(t.Context(), "u-1"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.sync(t.Context(), "u-1"))
 	if got := c.all(); len(got) > 0 {
 		t.Errorf("writes are %q, want none", got)
 	}

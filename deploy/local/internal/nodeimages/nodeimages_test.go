@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 const database = "perl\t\tperl-base (= 5.36.0), libperl5.36 (= 5.36.0) | libperl-old\n" +
@@ -39,9 +41,7 @@ func TestClosure(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, err := parsePackages(database).closure(tc.wanted)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			slices.Sort(got)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("packages (-want +got):\n%s", diff)
@@ -63,9 +63,7 @@ func entries(t *testing.T, r io.Reader) (headers []*tar.Header, contents map[str
 		if err == io.EOF {
 			return headers, contents
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		headers = append(headers, h)
 		if contents[h.Name], err = io.ReadAll(archive); err != nil {
 			t.Fatal(err)
@@ -84,13 +82,9 @@ func TestAnImageIsOneLayerWithItsNames(t *testing.T) {
 		Env:        []string{"A=B"},
 		Entrypoint: []string{"/bin/a/run"},
 	}
-	if err := image.WriteFile(file); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, image.WriteFile(file))
 	archive, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer archive.Close()
 	_, parts := entries(t, archive)
 
@@ -98,9 +92,7 @@ func TestAnImageIsOneLayerWithItsNames(t *testing.T) {
 		Config           string
 		RepoTags, Layers []string
 	}
-	if err := json.Unmarshal(parts["manifest.json"], &manifest); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(parts["manifest.json"], &manifest))
 	if diff := cmp.Diff(image.Names, manifest[0].RepoTags); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
@@ -110,9 +102,7 @@ func TestAnImageIsOneLayerWithItsNames(t *testing.T) {
 			DiffIDs []string `json:"diff_ids"`
 		}
 	}
-	if err := json.Unmarshal(parts[manifest[0].Config], &config); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(parts[manifest[0].Config], &config))
 	layer := parts[manifest[0].Layers[0]]
 	sum := sha256.Sum256(layer)
 	if want := []string{"sha256:" + hex.EncodeToString(sum[:])}; !slices.Equal(config.Rootfs.DiffIDs, want) {

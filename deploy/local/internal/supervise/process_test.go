@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // helperEnv makes the test binary behave as one of the programs in helpers.
@@ -88,9 +90,7 @@ func helperCommand(logFile, helper string, args ...string) Command {
 func start(t *testing.T, logFile, helper string, args ...string) *Process {
 	t.Helper()
 	p, err := Start(helperCommand(logFile, helper, args...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { p.Kill() })
 	return p
 }
@@ -158,9 +158,7 @@ func TestTailShowsOnlyThisRun(t *testing.T) {
 		t.Errorf("tail of the second run (-want +got):\n%s", diff)
 	}
 	text, err := os.ReadFile(logFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff("ready\nabout to exit\n", string(text)); diff != "" {
 		t.Errorf("whole log (-want +got):\n%s", diff)
 	}
@@ -221,9 +219,7 @@ func TestStopKillsWhenItsContextEnds(t *testing.T) {
 func TestChildLeadsItsOwnProcessGroup(t *testing.T) {
 	p := start(t, filepath.Join(t.TempDir(), "log"), "wait")
 	group, err := syscall.Getpgid(p.PID())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if group != p.PID() {
 		t.Errorf("process group is %d, want the child's own %d", group, p.PID())
 	}
@@ -262,9 +258,7 @@ func TestTailReadsOnlyTheEndOfALongLog(t *testing.T) {
 	for i := range 200000 {
 		fmt.Fprintf(&text, "line %d\n", i)
 	}
-	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(text.String()), 0o600))
 	if diff := cmp.Diff("line 199998\nline 199999", Tail(path, 0, 2)); diff != "" {
 		t.Errorf("tail (-want +got):\n%s", diff)
 	}

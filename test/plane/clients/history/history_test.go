@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/yaml"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // recorded is a recording of versions, each as YAML behind the type of its event.
@@ -19,9 +21,7 @@ func recorded(t *testing.T, versions ...string) *Recorder {
 	r := &Recorder{lives: map[types.UID]*life{}, latest: time.Now()}
 	for _, text := range versions {
 		o := map[string]any{}
-		if err := yaml.Unmarshal([]byte(text), &o); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, yaml.Unmarshal([]byte(text), &o))
 		kind := watch.Modified
 		if o["gone"] == true {
 			kind = watch.Deleted

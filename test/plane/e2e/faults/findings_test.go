@@ -20,6 +20,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/controlplane"
 	"jobpolicy.dev/test/kit/objects"
 )
@@ -157,9 +158,7 @@ func TestFindings(t *testing.T) {
 		t.Skip("the findings are about the newest version")
 	}
 	page, err := os.ReadFile("../../../../docs/upstream-findings.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	told := regexp.MustCompile(`(?m)^## ([a-z]+-[a-z-]+)$`).FindAllStringSubmatch(string(page), -1)
 	if len(told) != len(findings) {
 		t.Errorf("the page tells of %d findings, and %d are played here", len(told), len(findings))

@@ -8,6 +8,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // A server with Options.FieldManager records which client wrote which field, as a real one does.
@@ -18,9 +20,7 @@ func TestRecordsWhoWroteWhat(t *testing.T) {
 		job := family(t, creator)
 		job.Status.Active = 1
 		job, err := other.BatchV1().Jobs(job.Namespace).UpdateStatus(t.Context(), job, metav1.UpdateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if m := writerOf(job.ManagedFields, "status", `"f:active"`); m != "other" {
 			t.Errorf("%q wrote how many pods are active: %v", m, job.ManagedFields)
 		}

@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	"k8s.io/kubernetes/pkg/features"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 func TestPodsDieGracefully(t *testing.T) {
@@ -32,9 +34,7 @@ func TestPodsDieGracefully(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"unscheduled", "scheduled"} {
-			if err := pods.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, pods.Delete(t.Context(), name, metav1.DeleteOptions{}))
 		}
 		if _, there := s.Get("pods", key("unscheduled")); there {
 			t.Error("a pod without a node waits for a kubelet")
@@ -56,9 +56,7 @@ func TestPodsDieGracefully(t *testing.T) {
 func family(t *testing.T, client kubernetes.Interface) *batchv1.Job {
 	t.Helper()
 	job, err := client.BatchV1().Jobs("default").Create(t.Context(), newJob("job"), metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	pod := newPod("pod")
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
 	pod.Finalizers = []string{batchv1.JobTrackingFinalizer}
@@ -84,16 +82,12 @@ func TestGarbage(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *Server, client kubernetes.Interface) {
 				family(t, client)
 				options := metav1.DeleteOptions{PropagationPolicy: &policy}
-				if err := client.BatchV1().Jobs("default").Delete(t.Context(), "job", options); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, client.BatchV1().Jobs("default").Delete(t.Context(), "job", options))
 				collectAll(s)
 				_, job := s.Get("jobs", key("job"))
 				pod, _ := s.Get("pods", key("pod"))
 				m, err := meta.Accessor(pod)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				if job != want.job || (m.GetDeletionTimestamp() != nil) != want.dying || (len(m.GetOwnerReferences()) > 0) != want.owned {
 					t.Errorf("the Job is there: %t; its pod: %+v", job, m)
 				}
@@ -119,9 +113,7 @@ func TestOrphansAreKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		policy := metav1.DeletePropagationOrphan
-		if err := client.BatchV1().Jobs("default").Delete(t.Context(), "job", metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, client.BatchV1().Jobs("default").Delete(t.Context(), "job", metav1.DeleteOptions{PropagationPolicy: &policy}))
 		collectAll(s)
 		if _, there := s.Get("configmaps", key("config")); !there {
 			t.Error("the orphan is gone")
@@ -142,9 +134,7 @@ func TestQuotaIsKept(t *testing.T) {
 		if !errors.IsForbidden(err) || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
-		if err := client.CoreV1().Pods("default").Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, client.CoreV1().Pods("default").Delete(t.Context(), "a", metav1.DeleteOptions{}))
 		create(t, client, "b")
 	})
 }
@@ -160,9 +150,7 @@ func TestNamespaceEnds(t *testing.T) {
 		if _, err := client.BatchV1().Jobs("short").Create(t.Context(), job, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := client.CoreV1().Namespaces().Delete(t.Context(), "short", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, client.CoreV1().Namespaces().Delete(t.Context(), "short", metav1.DeleteOptions{}))
 		job.Name = "late"
 		_, err := client.BatchV1().Jobs("short").Create(t.Context(), job, metav1.CreateOptions{})
 		if !errors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || !errors.IsForbidden(err) {
@@ -198,9 +186,7 @@ func logOf(t *testing.T) []string {
 		}
 		s.Update("kubelet", "pods", "status", key("pod"), func(obj runtime.Object) { obj.(*corev1.Pod).Status.Phase = corev1.PodFailed })
 		policy := metav1.DeletePropagationBackground
-		if err := client.BatchV1().Jobs("default").Delete(t.Context(), "job", metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, client.BatchV1().Jobs("default").Delete(t.Context(), "job", metav1.DeleteOptions{PropagationPolicy: &policy}))
 		collectAll(s)
 	})
 	return lines
@@ -226,9 +212,7 @@ func TestWhatChangesNothingIsNotWritten(t *testing.T) {
 		pod := create(t, client, "a")
 		before := s.version
 		again, err := client.CoreV1().Pods("default").Update(t.Context(), pod, metav1.UpdateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if s.version != before || again.ResourceVersion != pod.ResourceVersion {
 			t.Errorf("version %d after %d", s.version, before)
 		}
