@@ -14,9 +14,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -25,7 +22,6 @@ import (
 
 	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/controlplane"
-	"jobpolicy.dev/test/kit/objects"
 	"jobpolicy.dev/test/plane/clients/history"
 )
 
@@ -217,23 +213,8 @@ func (s stage) kubeconfigFor(t *testing.T, namespace string) string {
 // makeNamespace makes a namespace in which pods can be created, and deletes it when the test ends.
 func makeNamespace(t *testing.T, kube kubernetes.Interface, name string) {
 	t.Helper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	objects.Create(t, kube.CoreV1().Namespaces(), namespace)
-	controlplane.Eventually(t, "the namespace has its service account", func() (bool, string) {
-		_, err := kube.CoreV1().ServiceAccounts(name).Get(t.Context(), "default", metav1.GetOptions{})
-		return err == nil, fmt.Sprint(err)
-	})
-	t.Cleanup(func() {
-		ctx := context.Background()
-		objects.Delete(t, kube.CoreV1().Namespaces(), name, metav1.DeleteOptions{})
-		controlplane.Eventually(t, "the namespace "+name+" is gone", func() (bool, string) {
-			now, err := kube.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
-			if apierrors.IsNotFound(err) {
-				return true, ""
-			}
-			return false, fmt.Sprintf("%v %v", now.Status.Conditions, err)
-		})
-	})
+	controlplane.MakeNamespace(t, kube, name)
+	t.Cleanup(func() { controlplane.DeleteNamespace(t, kube, name) })
 }
 
 // chosen reports whether -clients.of and -clients.only choose a scenario, or a test that goes by such a name.

@@ -236,8 +236,7 @@ func (in *installed) start(t *testing.T, program string, args ...string) {
 
 func (in *installed) secret(t *testing.T, name string) *corev1.Secret {
 	t.Helper()
-	secret := objects.Get(t, in.client.CoreV1().Secrets(installNamespace), name)
-	return secret
+	return objects.Get(t, in.client.CoreV1().Secrets(installNamespace), name)
 }
 
 // mountSecret does the kubelet's part: it waits until the Secret has all three files,

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,10 +9,10 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/test/kit/controlplane"
 	"jobpolicy.dev/test/kit/objects"
 )
@@ -32,37 +31,16 @@ func newNamespace(t *testing.T) string {
 func newNamespaceOn(t *testing.T, client *kubernetes.Clientset) string {
 	t.Helper()
 	name := makeNamespace(t, client)
-	t.Cleanup(func() { deleteNamespace(t, client, name) })
+	t.Cleanup(func() { controlplane.DeleteNamespace(t, client, name) })
 	return name
 }
 
 // makeNamespace makes a namespace that goes only with its control plane.
 func makeNamespace(t *testing.T, client *kubernetes.Clientset) string {
 	t.Helper()
-	ctx := t.Context()
 	name := fmt.Sprintf("e2e-%d", namespaces.Add(1))
-	objects.Create(t, client.CoreV1().Namespaces(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
-	eventually(t, "the namespace has its service account", func() (bool, string) {
-		_, err := client.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
-		return err == nil, fmt.Sprint(err)
-	})
+	controlplane.MakeNamespace(t, client, name)
 	return name
-}
-
-func deleteNamespace(t *testing.T, client *kubernetes.Clientset, name string) {
-	t.Helper()
-	ctx := context.Background()
-	if err := client.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
-		t.Errorf("delete namespace: %v", err)
-		return
-	}
-	eventually(t, "the namespace is gone", func() (bool, string) {
-		ns, err := client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return true, ""
-		}
-		return false, fmt.Sprintf("%v %v", ns.Status.Conditions, err)
-	})
 }
 
 var eventually = controlplane.Eventually
@@ -77,6 +55,13 @@ func shell(script string, policy corev1.RestartPolicy) corev1.PodTemplateSpec {
 	}}
 }
 
+// byHand is the pod spec of a Job whose pods no scheduler takes: the test is the node of its pods.
+func byHand() corev1.PodTemplateSpec {
+	template := shell("true", corev1.RestartPolicyNever)
+	template.Spec.SchedulerName = "nobody"
+	return template
+}
+
 // createJob, getJob and waitJob are about Jobs of the shared control plane, createJobOn, getJobOn and
 // waitJobOn about those of any other.
 func createJob(t *testing.T, namespace, name string, spec batchv1.JobSpec) *batchv1.Job {
@@ -86,8 +71,15 @@ func createJob(t *testing.T, namespace, name string, spec batchv1.JobSpec) *batc
 
 func createJobOn(t *testing.T, client kubernetes.Interface, namespace, name string, spec batchv1.JobSpec) *batchv1.Job {
 	t.Helper()
-	job := objects.Create(t, client.BatchV1().Jobs(namespace), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec})
-	return job
+	return objects.Create(t, client.BatchV1().Jobs(namespace), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec})
+}
+
+// createJobWith creates a Job with options of a JobPolicy.
+func createJobWith(t *testing.T, namespace, name, options string, spec batchv1.JobSpec) *batchv1.Job {
+	t.Helper()
+	return objects.Create(t, client.BatchV1().Jobs(namespace), &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{wire.Policy: "{job: " + options + "}"}}, Spec: spec,
+	})
 }
 
 func getJob(t *testing.T, namespace, name string) *batchv1.Job {
@@ -97,8 +89,7 @@ func getJob(t *testing.T, namespace, name string) *batchv1.Job {
 
 func getJobOn(t *testing.T, client kubernetes.Interface, namespace, name string) *batchv1.Job {
 	t.Helper()
-	job := objects.Get(t, client.BatchV1().Jobs(namespace), name)
-	return job
+	return objects.Get(t, client.BatchV1().Jobs(namespace), name)
 }
 
 func patchJob(t *testing.T, namespace, name, patch string) {

@@ -81,8 +81,7 @@ func (w *cronWorld) create(t *testing.T, c *batchv1.CronJob) {
 
 func (w *cronWorld) cron(t *testing.T, name string) *batchv1.CronJob {
 	t.Helper()
-	c := objects.Get(t, w.client.BatchV1().CronJobs(w.namespace), name)
-	return c
+	return objects.Get(t, w.client.BatchV1().CronJobs(w.namespace), name)
 }
 
 func (w *cronWorld) patch(t *testing.T, name, patch string) {

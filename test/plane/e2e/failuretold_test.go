@@ -20,10 +20,8 @@ import (
 // tells the last two of three, also what a pod said before both services were killed. The test is the node of the pods.
 func TestTheConditionTellsThePodsThatFailedLast(t *testing.T) {
 	namespace := newNamespace(t)
-	template := shell("true", corev1.RestartPolicyNever)
-	template.Spec.SchedulerName = "nobody"
-	job := classify(t, namespace, "told", "{endCondition: true, endConditionFailures: 2, retryDelay: {delaysSeconds: [1]}}",
-		batchv1.JobSpec{BackoffLimit: new(int32(2)), Template: template})
+	job := createJobWith(t, namespace, "told", "{endCondition: true, endConditionFailures: 2, retryDelay: {delaysSeconds: [1]}}",
+		batchv1.JobSpec{BackoffLimit: new(int32(2)), Template: byHand()})
 	var failed []string
 	for try := range 3 {
 		pod := activePod(t, job)
@@ -87,9 +85,7 @@ func activePod(t *testing.T, job *batchv1.Job) (active *corev1.Pod) {
 func TestNobodyElseTellsWhatPodsSay(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	template := shell("true", corev1.RestartPolicyNever)
-	template.Spec.SchedulerName = "nobody"
-	job := classify(t, namespace, "silent", "{endCondition: true}", batchv1.JobSpec{BackoffLimit: new(int32(0)), Template: template})
+	job := createJobWith(t, namespace, "silent", "{endCondition: true}", batchv1.JobSpec{BackoffLimit: new(int32(0)), Template: byHand()})
 	pod := activePod(t, job)
 	if _, has := pod.Annotations[podcache.KeepTerminationMessageAnnotation]; has {
 		t.Errorf("pod %s has annotations %v", pod.Name, pod.Annotations)

@@ -76,8 +76,7 @@ func (g *gangPlane) create(t *testing.T, namespace, name string, spec batchv1.Jo
 // createJob creates a Job that has more than a name.
 func (g *gangPlane) createJob(t *testing.T, namespace string, job *batchv1.Job) *batchv1.Job {
 	t.Helper()
-	made := objects.Create(t, g.client.BatchV1().Jobs(namespace), job)
-	return made
+	return objects.Create(t, g.client.BatchV1().Jobs(namespace), job)
 }
 
 func (g *gangPlane) patch(t *testing.T, job *batchv1.Job, patch string) {

@@ -61,8 +61,7 @@ func (w *policyWorld) create(name, policy string, spec batchv1.JobSpec) *batchv1
 	if policy != "" {
 		job.Annotations = map[string]string{policyAnnotation: policy}
 	}
-	created := objects.Create(w, w.client.BatchV1().Jobs(w.namespace), job)
-	return created
+	return objects.Create(w, w.client.BatchV1().Jobs(w.namespace), job)
 }
 
 // wantHeld waits for an event InvalidPolicy with a text, and checks that the Job has no pods.

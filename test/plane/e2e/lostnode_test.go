@@ -17,7 +17,6 @@ import (
 
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/deploy/local/must"
-	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/test/kit/objects"
 )
 
@@ -173,12 +172,8 @@ func checkNotGivenUp(t *testing.T, pod *corev1.Pod) {
 // scheduler and no kubelet knows the pods: the test is both.
 func loseNode(t *testing.T, namespace, name, node, options string) *corev1.Pod {
 	t.Helper()
-	template := shell("sleep 2", corev1.RestartPolicyNever)
-	template.Spec.SchedulerName = "the-test"
-	job := objects.Create(t, client.BatchV1().Jobs(namespace), &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{wire.Policy: fmt.Sprintf("{job: {terminationDeadlineSeconds: %d%s}}", lostSeconds, options)}},
-		Spec:       batchv1.JobSpec{PodReplacementPolicy: new(batchv1.Failed), Template: template},
-	})
+	job := createJobWith(t, namespace, name, fmt.Sprintf("{terminationDeadlineSeconds: %d%s}", lostSeconds, options),
+		batchv1.JobSpec{PodReplacementPolicy: new(batchv1.Failed), Template: byHand()})
 	pod := onlyPod(t, job, func(corev1.Pod) bool { return true })
 	bind(t, pod, node)
 	pod.Status.Phase = corev1.PodRunning

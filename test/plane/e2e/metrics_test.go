@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/controlplane"
 	"jobpolicy.dev/test/kit/objects"
 )
@@ -182,13 +183,9 @@ func builtInMetered(t *testing.T) *metered {
 	config := other.RESTConfig()
 	side := &metered{name: "built-in", namespace: "default", url: other.ControllerManagerURL() + "/metrics", client: kubernetes.NewForConfigOrDie(config)}
 	var err error
-	if side.http, err = rest.HTTPClientFor(config); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the other control plane has its service account", func() (bool, string) {
-		_, err := side.client.CoreV1().ServiceAccounts(side.namespace).Get(t.Context(), "default", metav1.GetOptions{})
-		return err == nil, fmt.Sprint(err)
-	})
+	side.http, err = rest.HTTPClientFor(config)
+	must.Succeed(t, err)
+	controlplane.AwaitServiceAccount(t, side.client, side.namespace)
 	return side
 }
 

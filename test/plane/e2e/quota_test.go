@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/deploy/local/cluster"
-	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/test/kit/objects"
 )
 
@@ -40,10 +39,7 @@ func TestQuotaDelaysButLosesNothing(t *testing.T) {
 func TestAQuotaIsTriedAgainAsTheOptionsSay(t *testing.T) {
 	namespace := newNamespace(t)
 	limitPods(t, client, namespace, "none", "0")
-	objects.Create(t, client.BatchV1().Jobs(namespace), &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: "waits", Annotations: map[string]string{wire.Policy: "{job: {retryDelay: {quotaMaxSeconds: 2}}}"}},
-		Spec:       batchv1.JobSpec{Template: shell("true", corev1.RestartPolicyNever)},
-	})
+	createJobWith(t, namespace, "waits", "{retryDelay: {quotaMaxSeconds: 2}}", batchv1.JobSpec{Template: shell("true", corev1.RestartPolicyNever)})
 	job := waitJob(t, namespace, "waits", "the Job begins", func(job *batchv1.Job) bool { return job.Status.StartTime != nil })
 	for _, component := range []string{cluster.Engine, cluster.Executor} {
 		waitEvents(t, job, "FailedCreate")

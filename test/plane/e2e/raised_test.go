@@ -18,8 +18,7 @@ import (
 
 // withMemory is a template that asks for memory, and that no scheduler takes: the test is the node of its pods.
 func withMemory(request, limit string) corev1.PodTemplateSpec {
-	template := shell("true", corev1.RestartPolicyNever)
-	template.Spec.SchedulerName = "nobody"
+	template := byHand()
 	template.Spec.Containers[0].Resources = corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(request)},
 		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(limit)},
@@ -61,7 +60,7 @@ func killed(reason string) *corev1.PodStatus {
 // and a suspension; each index is raised for itself.
 func TestTheNextTryHasMoreMemory(t *testing.T) {
 	namespace := newNamespace(t)
-	job := classify(t, namespace, "render", "{endCondition: true, retryDelay: {delaysSeconds: [1]}, nextTryResources: {resource: Memory, max: 384Mi}}", batchv1.JobSpec{
+	job := createJobWith(t, namespace, "render", "{endCondition: true, retryDelay: {delaysSeconds: [1]}, nextTryResources: {resource: Memory, max: 384Mi}}", batchv1.JobSpec{
 		Completions: new(int32(2)), Parallelism: new(int32(2)), CompletionMode: new(batchv1.IndexedCompletion),
 		BackoffLimitPerIndex: new(int32(2)), Template: withMemory("64Mi", "128Mi"),
 	})
@@ -95,7 +94,7 @@ func TestARaisedPodThatIsRefusedIsTold(t *testing.T) {
 	objects.Create(t, ranges, &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Name: "small"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
 		Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("200Mi")},
 	}}}})
-	job := classify(t, namespace, "import", "{retryDelay: {delaysSeconds: [1]}, nextTryResources: {container: main, resource: Memory, factor: 3, max: 1Gi, onExitCodes: [42]}}",
+	job := createJobWith(t, namespace, "import", "{retryDelay: {delaysSeconds: [1]}, nextTryResources: {container: main, resource: Memory, factor: 3, max: 1Gi, onExitCodes: [42]}}",
 		batchv1.JobSpec{Template: withMemory("64Mi", "128Mi")})
 	status := killed("Error")
 	status.ContainerStatuses[0].State.Terminated.ExitCode = 42

@@ -119,8 +119,7 @@ func TestAJobThatFinishedUnattendedExpires(t *testing.T) {
 func createFinishing(t *testing.T, namespace string, spec batchv1.JobSpec, annotations map[string]string) *batchv1.Job {
 	t.Helper()
 	spec.BackoffLimit = new(int32(0))
-	job := objects.Create(t, client.BatchV1().Jobs(namespace), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{GenerateName: "finishing-", Annotations: annotations}, Spec: spec})
-	return job
+	return objects.Create(t, client.BatchV1().Jobs(namespace), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{GenerateName: "finishing-", Annotations: annotations}, Spec: spec})
 }
 
 // watchJob watches a Job from its creation on.

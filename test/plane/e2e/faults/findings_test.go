@@ -249,8 +249,7 @@ func (l *lab) untilPutBack() *corev1.Pod {
 
 func (l *lab) patchFinalizers(pod *corev1.Pod, list string) *corev1.Pod {
 	l.Helper()
-	got := objects.Patch(l, client.CoreV1().Pods(l.namespace), pod.Name, `{"metadata":{"finalizers":`+list+`}}`)
-	return got
+	return objects.Patch(l, client.CoreV1().Pods(l.namespace), pod.Name, `{"metadata":{"finalizers":`+list+`}}`)
 }
 
 // deletePod deletes a pod as a user does.

@@ -42,14 +42,12 @@ func withPerIndex(s batchv1.JobSpec, n int32) batchv1.JobSpec {
 
 func (l *lab) create(name string, spec batchv1.JobSpec) *batchv1.Job {
 	l.Helper()
-	job := objects.Create(l, client.BatchV1().Jobs(l.namespace), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec})
-	return job
+	return objects.Create(l, client.BatchV1().Jobs(l.namespace), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec})
 }
 
 func (l *lab) job(name string) *batchv1.Job {
 	l.Helper()
-	job := objects.Get(l, client.BatchV1().Jobs(l.namespace), name)
-	return job
+	return objects.Get(l, client.BatchV1().Jobs(l.namespace), name)
 }
 
 func (l *lab) patch(name, patch string) {
