@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // script returns the Command of a shell script, which finds the report's path in $1.
@@ -53,9 +55,7 @@ func TestResults(t *testing.T) {
 			text := "echo said; " + tc.end
 			if tc.report != "" {
 				source := filepath.Join(dir, "written")
-				if err := os.WriteFile(source, []byte(tc.report), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, os.WriteFile(source, []byte(tc.report), 0o600))
 				text = "cp " + source + ` "$1"; ` + text
 			}
 			var told []Result
@@ -76,13 +76,9 @@ func TestResults(t *testing.T) {
 
 func TestTexts(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.json")
-	if err := os.WriteFile(file, []byte(reportOf("runs", "passed", "")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte(reportOf("runs", "passed", "")), 0o600))
 	texts, err := Texts(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff([]string{"[sig-apps] Job runs", "another"}, texts); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
