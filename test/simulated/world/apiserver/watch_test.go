@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"jobpolicy.dev/deploy/local/must"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // A follower is an informer of pods, with the events that it has received.
@@ -116,8 +117,7 @@ func create(t *testing.T, client kubernetes.Interface, name string) *corev1.Pod 
 			name = name[:i] + "-" + name[i+1:]
 		}
 	}
-	pod, err := client.CoreV1().Pods("default").Create(t.Context(), newPod(name), metav1.CreateOptions{})
-	must.Succeed(t, err)
+	pod := objects.Create(t, client.CoreV1().Pods("default"), newPod(name))
 	return pod
 }
 
@@ -225,8 +225,7 @@ func TestListOfThePast(t *testing.T) {
 		create(t, client, "b")
 		s.Update("kubelet", "pods", "status", key("a"), func(obj runtime.Object) { obj.(*corev1.Pod).Status.Phase = corev1.PodRunning })
 		options := metav1.ListOptions{ResourceVersion: fmt.Sprint(then), ResourceVersionMatch: metav1.ResourceVersionMatchExact}
-		list, err := client.CoreV1().Pods("").List(t.Context(), options)
-		must.Succeed(t, err)
+		list := objects.List(t, client.CoreV1().Pods(""), options)
 		if len(list.Items) != 1 || list.Items[0].Status.Phase != corev1.PodPending || list.ResourceVersion != fmt.Sprint(then) {
 			t.Errorf("%+v", list)
 		}
@@ -269,11 +268,9 @@ func TestListInPages(t *testing.T) {
 			create(t, client, name)
 		}
 		pods := client.CoreV1().Pods("default")
-		first, err := pods.List(t.Context(), metav1.ListOptions{Limit: 2})
-		must.Succeed(t, err)
+		first := objects.List(t, pods, metav1.ListOptions{Limit: 2})
 		create(t, client, "d") // Later than the list.
-		second, err := pods.List(t.Context(), metav1.ListOptions{Limit: 2, Continue: first.Continue})
-		must.Succeed(t, err)
+		second := objects.List(t, pods, metav1.ListOptions{Limit: 2, Continue: first.Continue})
 		if len(first.Items) != 2 || *first.RemainingItemCount != 1 || len(second.Items) != 1 || second.Items[0].Name != "c" {
 			t.Errorf("pages of %d and %d", len(first.Items), len(second.Items))
 		}

@@ -22,6 +22,7 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 
 	"jobpolicy.dev/deploy/local/must"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 func TestPodsDieGracefully(t *testing.T) {
@@ -30,9 +31,7 @@ func TestPodsDieGracefully(t *testing.T) {
 		create(t, client, "unscheduled")
 		scheduled := newPod("scheduled")
 		scheduled.Spec.NodeName = "node"
-		if _, err := pods.Create(t.Context(), scheduled, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		objects.Create(t, pods, scheduled)
 		for _, name := range []string{"unscheduled", "scheduled"} {
 			must.Succeed(t, pods.Delete(t.Context(), name, metav1.DeleteOptions{}))
 		}
@@ -55,14 +54,11 @@ func TestPodsDieGracefully(t *testing.T) {
 // family makes a Job and a pod of it.
 func family(t *testing.T, client kubernetes.Interface) *batchv1.Job {
 	t.Helper()
-	job, err := client.BatchV1().Jobs("default").Create(t.Context(), newJob("job"), metav1.CreateOptions{})
-	must.Succeed(t, err)
+	job := objects.Create(t, client.BatchV1().Jobs("default"), newJob("job"))
 	pod := newPod("pod")
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
 	pod.Finalizers = []string{batchv1.JobTrackingFinalizer}
-	if _, err := client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Create(t, client.CoreV1().Pods("default"), pod)
 	return job
 }
 
@@ -109,9 +105,7 @@ func TestOrphansAreKept(t *testing.T) {
 		job := family(t, client)
 		config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "config"}} // Its table comes after that of the Jobs.
 		config.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
-		if _, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), config, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		objects.Create(t, client.CoreV1().ConfigMaps("default"), config)
 		policy := metav1.DeletePropagationOrphan
 		must.Succeed(t, client.BatchV1().Jobs("default").Delete(t.Context(), "job", metav1.DeleteOptions{PropagationPolicy: &policy}))
 		collectAll(s)
@@ -125,9 +119,7 @@ func TestQuotaIsKept(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *Server, client kubernetes.Interface) {
 		quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "quota"}}
 		quota.Spec.Hard = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")}
-		if _, err := client.CoreV1().ResourceQuotas("default").Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		objects.Create(t, client.CoreV1().ResourceQuotas("default"), quota)
 		create(t, client, "a")
 		_, err := client.CoreV1().Pods("default").Create(t.Context(), newPod("b"), metav1.CreateOptions{})
 		want := `pods "b" is forbidden: exceeded quota: quota, requested: pods=1, used: pods=1, limited: pods=1`
@@ -142,14 +134,10 @@ func TestQuotaIsKept(t *testing.T) {
 func TestNamespaceEnds(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *Server, client kubernetes.Interface) {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "short"}}
-		if _, err := client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		objects.Create(t, client.CoreV1().Namespaces(), namespace)
 		job := newJob("job")
 		job.Namespace = "short"
-		if _, err := client.BatchV1().Jobs("short").Create(t.Context(), job, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		objects.Create(t, client.BatchV1().Jobs("short"), job)
 		must.Succeed(t, client.CoreV1().Namespaces().Delete(t.Context(), "short", metav1.DeleteOptions{}))
 		job.Name = "late"
 		_, err := client.BatchV1().Jobs("short").Create(t.Context(), job, metav1.CreateOptions{})
@@ -180,9 +168,7 @@ func logOf(t *testing.T) []string {
 		pod := newPod("")
 		pod.GenerateName = "made-"
 		for range 3 {
-			if _, err := client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			objects.Create(t, client.CoreV1().Pods("default"), pod)
 		}
 		s.Update("kubelet", "pods", "status", key("pod"), func(obj runtime.Object) { obj.(*corev1.Pod).Status.Phase = corev1.PodFailed })
 		policy := metav1.DeletePropagationBackground
@@ -211,8 +197,7 @@ func TestWhatChangesNothingIsNotWritten(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *Server, client kubernetes.Interface) {
 		pod := create(t, client, "a")
 		before := s.version
-		again, err := client.CoreV1().Pods("default").Update(t.Context(), pod, metav1.UpdateOptions{})
-		must.Succeed(t, err)
+		again := objects.Update(t, client.CoreV1().Pods("default"), pod)
 		if s.version != before || again.ResourceVersion != pod.ResourceVersion {
 			t.Errorf("version %d after %d", s.version, before)
 		}
