@@ -232,9 +232,13 @@ func TestPoliciesOnAControlPlaneOfTheirOwn(t *testing.T) {
 	w.put("policy", "{job: {ttlSecondsAfterComplete: 3600}}")
 	w.create("restarted", "policy", two)
 	waitJobOn(t, w.client, w.namespace, "restarted", "active", func(job *batchv1.Job) bool { return job.Status.Active == 1 })
-	must.Succeed(t, own.Kill(cluster.Executor))
+	if err := own.Kill(cluster.Executor); err != nil {
+		t.Fatal(err)
+	}
 	w.remove("policy")
-	must.Succeed(t, own.StartComponent(t.Context(), cluster.Executor))
+	if err := own.StartComponent(t.Context(), cluster.Executor); err != nil {
+		t.Fatal(err)
+	}
 	waitJobOn(t, w.client, w.namespace, "restarted", "the first pod is counted", func(job *batchv1.Job) bool {
 		return job.Status.Succeeded == 1 && job.Status.UncountedTerminatedPods.Succeeded == nil
 	})
