@@ -135,9 +135,7 @@ func TestStagesFollowTheOptions(t *testing.T) {
 				}
 				got = append(got, names)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("stages (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "stages", tc.want, got)
 		})
 	}
 }
@@ -147,9 +145,7 @@ func TestKubeconfigStandsAlone(t *testing.T) {
 	must.Succeed(t, l.writeKubeconfigs())
 	config, err := clientcmd.BuildConfigFromFlags("", l.adminKubeconfig())
 	must.Succeed(t, err)
-	if diff := cmp.Diff("https://127.0.0.1:20003", config.Host); diff != "" {
-		t.Errorf("server (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "server", "https://127.0.0.1:20003", config.Host)
 	tls := config.TLSClientConfig
 	if len(tls.CAData) == 0 || len(tls.CertData) == 0 || len(tls.KeyData) == 0 {
 		t.Error("certificates are not part of the file")

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"jobpolicy.dev/deploy/local/must"
 )
 
@@ -20,12 +18,8 @@ func TestStagesStartInOrderAndStopInReverse(t *testing.T) {
 	f := newFakeCluster(t, Options{}, []string{"a-serve"}, []string{"b-serve"}, []string{"c-serve"})
 	f.mustBegin(t)
 	must.Succeed(t, f.Stop(t.Context()))
-	if diff := cmp.Diff([]string{"a-serve", "b-serve", "c-serve"}, f.order(Ready)); diff != "" {
-		t.Errorf("order of becoming ready (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"c-serve", "b-serve", "a-serve"}, f.order(Stopped)); diff != "" {
-		t.Errorf("order of stopping (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "order of becoming ready", []string{"a-serve", "b-serve", "c-serve"}, f.order(Ready))
+	must.Equal(t, "order of stopping", []string{"c-serve", "b-serve", "a-serve"}, f.order(Stopped))
 	if !f.noneRuns() {
 		t.Error("a component still runs after Stop")
 	}
@@ -128,14 +122,10 @@ func TestEndThatWasAskedForIsNoFailure(t *testing.T) {
 			f.mustBegin(t)
 			state, err := tc.end(t, f)
 			must.Succeed(t, err)
-			if diff := cmp.Diff(tc.wantState, state); diff != "" {
-				t.Errorf("exit state (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "exit state", tc.wantState, state)
 			address := f.ports.address("b-serve")
 			must.Succeed(t, f.StartComponent(t.Context(), "b-serve"))
-			if diff := cmp.Diff(address, f.ports.address("b-serve")); diff != "" {
-				t.Errorf("address after the restart (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "address after the restart", address, f.ports.address("b-serve"))
 			if f.Err() != nil {
 				t.Errorf("counts as a failure: %v", f.Err())
 			}
@@ -318,7 +308,5 @@ func TestProgressWhileWaiting(t *testing.T) {
 	if at < 0 {
 		t.Fatal("no report while waiting")
 	}
-	if diff := cmp.Diff("nobody listens", f.steps[at].Detail); diff != "" {
-		t.Errorf("reason (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "reason", "nobody listens", f.steps[at].Detail)
 }

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"jobpolicy.dev/deploy/local/must"
 )
 
@@ -173,9 +171,7 @@ func TestProgressLines(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, tc.progress.String()); diff != "" {
-				t.Errorf("line (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "line", tc.want, tc.progress.String())
 		})
 	}
 }

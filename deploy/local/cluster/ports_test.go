@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"jobpolicy.dev/deploy/local/freeport"
 	"jobpolicy.dev/deploy/local/must"
 )
@@ -63,9 +61,7 @@ func TestPortsOfAnEarlierRun(t *testing.T) {
 	t.Run("are used again", func(t *testing.T) {
 		again := testPorts(t, file)
 		choose(t, again, "a", "b")
-		if diff := cmp.Diff(first.ports, again.ports); diff != "" {
-			t.Errorf("ports (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "ports", first.ports, again.ports)
 	})
 	t.Run("are replaced where another process has them", func(t *testing.T) {
 		again := testPorts(t, file, first.ports["a"])
@@ -77,9 +73,7 @@ func TestPortsOfAnEarlierRun(t *testing.T) {
 			t.Error("a free port was replaced")
 		}
 		saved := testPorts(t, file)
-		if diff := cmp.Diff(again.ports, saved.ports); diff != "" {
-			t.Errorf("saved ports (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "saved ports", again.ports, saved.ports)
 	})
 }
 

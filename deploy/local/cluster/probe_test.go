@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -52,9 +51,7 @@ func TestHTTPProbe(t *testing.T) {
 			if err != nil {
 				_, got, _ = strings.Cut(err.Error(), " answers ")
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("answer (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "answer", tc.want, got)
 		})
 	}
 }
@@ -132,9 +129,7 @@ func TestUsable(t *testing.T) {
 			if err != nil {
 				got = err.Error()
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("answer (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "answer", tc.want, got)
 		})
 	}
 }

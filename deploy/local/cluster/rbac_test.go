@@ -4,7 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,9 +48,7 @@ func TestExecutorMayDoWhatTheBuiltInControllersMay(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, missing := validation.Covers(executorRules(), upstreamRole(t, "system:controller:"+name).Rules)
-			if diff := cmp.Diff(tc.notNeeded, missing, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("rights that the executor lacks (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "rights that the executor lacks", tc.notNeeded, missing, cmpopts.EquateEmpty())
 		})
 	}
 }
@@ -85,9 +82,7 @@ func TestGrantCanBeRepeated(t *testing.T) {
 	}
 	role, err := client.RbacV1().ClusterRoles().Get(t.Context(), ExecutorRole, metav1.GetOptions{})
 	must.Succeed(t, err)
-	if diff := cmp.Diff(executorRules(), role.Rules); diff != "" {
-		t.Errorf("rules of the role (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "rules of the role", executorRules(), role.Rules)
 	bindings, err := client.RbacV1().ClusterRoleBindings().List(t.Context(), metav1.ListOptions{})
 	must.Succeed(t, err)
 	got := map[string]string{}
@@ -95,7 +90,5 @@ func TestGrantCanBeRepeated(t *testing.T) {
 		got[b.Subjects[0].Kind+" "+b.Subjects[0].Name] = b.RoleRef.Name
 	}
 	want := map[string]string{"User " + pki.ExecutorUser: ExecutorRole, "Group " + pki.NodeGroup: "system:node"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("subjects and their roles (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "subjects and their roles", want, got)
 }

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"jobpolicy.dev/deploy/local/must"
 )
 
@@ -52,9 +50,7 @@ func TestReadFindsCommandsAndTheirOutput(t *testing.T) {
 		{Heading: "A page", Line: 6, Command: "echo one", Prints: "one"},
 		{Heading: "Lists", Line: 20, Command: "if true; then\n  echo two\nfi"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("steps (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "steps", want, got)
 }
 
 func TestReadRefusesBrokenPages(t *testing.T) {

@@ -64,12 +64,8 @@ func TestResults(t *testing.T) {
 
 			tc.want.Spec, tc.want.Log = spec, "said\n"
 			ignored := cmpopts.IgnoreFields(Result{}, "Seconds")
-			if diff := cmp.Diff([]Result{tc.want}, got, ignored); diff != "" {
-				t.Errorf("results (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(got, told); diff != "" {
-				t.Errorf("told (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "results", []Result{tc.want}, got, ignored)
+			must.Equal(t, "told", got, told)
 		})
 	}
 }
@@ -104,9 +100,7 @@ func TestSerialSpecsRunAlone(t *testing.T) {
 	results := runner.Run(t.Context(), []Spec{alone, named("Job a"), named("Job b"), named("Job c"), aloneToo})
 
 	slices.Sort(told[:len(told)-2]) // those beside each other end in any order
-	if diff := cmp.Diff([]string{"Job a", "Job b", "Job c", "Job alone", "Job alone too"}, told); diff != "" {
-		t.Errorf("order in which the specs ended (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "order in which the specs ended", []string{"Job a", "Job b", "Job c", "Job alone", "Job alone too"}, told)
 	for _, r := range results {
 		want := "beside\n"
 		if r.Serial {
@@ -158,7 +152,5 @@ func TestWhatIsInterruptedFails(t *testing.T) {
 		{Spec: named("Job a"), Failure: "interrupted: enough", Log: "group of its own\ncleaned up\n"},
 		{Spec: named("Job b"), Failure: "not begun: enough"},
 	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Result{}, "Seconds")); diff != "" {
-		t.Errorf("results (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "results", want, got, cmpopts.IgnoreFields(Result{}, "Seconds"))
 }

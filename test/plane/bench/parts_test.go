@@ -61,9 +61,7 @@ func TestAnyWrongCountIsFound(t *testing.T) {
 			if tc.pods == nil {
 				problems = append(problems, verifyStatus(job, l, batchv1.JobFailed)...)
 			}
-			if diff := cmp.Diff(tc.want, strings.Join(problems, "; ")); diff != "" {
-				t.Errorf("problems (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "problems", tc.want, strings.Join(problems, "; "))
 		})
 	}
 }
@@ -101,15 +99,11 @@ func TestCallsAreCountedByUserOnce(t *testing.T) {
 	audit := newAuditLog(log)
 	first, err := audit.read("a")
 	must.Succeed(t, err)
-	if diff := cmp.Diff(calls{"create pods": 1, "update jobs/status": 1, "watch pods": 1}, first); diff != "" {
-		t.Errorf("calls (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "calls", calls{"create pods": 1, "update jobs/status": 1, "watch pods": 1}, first)
 	write(half[20:] + half)
 	second, err := audit.read("a")
 	must.Succeed(t, err)
-	if diff := cmp.Diff(calls{"patch pods": 2}, second.minus(first)); diff != "" {
-		t.Errorf("later calls (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "later calls", calls{"patch pods": 2}, second.minus(first))
 }
 
 func TestMetricsOfAProgram(t *testing.T) {
@@ -132,9 +126,7 @@ h_bucket{le="+Inf"} 100
 		"p99":   m.quantile(0.99, "h"),
 		"since": m.minus(metrics{`d{rule="a"}`: 1}).sum("d", `rule="a"`),
 	}
-	if diff := cmp.Diff(map[string]float64{"all": 5, "one": 3, "p98": 0.1, "p99": 0.5, "since": 1}, got); diff != "" {
-		t.Errorf("values (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "values", map[string]float64{"all": 5, "one": 3, "p98": 0.1, "p99": 0.5, "since": 1}, got)
 	if none := (metrics{}).quantile(0.5, "h"); !math.IsNaN(none) {
 		t.Errorf("a quantile of nothing is %g", none)
 	}
@@ -192,9 +184,7 @@ func TestGlanceShowsTheRatiosOfTheTwoServices(t *testing.T) {
 		{"S2-x", "**0.70**", "", "**0.60**", "", "", "2 of 3"},
 		{"S9", "1.30", "", "1.20", "", "", ""},
 	}
-	if diff := cmp.Diff(want, cellsOf(Glance(append(sample(), alone, behind)))); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "rows", want, cellsOf(Glance(append(sample(), alone, behind))))
 }
 
 func TestTableShowsWhichBarsAreMet(t *testing.T) {
@@ -202,9 +192,7 @@ func TestTableShowsWhichBarsAreMet(t *testing.T) {
 		{"S2-x", "makespan, s", "10.00", "7.00", "0.70", "7.50", "0.75", "6.40", "≤ 0.8 × built-in; ≤ 1.15 × floor", "met; met", "met; NOT met (1.17 ×)"},
 		{"", "CPU a pod, ms", "1.000", "0.600", "0.60", "0.500", "0.50", "0.200", "≤ 0.5 × built-in", "NOT met (0.60 ×)", "met"},
 	}
-	if diff := cmp.Diff(want, cellsOf(Table(sample()))); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "rows", want, cellsOf(Table(sample())))
 }
 
 func TestRepetitionsGiveMedians(t *testing.T) {
@@ -219,9 +207,7 @@ func TestRepetitionsGiveMedians(t *testing.T) {
 		}
 	}
 	want := map[string]Figures{BuiltIn: {Makespan: 10, CPUPerPod: 2}, Floor: {Makespan: 5, CPUPerPod: 2}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("figures (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "figures", want, got)
 	if runs[0].Figures[Makespan] != 9 {
 		t.Error("a result was changed")
 	}
@@ -235,9 +221,7 @@ func TestGrowthComparesTheLargestWithTheSmallest(t *testing.T) {
 	}
 	got := growth(all)
 	want := []Result{{Scenario: growthName, Title: "S8-100000, compared with S8-1000", Contender: Embedded, Figures: Figures{CPUGrowth: 2.5}}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("growth (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "growth", want, got)
 	if verdict := targetsFor(growthName, CPUGrowth)[0].assess(map[string]Result{Embedded: got[0]}, Embedded); verdict != "NOT met" {
 		t.Errorf("2.5 is %q with a target of 2", verdict)
 	}
@@ -259,9 +243,7 @@ func TestPlotsShowEachContendersValue(t *testing.T) {
 	}
 	slices.Sort(got)
 	want := []string{"10.00", "6.40", "7.00", "7.50", "S2-x", "built-in", "embedded", "floor", "makespan, s", "two services"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("texts of the plot (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "texts of the plot", want, got)
 	if plot, err := Plot(HeldMemory, sample()); plot != "" || err != nil {
 		t.Errorf("a figure that nobody has is drawn: %d bytes, error %v", len(plot), err)
 	}

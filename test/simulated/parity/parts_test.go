@@ -35,9 +35,7 @@ func TestWhatIsNotCompared(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, tc.e.comparable(v, tc.told)); diff != "" {
-				t.Errorf("lines (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "lines", tc.want, tc.e.comparable(v, tc.told))
 		})
 	}
 }
@@ -375,9 +373,7 @@ func TestShrunkCasesCanBeReplayed(t *testing.T) {
 		must.Succeed(t, err)
 		replayed := &Case{Name: "x"}
 		must.Succeed(t, replaySteps(replayed, strings.Join(shrunk.Steps, "; "), string(spec)))
-		if diff := cmp.Diff(shrunk.String(), replayed.String()); diff != "" {
-			t.Errorf("replayed case (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "replayed case", shrunk.String(), replayed.String())
 		if shrunk.String() == c.String() {
 			t.Errorf("not simpler: %s", shrunk)
 		}
@@ -410,9 +406,7 @@ func TestSelectorsChoose(t *testing.T) {
 			for _, h := range s.choose(handles) {
 				got = append(got, h.index)
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("chosen indexes (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "chosen indexes", want, got)
 		})
 	}
 	if _, err := parseSelector("#x"); err == nil {

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/deploy/local/must"
 )
@@ -92,9 +90,7 @@ func TestUpOptions(t *testing.T) {
 			if _, err := chooseStateDir(&got); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("options (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "options", tc.want, got)
 		})
 	}
 }
@@ -136,9 +132,7 @@ func TestPrinter(t *testing.T) {
 				p.step(s)
 			}
 			p.finish()
-			if diff := cmp.Diff(tc.want, out.String()); diff != "" {
-				t.Errorf("output (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "output", tc.want, out.String())
 		})
 	}
 }

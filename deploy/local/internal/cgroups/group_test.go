@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"jobpolicy.dev/deploy/local/must"
 )
 
@@ -36,9 +34,7 @@ func TestParseHierarchies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := parseHierarchies(bufio.NewScanner(strings.NewReader(tc.mounts)))
 			must.Succeed(t, err)
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("hierarchies (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "hierarchies", tc.want, got)
 		})
 	}
 }
@@ -59,9 +55,7 @@ func TestMissingControllers(t *testing.T) {
 			write(t, hierarchy, tc.files)
 			got, err := missingControllers(hierarchy)
 			must.Succeed(t, err)
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("missing controllers (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "missing controllers", tc.want, got)
 		})
 	}
 }
@@ -107,9 +101,7 @@ func TestAGroupIsInUseWhileAProcessIsAnywhereInIt(t *testing.T) {
 	want := map[Group]bool{
 		"jobpolicy-local/dead": false, "jobpolicy-local/lives": true, "jobpolicy-local/dying": true, "jobpolicy-local/other": false,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("groups and whether they are in use (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "groups and whether they are in use", want, got)
 }
 
 func TestANewGroupHasThePartsOfTheMachineThatItsParentHas(t *testing.T) {

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"jobpolicy.dev/deploy/local/must"
 )
 
@@ -43,9 +41,7 @@ func TestWrite(t *testing.T) {
 	var kubelet map[string]any
 	must.Succeed(t, json.Unmarshal(text, &kubelet))
 	want := map[string]any{"maxContainerRestartPeriod": "1s"}
-	if diff := cmp.Diff(want, kubelet["crashLoopBackOff"]); diff != "" {
-		t.Errorf("crashLoopBackOff (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "crashLoopBackOff", want, kubelet["crashLoopBackOff"])
 	if kubelet["cgroupRoot"] != "/ours/pods" {
 		t.Errorf("cgroupRoot is %v: pods would leave the cluster's control group", kubelet["cgroupRoot"])
 	}

@@ -55,9 +55,7 @@ func TestCronJobAfterItsRunIsDescribed(t *testing.T) {
 		bad:       {`the request "demo" stands`, "no lastSuccessfulTime", `next run at "2026-01-01T12:01:00Z", not at 2026-01-01T12:02:00Z`, "runs one after another: "},
 		published: {"the request is cleared", "lastSuccessfulTime set", "next run at the next whole minute", "next-schedule-time 2026-01-01T13:00:00Z", "runs one after another: "},
 	} {
-		if diff := cmp.Diff(want, cronSeen{cron: cron, row: cronRow(cronTable, "hello")}.sentences()); diff != "" {
-			t.Errorf("sentences (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "sentences", want, cronSeen{cron: cron, row: cronRow(cronTable, "hello")}.sentences())
 	}
 }
 
@@ -127,9 +125,7 @@ func TestCronJobIsAskedForOneRun(t *testing.T) {
 	}
 	asked, err := client.BatchV1().CronJobs(namespace).Get(t.Context(), "hello", metav1.GetOptions{})
 	must.Succeed(t, err)
-	if diff := cmp.Diff(map[string]string{runNow: runText}, asked.Annotations); diff != "" {
-		t.Errorf("annotations (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "annotations", map[string]string{runNow: runText}, asked.Annotations)
 }
 
 func TestJobWithATimeToLiveHasNotEndedBeforeItIsGone(t *testing.T) {

@@ -93,9 +93,7 @@ func TestSoManyJobsRunAtOnce(t *testing.T) {
 				}
 				return names
 			}
-			if diff := cmp.Diff(tc.first, created()); diff != "" {
-				t.Errorf("Jobs at first (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "Jobs at first", tc.first, created())
 			ended := named(tc.first[len(tc.first)-1])
 			ended.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
 			o.sawJob(ended, true)
@@ -134,10 +132,6 @@ func TestPodsAreTakenOverByTheSelectorOfTheGoneJob(t *testing.T) {
 		t.Fatalf("%d Jobs, want 1", len(jobs))
 	}
 	want := map[string]string{batchv1.ControllerUidLabel: "the-uid"}
-	if diff := cmp.Diff(want, jobs[0].Spec.Selector.MatchLabels); diff != "" {
-		t.Errorf("selector (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(want, jobs[0].Spec.Template.Labels); diff != "" {
-		t.Errorf("labels of its pods (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "selector", want, jobs[0].Spec.Selector.MatchLabels)
+	must.Equal(t, "labels of its pods", want, jobs[0].Spec.Template.Labels)
 }

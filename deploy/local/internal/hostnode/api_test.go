@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	certutil "k8s.io/client-go/util/cert"
@@ -128,9 +127,7 @@ func TestAPIAnswers(t *testing.T) {
 			if code != tc.wantCode {
 				t.Errorf("code is %d, want %d", code, tc.wantCode)
 			}
-			if diff := cmp.Diff(tc.want, body); diff != "" {
-				t.Errorf("body (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "body", tc.want, body)
 		})
 	}
 

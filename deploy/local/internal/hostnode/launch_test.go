@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/deploy/local/must"
@@ -56,9 +55,7 @@ func TestEnvironmentOfAContainer(t *testing.T) {
 		"PATH=" + defaultPath,
 		"",
 	}, "\n")
-	if diff := cmp.Diff(want, r.logOf(t, pod, "c", 0)); diff != "" {
-		t.Errorf("environment (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "environment", want, r.logOf(t, pod, "c", 0))
 }
 
 func TestCommandAndArgsAreExpanded(t *testing.T) {

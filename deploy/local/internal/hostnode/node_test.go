@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -42,9 +41,7 @@ func TestNodeIsRegistered(t *testing.T) {
 		t.Errorf("room for %d pods, want 300", got)
 	}
 	wantAddresses := []corev1.NodeAddress{{Type: "InternalIP", Address: "127.0.0.1"}, {Type: "Hostname", Address: "local"}}
-	if diff := cmp.Diff(wantAddresses, node.Status.Addresses); diff != "" {
-		t.Errorf("addresses (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "addresses", wantAddresses, node.Status.Addresses)
 	if got := node.Labels["kubernetes.io/hostname"]; got != "local" {
 		t.Errorf("label kubernetes.io/hostname is %q", got)
 	}

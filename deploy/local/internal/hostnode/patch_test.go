@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
@@ -52,9 +51,7 @@ func TestStatusPatchReplacesWhatIsOursOnly(t *testing.T) {
 	want.Status.Phase = corev1.PodRunning
 	want.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}, foreign}
 	want.Status.ContainerStatuses = next.ContainerStatuses
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("patched pod (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "patched pod", want, got)
 }
 
 func TestStatusPatchNamesTheUID(t *testing.T) {

@@ -96,9 +96,7 @@ func TestExitCodesAndSignals(t *testing.T) {
 				t.Error("the end has no time")
 			}
 			got.at = time.Time{}
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(ending{})); diff != "" {
-				t.Errorf("end (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "end", tc.want, got, cmp.AllowUnexported(ending{}))
 		})
 	}
 }
@@ -106,9 +104,7 @@ func TestExitCodesAndSignals(t *testing.T) {
 func TestBothStreamsAreLoggedInOrder(t *testing.T) {
 	_, ends, path := sh(t, "echo one; echo two >&2; echo three; printf rest")
 	receive(t, ends, "end")
-	if diff := cmp.Diff("one\ntwo\nthree\nrest", readAll(t, path)); diff != "" {
-		t.Errorf("log (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "log", "one\ntwo\nthree\nrest", readAll(t, path))
 }
 
 func TestSignalReachesTheWholeGroup(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
@@ -52,9 +51,7 @@ func TestReadLog(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var b strings.Builder
 			must.Succeed(t, readLog(t.Context(), storedLog(t, lines...), nil, tc.want, &b))
-			if diff := cmp.Diff(tc.answer, b.String()); diff != "" {
-				t.Errorf("log (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "log", tc.answer, b.String())
 		})
 	}
 }

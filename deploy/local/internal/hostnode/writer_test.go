@@ -8,7 +8,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -103,9 +102,7 @@ var (
 func (c *calls) await(t *testing.T, want ...string) {
 	t.Helper()
 	eventually(t, "all writes", func() bool { return len(c.all()) >= len(want) })
-	if diff := cmp.Diff(want, c.all()); diff != "" {
-		t.Errorf("writes (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "writes", want, c.all())
 }
 
 func TestStatusesThatWaitAreMerged(t *testing.T) {

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"jobpolicy.dev/deploy/local/must"
 )
 
@@ -43,9 +41,7 @@ func TestClosure(t *testing.T) {
 			got, err := parsePackages(database).closure(tc.wanted)
 			must.Succeed(t, err)
 			slices.Sort(got)
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("packages (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "packages", tc.want, got)
 		})
 	}
 	_, err := parsePackages(database).closure([]string{"perl", "python3"})
@@ -93,9 +89,7 @@ func TestAnImageIsOneLayerWithItsNames(t *testing.T) {
 		RepoTags, Layers []string
 	}
 	must.Succeed(t, json.Unmarshal(parts["manifest.json"], &manifest))
-	if diff := cmp.Diff(image.Names, manifest[0].RepoTags); diff != "" {
-		t.Errorf("names (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "names", image.Names, manifest[0].RepoTags)
 	var config struct {
 		Config struct{ Env, Entrypoint []string }
 		Rootfs struct {
@@ -121,7 +115,5 @@ func TestAnImageIsOneLayerWithItsNames(t *testing.T) {
 		"drwxr-xr-x bin/", "drwxr-xr-x bin/a/", "Lrwxrwxrwx bin/a/linkrun", "-rwxr-xr-x bin/a/run",
 		"drwxr-xr-x etc/", "-rw-r--r-- etc/group", "-rw-r--r-- etc/passwd", "drwx------ root/", "dtrwxrwxrwx tmp/",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "files", want, got)
 }

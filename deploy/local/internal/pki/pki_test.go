@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	certutil "k8s.io/client-go/util/cert"
 
 	"jobpolicy.dev/deploy/local/must"
@@ -102,12 +101,8 @@ func TestClientsAreWhoTheySay(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			subject := parse(t, tc.pair.Cert).Subject
-			if diff := cmp.Diff(tc.wantUser, subject.CommonName); diff != "" {
-				t.Errorf("user (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tc.wantGroups, subject.Organization); diff != "" {
-				t.Errorf("groups (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "user", tc.wantUser, subject.CommonName)
+			must.Equal(t, "groups", tc.wantGroups, subject.Organization)
 			for _, ca := range authorities {
 				err := verify(t, tc.pair.Cert, ca, x509.ExtKeyUsageClientAuth, "")
 				if trusted := err == nil; trusted != (ca == tc.ca) {

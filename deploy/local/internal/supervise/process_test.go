@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"jobpolicy.dev/deploy/local/must"
 )
 
@@ -126,12 +124,8 @@ func TestExitState(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := start(t, filepath.Join(t.TempDir(), "log"), tc.helper, tc.arg)
 			<-p.Exited()
-			if diff := cmp.Diff(tc.want, p.ExitState()); diff != "" {
-				t.Errorf("exit state (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tc.wantText, p.ExitState().String()); diff != "" {
-				t.Errorf("text (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "exit state", tc.want, p.ExitState())
+			must.Equal(t, "text", tc.wantText, p.ExitState().String())
 			if p.Running() {
 				t.Error("a process that has exited counts as running")
 			}
@@ -154,14 +148,10 @@ func TestTailShowsOnlyThisRun(t *testing.T) {
 
 	second := start(t, logFile, "exit", "1")
 	<-second.Exited()
-	if diff := cmp.Diff("about to exit", second.Tail(10)); diff != "" {
-		t.Errorf("tail of the second run (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "tail of the second run", "about to exit", second.Tail(10))
 	text, err := os.ReadFile(logFile)
 	must.Succeed(t, err)
-	if diff := cmp.Diff("ready\nabout to exit\n", string(text)); diff != "" {
-		t.Errorf("whole log (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "whole log", "ready\nabout to exit\n", string(text))
 }
 
 func TestStop(t *testing.T) {
@@ -196,9 +186,7 @@ func TestStop(t *testing.T) {
 				tc.before(p)
 			}
 			state, killed := p.Stop(context.Background(), tc.grace)
-			if diff := cmp.Diff(tc.wantState, state); diff != "" {
-				t.Errorf("exit state (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "exit state", tc.wantState, state)
 			if killed != tc.wantKilled {
 				t.Errorf("killed is %t, want %t", killed, tc.wantKilled)
 			}
@@ -245,9 +233,7 @@ func TestLastLines(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, lastLines(tc.text, tc.n, tc.cut)); diff != "" {
-				t.Errorf("lines (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "lines", tc.want, lastLines(tc.text, tc.n, tc.cut))
 		})
 	}
 }
@@ -259,9 +245,7 @@ func TestTailReadsOnlyTheEndOfALongLog(t *testing.T) {
 		fmt.Fprintf(&text, "line %d\n", i)
 	}
 	must.Succeed(t, os.WriteFile(path, []byte(text.String()), 0o600))
-	if diff := cmp.Diff("line 199998\nline 199999", Tail(path, 0, 2)); diff != "" {
-		t.Errorf("tail (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "tail", "line 199998\nline 199999", Tail(path, 0, 2))
 	whole := strings.Split(Tail(path, 0, 1<<30), "\n")
 	if len(whole) >= 200000 || !strings.HasPrefix(whole[0], "line 1") {
 		t.Errorf("the tail starts with %q and has %d lines", whole[0], len(whole))
