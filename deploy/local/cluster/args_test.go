@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"jobpolicy.dev/deploy/local/internal/statedir"
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // testLayout has the ports 20001, 20002, … in the order of the listeners' names.
@@ -22,14 +23,10 @@ func testLayout(t *testing.T, opts Options) *layout {
 		opts.ControllerManagerControllers = DefaultControllers
 	}
 	dir, err := statedir.Open(opts.StateDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { dir.Close() })
 	l, err := newLayout(opts, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	listeners := []string{
 		portEtcdClient, portEtcdPeer, portAPIServer, portControllerManager, portScheduler,
 		portKubelet, portEngineGRPC, portEngineHTTP, portExecutorHTTP,
@@ -45,9 +42,7 @@ func testLayout(t *testing.T, opts Options) *layout {
 func argsOf(t *testing.T, l *layout, name string) []string {
 	t.Helper()
 	comp, err := newCluster(l).component(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var args []string
 	for _, arg := range comp.commandLine() {
 		args = append(args, strings.ReplaceAll(arg, l.dir.Path(), "STATE"))
@@ -140,25 +135,17 @@ func TestStagesFollowTheOptions(t *testing.T) {
 				}
 				got = append(got, names)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("stages (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "stages", tc.want, got)
 		})
 	}
 }
 
 func TestKubeconfigStandsAlone(t *testing.T) {
 	l := testLayout(t, Options{})
-	if err := l.writeKubeconfigs(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, l.writeKubeconfigs())
 	config, err := clientcmd.BuildConfigFromFlags("", l.adminKubeconfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff("https://127.0.0.1:20003", config.Host); diff != "" {
-		t.Errorf("server (-want +got):\n%s", diff)
-	}
+	must.Succeed(t, err)
+	must.Equal(t, "server", "https://127.0.0.1:20003", config.Host)
 	tls := config.TLSClientConfig
 	if len(tls.CAData) == 0 || len(tls.CertData) == 0 || len(tls.KeyData) == 0 {
 		t.Error("certificates are not part of the file")

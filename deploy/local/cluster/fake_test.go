@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"jobpolicy.dev/deploy/local/internal/statedir"
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // The components of these tests are this test binary itself, playing one part.
@@ -75,13 +76,9 @@ func newFakeCluster(t *testing.T, opts Options, stages ...[]string) *fakeCluster
 	}
 	opts.StateDir = filepath.Join(t.TempDir(), "state")
 	dir, err := statedir.Open(opts.StateDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	l, err := newLayout(opts, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	f.Cluster = newCluster(l)
 	f.stages = nil
 	for _, names := range stages {
@@ -123,9 +120,7 @@ func (f *fakeCluster) fake(name string) *component {
 func (f *fakeCluster) mustComponent(t *testing.T, name string) *component {
 	t.Helper()
 	comp, err := f.component(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return comp
 }
 
@@ -160,9 +155,7 @@ func (f *fakeCluster) begin(ctx context.Context) error {
 
 func (f *fakeCluster) mustBegin(t *testing.T) {
 	t.Helper()
-	if err := f.begin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.begin(t.Context()))
 }
 
 // noneRuns reports whether every component's process has ended.

@@ -11,21 +11,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"jobpolicy.dev/deploy/local/must"
 )
 
 func TestStagesStartInOrderAndStopInReverse(t *testing.T) {
 	f := newFakeCluster(t, Options{}, []string{"a-serve"}, []string{"b-serve"}, []string{"c-serve"})
 	f.mustBegin(t)
-	if err := f.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"a-serve", "b-serve", "c-serve"}, f.order(Ready)); diff != "" {
-		t.Errorf("order of becoming ready (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"c-serve", "b-serve", "a-serve"}, f.order(Stopped)); diff != "" {
-		t.Errorf("order of stopping (-want +got):\n%s", diff)
-	}
+	must.Succeed(t, f.Stop(t.Context()))
+	must.Equal(t, "order of becoming ready", []string{"a-serve", "b-serve", "c-serve"}, f.order(Ready))
+	must.Equal(t, "order of stopping", []string{"c-serve", "b-serve", "a-serve"}, f.order(Stopped))
 	if !f.noneRuns() {
 		t.Error("a component still runs after Stop")
 	}
@@ -52,9 +46,7 @@ func TestStateDirectoryAfterStop(t *testing.T) {
 			if tc.fails {
 				f.fail(errors.New("broken"))
 			}
-			if err := f.Stop(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, f.Stop(t.Context()))
 			_, err := os.Stat(f.StateDir())
 			if kept := err == nil; kept != tc.wantKept {
 				t.Errorf("kept is %t, want %t", kept, tc.wantKept)
@@ -71,9 +63,7 @@ func TestEndThatNobodyAskedForIsAFailure(t *testing.T) {
 	}
 	comp := f.mustComponent(t, "b-serve")
 	// The process is killed from outside, as the kernel does when memory is short.
-	if err := syscall.Kill(comp.current.Load().proc.PID(), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, syscall.Kill(comp.current.Load().proc.PID(), syscall.SIGKILL))
 	failure := f.Wait(t.Context())
 	if failure == nil {
 		t.Fatal("Wait reports no failure")
@@ -131,19 +121,11 @@ func TestEndThatWasAskedForIsNoFailure(t *testing.T) {
 			f := newFakeCluster(t, Options{}, []string{"a-serve"}, []string{"b-serve"})
 			f.mustBegin(t)
 			state, err := tc.end(t, f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.wantState, state); diff != "" {
-				t.Errorf("exit state (-want +got):\n%s", diff)
-			}
+			must.Succeed(t, err)
+			must.Equal(t, "exit state", tc.wantState, state)
 			address := f.ports.address("b-serve")
-			if err := f.StartComponent(t.Context(), "b-serve"); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(address, f.ports.address("b-serve")); diff != "" {
-				t.Errorf("address after the restart (-want +got):\n%s", diff)
-			}
+			must.Succeed(t, f.StartComponent(t.Context(), "b-serve"))
+			must.Equal(t, "address after the restart", address, f.ports.address("b-serve"))
 			if f.Err() != nil {
 				t.Errorf("counts as a failure: %v", f.Err())
 			}
@@ -161,19 +143,13 @@ func (f *fakeCluster) lastState(t *testing.T, name string) ExitState {
 func TestExtraArgsHoldFromTheNextStartOn(t *testing.T) {
 	f := newFakeCluster(t, Options{ExtraArgs: map[string][]string{"a-serve": {"--mode=old"}}}, []string{"a-serve"})
 	f.mustBegin(t)
-	if err := f.SetExtraArgs("a-serve", "--mode=new"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.SetExtraArgs("a-serve", "--mode=new"))
 	comp := f.mustComponent(t, "a-serve")
 	if log := comp.current.Load().proc.Tail(1); !strings.Contains(log, "--mode=old") {
 		t.Errorf("the first start was with %q, want --mode=old", log)
 	}
-	if err := f.Kill("a-serve"); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.StartComponent(t.Context(), "a-serve"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Kill("a-serve"))
+	must.Succeed(t, f.StartComponent(t.Context(), "a-serve"))
 	if log := comp.current.Load().proc.Tail(1); !strings.Contains(log, "--mode=new") || strings.Contains(log, "--mode=old") {
 		t.Errorf("the second start was with %q, want --mode=new alone", log)
 	}
@@ -186,9 +162,7 @@ func TestPausedComponentIsNoFailure(t *testing.T) {
 	f := newFakeCluster(t, Options{}, []string{"a-serve"})
 	f.mustBegin(t)
 	for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
-		if err := f.Signal("a-serve", sig); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.Signal("a-serve", sig))
 	}
 	comp := f.mustComponent(t, "a-serve")
 	if comp.current.Load().told.Load() {
@@ -200,21 +174,15 @@ func TestPIDIsThatOfTheCurrentProcess(t *testing.T) {
 	f := newFakeCluster(t, Options{}, []string{"a-serve"})
 	f.mustBegin(t)
 	first, err := f.PID("a-serve")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if err := syscall.Kill(first, 0); err != nil {
 		t.Errorf("no process has the id %d: %v", first, err)
 	}
-	if err := f.Kill("a-serve"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Kill("a-serve"))
 	if _, err := f.PID("a-serve"); !errors.Is(err, errNotRunning) {
 		t.Errorf("after its end: %v, want %v", err, errNotRunning)
 	}
-	if err := f.StartComponent(t.Context(), "a-serve"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.StartComponent(t.Context(), "a-serve"))
 	if second, err := f.PID("a-serve"); err != nil || second == first {
 		t.Errorf("after a restart: %d, %v; before it was %d", second, err, first)
 	}
@@ -223,9 +191,7 @@ func TestPIDIsThatOfTheCurrentProcess(t *testing.T) {
 func TestOperationsOnTheWrongComponent(t *testing.T) {
 	f := newFakeCluster(t, Options{}, []string{"a-serve", "b-serve"})
 	f.mustBegin(t)
-	if err := f.Kill("b-serve"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Kill("b-serve"))
 	stop := func(name string) error {
 		_, err := f.StopComponent(t.Context(), name)
 		return err
@@ -342,7 +308,5 @@ func TestProgressWhileWaiting(t *testing.T) {
 	if at < 0 {
 		t.Fatal("no report while waiting")
 	}
-	if diff := cmp.Diff("nobody listens", f.steps[at].Detail); diff != "" {
-		t.Errorf("reason (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "reason", "nobody listens", f.steps[at].Detail)
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // binaries makes a directory with empty files of the given names.
@@ -15,9 +15,7 @@ func binaries(t *testing.T, names ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range names {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), nil, 0o700))
 	}
 	return dir
 }
@@ -49,9 +47,7 @@ func TestPathsOfExecutablesBecomeAbsolute(t *testing.T) {
 	all := binaries(t, LocalBinary, EngineBinary, ExecutorBinary)
 	t.Chdir(filepath.Dir(all))
 	opts, err := Options{StateDir: "s", BinDir: filepath.Base(all)}.complete()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, path := range []string{opts.LocalPath, opts.EnginePath, opts.ExecutorPath, opts.NodeBinDir} {
 		if !filepath.IsAbs(path) {
 			t.Errorf("path %q, want an absolute one: components run in directories of their own", path)
@@ -124,29 +120,21 @@ func TestKeptStateIsNeitherDeletedNorMixed(t *testing.T) {
 	}
 	leave := func(name string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(path, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(path, name), nil, 0o600))
 	}
 	has := func(name string) bool {
 		_, err := os.Stat(filepath.Join(path, name))
 		return err == nil
 	}
 
-	if err := open(false); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, open(false))
 	leave("leftover of a run that was killed")
-	if err := open(false); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, open(false))
 	if has("leftover of a run that was killed") {
 		t.Error("a run without Keep continues what another left")
 	}
 
-	if err := open(true); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, open(true))
 	leave("kept")
 	if err := open(false); err == nil {
 		t.Error("a run without Keep, which deletes its directory, accepts one that was kept")
@@ -183,9 +171,7 @@ func TestProgressLines(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, tc.progress.String()); diff != "" {
-				t.Errorf("line (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "line", tc.want, tc.progress.String())
 		})
 	}
 }

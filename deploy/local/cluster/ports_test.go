@@ -6,17 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"jobpolicy.dev/deploy/local/freeport"
+	"jobpolicy.dev/deploy/local/must"
 )
 
 func testPorts(t *testing.T, file string, taken ...int) *portSet {
 	t.Helper()
 	s, err := loadPorts(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	s.taken = func(port int) bool {
 		for _, p := range taken {
 			if p == port {
@@ -30,9 +27,7 @@ func testPorts(t *testing.T, file string, taken ...int) *portSet {
 
 func choose(t *testing.T, s *portSet, names ...string) {
 	t.Helper()
-	if err := s.choose(names); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.choose(names))
 }
 
 func TestPortsAreDistinctAndInRange(t *testing.T) {
@@ -66,9 +61,7 @@ func TestPortsOfAnEarlierRun(t *testing.T) {
 	t.Run("are used again", func(t *testing.T) {
 		again := testPorts(t, file)
 		choose(t, again, "a", "b")
-		if diff := cmp.Diff(first.ports, again.ports); diff != "" {
-			t.Errorf("ports (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "ports", first.ports, again.ports)
 	})
 	t.Run("are replaced where another process has them", func(t *testing.T) {
 		again := testPorts(t, file, first.ports["a"])
@@ -80,9 +73,7 @@ func TestPortsOfAnEarlierRun(t *testing.T) {
 			t.Error("a free port was replaced")
 		}
 		saved := testPorts(t, file)
-		if diff := cmp.Diff(again.ports, saved.ports); diff != "" {
-			t.Errorf("saved ports (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "saved ports", again.ports, saved.ports)
 	})
 }
 
@@ -96,9 +87,7 @@ func TestNoFreePort(t *testing.T) {
 
 func TestDamagedPortsFileIsNamed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ports.json")
-	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte("{"), 0o600))
 	_, err := loadPorts(file)
 	if err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("error does not name the file: %v", err)

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"jobpolicy.dev/deploy/local/internal/pki"
+	"jobpolicy.dev/deploy/local/must"
 )
 
 func TestHTTPProbe(t *testing.T) {
@@ -51,9 +51,7 @@ func TestHTTPProbe(t *testing.T) {
 			if err != nil {
 				_, got, _ = strings.Cut(err.Error(), " answers ")
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("answer (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "answer", tc.want, got)
 		})
 	}
 }
@@ -62,9 +60,7 @@ func authorityFile(t *testing.T, server *httptest.Server) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "ca.crt")
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, text, 0o600))
 	return file
 }
 
@@ -74,9 +70,7 @@ func TestHTTPProbeDistrustsAForeignServer(t *testing.T) {
 	server.StartTLS()
 	defer server.Close()
 	keys, err := pki.Ensure(t.TempDir(), pki.Node{Name: DefaultNodeName})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	err = askHTTP(t.Context(), server.URL, keys.ClusterCA, keys.Admin)
 	if err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("got %v, want a complaint about the certificate", err)
@@ -135,9 +129,7 @@ func TestUsable(t *testing.T) {
 			if err != nil {
 				got = err.Error()
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("answer (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "answer", tc.want, got)
 		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 
 	"jobpolicy.dev/deploy/local/internal/pki"
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // upstreamRole returns a ClusterRole that the API server makes for one of the
@@ -48,9 +48,7 @@ func TestExecutorMayDoWhatTheBuiltInControllersMay(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, missing := validation.Covers(executorRules(), upstreamRole(t, "system:controller:"+name).Rules)
-			if diff := cmp.Diff(tc.notNeeded, missing, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("rights that the executor lacks (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "rights that the executor lacks", tc.notNeeded, missing, cmpopts.EquateEmpty())
 		})
 	}
 }
@@ -80,27 +78,17 @@ func TestGrantCanBeRepeated(t *testing.T) {
 	stale := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: ExecutorRole}}
 	client := fake.NewClientset(stale)
 	for range 2 {
-		if err := new(layout).grant(t.Context(), client); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, new(layout).grant(t.Context(), client))
 	}
 	role, err := client.RbacV1().ClusterRoles().Get(t.Context(), ExecutorRole, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(executorRules(), role.Rules); diff != "" {
-		t.Errorf("rules of the role (-want +got):\n%s", diff)
-	}
+	must.Succeed(t, err)
+	must.Equal(t, "rules of the role", executorRules(), role.Rules)
 	bindings, err := client.RbacV1().ClusterRoleBindings().List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got := map[string]string{}
 	for _, b := range bindings.Items {
 		got[b.Subjects[0].Kind+" "+b.Subjects[0].Name] = b.RoleRef.Name
 	}
 	want := map[string]string{"User " + pki.ExecutorUser: ExecutorRole, "Group " + pki.NodeGroup: "system:node"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("subjects and their roles (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "subjects and their roles", want, got)
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"jobpolicy.dev/deploy/local/must"
 )
 
 const examplePage = `# A page
@@ -43,20 +43,14 @@ kind: Job
 
 func TestReadFindsCommandsAndTheirOutput(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "page.md")
-	if err := os.WriteFile(path, []byte(examplePage), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(examplePage), 0o644))
 	got, err := Read(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := []Step{
 		{Heading: "A page", Line: 6, Command: "echo one", Prints: "one"},
 		{Heading: "Lists", Line: 20, Command: "if true; then\n  echo two\nfi"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("steps (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "steps", want, got)
 }
 
 func TestReadRefusesBrokenPages(t *testing.T) {
@@ -144,9 +138,7 @@ func TestRun(t *testing.T) {
 func TestNothingOutlivesACommand(t *testing.T) {
 	dir := t.TempDir()
 	_, err := Shell{Dir: dir}.Run(t.Context(), Step{Command: "sleep 600 &\necho $! > pid"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	waitForEnd(t, filepath.Join(dir, "pid"))
 }
 
@@ -175,9 +167,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 func waitForEnd(t *testing.T, file string) {
 	t.Helper()
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	id := strings.TrimSpace(string(data))
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		stat, err := os.ReadFile("/proc/" + id + "/stat")

@@ -24,6 +24,8 @@ import (
 	"k8s.io/utils/ptr"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // Without these gates the API server drops spec.scheduling.
@@ -38,17 +40,11 @@ func init() {
 func refuseAll(t *testing.T, doc string) []string {
 	t.Helper()
 	var head metav1.PartialObjectMetadata
-	if err := yaml.Unmarshal([]byte(doc), &head.TypeMeta); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, yaml.Unmarshal([]byte(doc), &head.TypeMeta))
 	data, err := yaml.YAMLToJSON([]byte(doc))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	object, err := legacyscheme.Scheme.New(head.GroupVersionKind())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var problems []string
 	strict, err := kjson.UnmarshalStrict(data, object)
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // What check calls an error is what the API server's own strategies refuse, and they
@@ -20,9 +22,7 @@ func TestCheckAgreesWithTheAPIServer(t *testing.T) {
 	for _, name := range []string{"mistakes.yaml", "made-names.yaml"} {
 		file := filepath.Join("../../../services/internal/plugin/testdata", name)
 		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if refused := compareWithTheAPIServer(t, file, strings.Split(string(data), "\n---\n")); refused == 0 {
 			t.Errorf("the API server refuses nothing of %s", name)
 		}
@@ -32,9 +32,7 @@ func TestCheckAgreesWithTheAPIServer(t *testing.T) {
 // The same of objects that differ in one field from one that is fine.
 func TestCheckAgreesAboutEachField(t *testing.T) {
 	data, err := os.ReadFile("testdata/one-change.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var docs []string
 	for line := range strings.Lines(string(data)) {
 		if !strings.HasPrefix(line, "#") {
@@ -42,9 +40,7 @@ func TestCheckAgreesAboutEachField(t *testing.T) {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "changed.yaml")
-	if err := os.WriteFile(file, []byte(strings.Join(docs, "\n---\n")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte(strings.Join(docs, "\n---\n")), 0o600))
 	if refused := compareWithTheAPIServer(t, file, docs); refused < 100 || refused == len(docs) {
 		t.Errorf("the API server refuses %d of %d", refused, len(docs))
 	}
@@ -70,9 +66,7 @@ func oneChange(t *testing.T, line string) string {
 		set(object, strings.Split(path, "."), value)
 	}
 	data, err := json.Marshal(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(data)
 }
 
@@ -106,9 +100,7 @@ func compareWithTheAPIServer(t *testing.T, file string, docs []string) int {
 	refused := 0
 	for _, doc := range docs {
 		var head metav1.PartialObjectMetadata
-		if err := yaml.Unmarshal([]byte(doc), &head); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, yaml.Unmarshal([]byte(doc), &head))
 		name := head.Kind + "/" + head.Name
 		problems := refuseAll(t, doc)
 		if (len(problems) > 0) != wrong[name] {
@@ -139,9 +131,7 @@ func errorsIn(t *testing.T, file string) []finding {
 		t.Fatalf("check: %v, want exit code 1\n%.3000s\n%s", err, out, exit.Stderr)
 	}
 	var answer struct{ Findings []finding }
-	if err := json.Unmarshal(out, &answer); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(out, &answer))
 	return slices.DeleteFunc(answer.Findings, func(f finding) bool { return f.Severity != "error" })
 }
 

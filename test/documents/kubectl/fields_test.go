@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // fieldsLeftOut are types that no object of the test has, and why.
@@ -47,9 +49,7 @@ type changed struct {
 func (c changed) json(t *testing.T) string {
 	t.Helper()
 	data, err := json.Marshal(c.object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(data)
 }
 
@@ -136,15 +136,11 @@ func TestCheckAgreesAboutExamples(t *testing.T) {
 func readObjects(t *testing.T, file string) []map[string]any {
 	t.Helper()
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var objects []map[string]any
 	for doc := range strings.SplitSeq(string(data), "\n---\n") {
 		var object map[string]any
-		if err := yaml.Unmarshal([]byte(doc), &object); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, yaml.Unmarshal([]byte(doc), &object))
 		if kind := object["kind"]; kind == "Job" || kind == "CronJob" {
 			objects = append(objects, object)
 		}
@@ -459,9 +455,7 @@ func compareAll(t *testing.T, all []changed, known map[string]bool) map[string]b
 		docs[i] = c.json(t)
 	}
 	file := filepath.Join(t.TempDir(), "changed.yaml")
-	if err := os.WriteFile(file, []byte(strings.Join(docs, "\n---\n")+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte(strings.Join(docs, "\n---\n")+"\n"), 0o600))
 	wrong := linesWithErrors(t, file)
 	refused, examples := 0, map[string]string{}
 	for i, c := range all {
@@ -494,9 +488,7 @@ func compareAll(t *testing.T, all []changed, known map[string]bool) map[string]b
 func readDifferences(t *testing.T) map[string]bool {
 	t.Helper()
 	data, err := os.ReadFile("testdata/differences.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	known := map[string]bool{}
 	for line := range strings.Lines(string(data)) {
 		if what, reason, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && reason != "" {

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // withCluster are the commands that read a cluster.
@@ -60,9 +62,7 @@ func TestFlagsAreThoseOfKubectl(t *testing.T) {
 	seen := map[string]bool{}
 	for _, command := range withCluster {
 		help, err := exec.CommandContext(t.Context(), filepath.Join(dir, "kubectl-jobpolicy"), command, "--help").Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		deliberate := func(what string) bool {
 			for _, key := range []string{command + " " + what, "* " + what} {
 				if differences[key] != "" {

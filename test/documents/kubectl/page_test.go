@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/documents/guide"
 )
 
@@ -21,16 +22,10 @@ const clusterSection = "With a cluster"
 func TestCommandsOfThePage(t *testing.T) {
 	dir := buildPlugin(t)
 	root, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte(shim), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, "kubectl"), []byte(shim), 0o755))
 	steps, err := guide.Read(filepath.Join(root, "docs/kubectl.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	// Without a kubeconfig, so that no command finds a cluster.
 	shell := guide.Shell{Dir: root, Env: append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "KUBECONFIG=/dev/null")}
 	ran := 0

@@ -21,6 +21,8 @@ import (
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	_ "k8s.io/kubernetes/pkg/kubelet" // has getPhase
 	"sigs.k8s.io/yaml"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // getPhase is the kubelet's own function.
@@ -138,13 +140,9 @@ func (c *podCase) play(t *testing.T, dir string) (podEnd, string) {
 		Spec: batchv1.JobSpec{BackoffLimit: new(int32(1_000_000)), Template: corev1.PodTemplateSpec{Spec: c.spec}},
 	}
 	data, err := yaml.Marshal(job)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	file := filepath.Join(t.TempDir(), "job.yaml")
-	if err := os.WriteFile(file, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, data, 0o600))
 	args := []string{"simulate", "-o", "json", "--span", playSpan.String(), "--start-delay", startDelay.String(), "--stop-delay", stopDelay.String(), "-f", file}
 	for name, runs := range c.runs {
 		var outcomes []string

@@ -24,6 +24,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/kubernetes"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // A request is what an API server sees of the first request of a command.
@@ -222,21 +224,13 @@ func getJob(t *testing.T, kubeconfig string, args []string) {
 	t.Setenv("KUBECONFIG", kubeconfig)
 	flags, fs := genericclioptions.NewConfigFlags(true), pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.AddFlags(fs)
-	if err := fs.Parse(args); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fs.Parse(args))
 	cfg, err := flags.ToRESTConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	namespace, _, err := flags.ToRawKubeConfigLoader().Namespace()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	client, err := kubernetes.NewForConfig(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, _ = client.BatchV1().Jobs(namespace).Get(context.Background(), "x", metav1.GetOptions{})
 }
 
@@ -249,16 +243,12 @@ func writeFiles(t *testing.T, one, two *apiServer) files {
 	dir := t.TempDir()
 	write := func(name string, data []byte) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, data, 0o600))
 		return path
 	}
 	pair := one.TLS.Certificates[0]
 	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	f := files{
 		authority:   write("ca.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: one.Certificate().Raw})),
 		certificate: write("client.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})),

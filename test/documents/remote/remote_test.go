@@ -26,6 +26,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"jobpolicy.dev/deploy/local/freeport"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/test/documents/guide"
 )
@@ -58,9 +59,7 @@ func TestPage(t *testing.T) {
 	}
 	p := newPage(t)
 	steps, err := guide.Read(p.file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ran := map[string]bool{}
 	for _, step := range steps {
 		programs, known := needs[step.Heading]
@@ -97,18 +96,12 @@ func TestPage(t *testing.T) {
 func checkPublished(t *testing.T, file string) {
 	t.Helper()
 	var set descriptorpb.FileDescriptorSet
-	if err := proto.Unmarshal(read(t, file), &set); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, proto.Unmarshal(read(t, file), &set))
 	files, err := protodesc.NewFiles(&set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, want := range []protoreflect.FileDescriptor{status.File_google_rpc_status_proto, errdetails.File_google_rpc_error_details_proto} {
 		got, err := files.FindFileByPath(want.Path())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if diff := cmp.Diff(protodesc.ToFileDescriptorProto(want), protodesc.ToFileDescriptorProto(got), protocmp.Transform()); diff != "" {
 			t.Errorf("%s (-published +here):\n%s", want.Path(), diff)
 		}
@@ -119,9 +112,7 @@ func checkPublished(t *testing.T, file string) {
 func TestPageInstallsWhatIsTested(t *testing.T) {
 	var pinned struct{ Dependencies map[string]string }
 	data := read(t, "../../../tools/callers/package.json")
-	if err := json.Unmarshal(data, &pinned); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(data, &pinned))
 	line := regexp.MustCompile(`(?m)^npm install (.*)$`).FindSubmatch(read(t, "../../../docs/remote.md"))
 	if line == nil {
 		t.Fatal("docs/remote.md has no line that begins with npm install")
@@ -158,9 +149,7 @@ func TestPageHasTheServiceConfigOfDial(t *testing.T) {
 	}
 	var page, dial any
 	for text, to := range map[string]*any{string(block[1]): &page, jobpolicyv1grpc.ServiceConfig: &dial} {
-		if err := json.Unmarshal([]byte(text), to); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal([]byte(text), to))
 	}
 	if diff := cmp.Diff(dial, page); diff != "" {
 		t.Errorf("service config (-Dial +page):\n%s", diff)
@@ -179,9 +168,7 @@ type page struct {
 
 func newPage(t *testing.T) *page {
 	root, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p := &page{file: filepath.Join(root, "docs/remote.md"), root: root, dir: t.TempDir(), address: freeAddress(t), metrics: freeAddress(t)}
 	p.output = filepath.Join(p.dir, "engine.log")
 	path := os.Getenv("PATH") + ":" + filepath.Join(root, ".bin")
@@ -192,9 +179,7 @@ func newPage(t *testing.T) *page {
 		link(t, modules, filepath.Join(p.dir, "node_modules"))
 	}
 	for _, file := range regexp.MustCompile("(?s)\n`([^`\n]+)`:\n\n```[a-z]+\n(.*?)```\n").FindAllSubmatch(read(t, p.file), -1) {
-		if err := os.WriteFile(filepath.Join(p.dir, string(file[1])), file[2], 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(p.dir, string(file[1])), file[2], 0o644))
 	}
 	return p
 }
@@ -233,14 +218,10 @@ func (p *page) startEngine(t *testing.T) {
 	}
 	command := strings.ReplaceAll(strings.TrimSpace(string(block[1])), address, p.address)
 	log, err := os.Create(p.output)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p.engine = exec.CommandContext(t.Context(), "bash", "-c", "exec "+command+" --log-level=debug --http-address="+p.metrics)
 	p.engine.Dir, p.engine.Stdout, p.engine.Stderr = p.dir, log, log
-	if err := p.engine.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.engine.Start())
 	t.Cleanup(func() {
 		_ = p.engine.Process.Kill()
 		_ = p.engine.Wait()
@@ -272,19 +253,13 @@ func (p *page) seen(t *testing.T) (s seen) {
 	}
 	s.traces = bytes.Count(p.log(t), []byte("trace_id="+traceID))
 	response, err := http.Get("http://" + p.metrics + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer response.Body.Close()
 	metrics, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, line := range endedWatches.FindAllSubmatch(metrics, -1) {
 		n, err := strconv.Atoi(string(line[1]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		s.watches += n
 	}
 	return s
@@ -310,16 +285,12 @@ func exists(path string) bool {
 
 func link(t *testing.T, from, to string) {
 	t.Helper()
-	if err := os.Symlink(from, to); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink(from, to))
 }
 
 func read(t *testing.T, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return data
 }

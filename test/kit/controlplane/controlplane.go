@@ -3,6 +3,7 @@ package controlplane
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -10,8 +11,15 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/executables"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // Minor is the minor version of Kubernetes that JOBPOLICY_KUBERNETES asks for, for example 34 if it is
@@ -39,9 +47,7 @@ func Start(t *testing.T, opts cluster.Options) *cluster.Cluster {
 	opts.StateDir, opts.BinDir = t.TempDir(), executables.MustDir(t)
 	opts.KubernetesDir = KubernetesDir(opts.BinDir)
 	plane, err := cluster.Start(t.Context(), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if err := plane.Stop(context.Background()); err != nil {
 			t.Errorf("stop the control plane: %v", err)
@@ -65,4 +71,37 @@ func Eventually(t testing.TB, what string, done func() (ok bool, state string)) 
 			t.Fatalf("%s: not after %s; last state: %s", what, Patience, state)
 		}
 	}
+}
+
+// MakeNamespace makes a namespace in which pods can be created: it has its service account.
+func MakeNamespace(t testing.TB, client kubernetes.Interface, name string) {
+	t.Helper()
+	objects.Create(t, client.CoreV1().Namespaces(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	AwaitServiceAccount(t, client, name)
+}
+
+// AwaitServiceAccount waits until pods can be created in a namespace.
+func AwaitServiceAccount(t testing.TB, client kubernetes.Interface, namespace string) {
+	t.Helper()
+	Eventually(t, "namespace "+namespace+" has its service account", func() (bool, string) {
+		_, err := client.CoreV1().ServiceAccounts(namespace).Get(t.Context(), "default", metav1.GetOptions{})
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+// DeleteNamespace deletes a namespace, also when the test has ended, and waits until it is gone.
+func DeleteNamespace(t testing.TB, client kubernetes.Interface, name string) {
+	t.Helper()
+	ctx, namespaces := context.WithoutCancel(t.Context()), client.CoreV1().Namespaces()
+	if err := namespaces.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+		t.Errorf("delete namespace: %v", err)
+		return
+	}
+	Eventually(t, "namespace "+name+" is gone", func() (bool, string) {
+		now, err := namespaces.Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return true, ""
+		}
+		return false, fmt.Sprintf("%v %v", now.Status.Conditions, err)
+	})
 }

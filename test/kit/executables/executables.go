@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // Dir returns the directory of the executables: JOBPOLICY_BIN_DIR, or bin/ of this
@@ -35,9 +37,7 @@ func dir() (string, error) {
 func MustDir(t testing.TB) string {
 	t.Helper()
 	dir, err := Dir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return dir
 }
 

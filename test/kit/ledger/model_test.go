@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // A transition is one of the model's, and what a Book holds it to.
@@ -53,9 +55,7 @@ var transitions = []transition{
 func TestEachTransitionIsAStepWithItsGuards(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../proof/ledger.pml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	model := strings.Join(strings.Fields(strings.ReplaceAll(string(text), "\\\n", " ")), " ")
 	want, got := map[Step][]Kind{}, map[Step][]Kind{}
 	for _, tr := range transitions {

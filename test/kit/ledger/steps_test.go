@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/executor/wire"
 )
 
@@ -19,9 +20,7 @@ import (
 func TestTheModelHasTheseSteps(t *testing.T) {
 	t.Parallel()
 	model, err := os.ReadFile("../../../proof/ledger.pml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var want []string
 	for _, step := range Steps {
 		want = append(want, string(step))

@@ -14,7 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/executables"
+	"jobpolicy.dev/test/kit/objects"
 	"jobpolicy.dev/test/node/cluster/shared"
 )
 
@@ -38,10 +40,7 @@ func job(name, image string, command ...string) *batchv1.Job {
 
 func create(t *testing.T, namespace string, job *batchv1.Job) {
 	t.Helper()
-	_, err := shared.Client().BatchV1().Jobs(namespace).Create(t.Context(), job, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	objects.Create(t, shared.Client().BatchV1().Jobs(namespace), job)
 }
 
 // podOf waits until the Job's only pod fulfils a condition, and returns it.
@@ -73,9 +72,7 @@ func runs(pod corev1.Pod) bool      { return pod.Status.Phase == corev1.PodRunni
 func logOf(t *testing.T, pod corev1.Pod) string {
 	t.Helper()
 	text, err := shared.Client().CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(text)
 }
 
@@ -143,9 +140,7 @@ func TestPodsReachEachOtherByService(t *testing.T) {
 			Ports:    []corev1.ServicePort{{Port: 8080}},
 		},
 	}
-	if _, err := client.CoreV1().Services(namespace).Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Create(t, client.CoreV1().Services(namespace), service)
 	create(t, namespace, job("asks", "busybox", "sh", "-c", "until wget -qO- http://server:8080; do sleep 0.2; done"))
 	if got := logOf(t, podOf(t, namespace, "asks", succeeded)); !strings.HasSuffix(got, "it answers\n") {
 		t.Errorf("the server says %q", got)

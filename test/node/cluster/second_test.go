@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/executables"
 	"jobpolicy.dev/test/node/cluster/shared"
 )
@@ -31,12 +32,8 @@ func startSecond(t *testing.T, stateDir string) *second {
 	up := exec.Command(filepath.Join(dir, "jobpolicy-local"), "up", "--node=containers", "--state-dir="+stateDir)
 	up.Stderr = os.Stderr
 	output, err := up.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := up.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, up.Start())
 	t.Cleanup(func() { up.Process.Kill(); up.Wait() })
 	lines := bufio.NewScanner(output)
 	for lines.Scan() {
@@ -54,18 +51,14 @@ func (s *second) kubectl(t *testing.T, args ...string) string {
 	ctx, cancel := context.WithTimeout(t.Context(), shared.Patience)
 	defer cancel()
 	output, err := kubectl(ctx, s.kubeconfig, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return output
 }
 
 // end sends a signal and waits for the process.
 func (s *second) end(t *testing.T, signal syscall.Signal) error {
 	t.Helper()
-	if err := s.process.Process.Signal(signal); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.process.Process.Signal(signal))
 	return s.process.Wait()
 }
 
@@ -73,9 +66,7 @@ func (s *second) end(t *testing.T, signal syscall.Signal) error {
 func readFile(t *testing.T, elem ...string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(elem...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return text
 }
 
@@ -84,9 +75,7 @@ func readFile(t *testing.T, elem ...string) []byte {
 func network(t *testing.T, stateDir string) string {
 	t.Helper()
 	name, err := os.Readlink("/proc/" + string(readFile(t, stateDir, "node", "first.pid")) + "/ns/net")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return name
 }
 
@@ -94,9 +83,7 @@ func network(t *testing.T, stateDir string) string {
 func group(t *testing.T, stateDir string) string {
 	t.Helper()
 	var config struct{ Cgroup string }
-	if err := json.Unmarshal(readFile(t, stateDir, "node", "namespaces.json"), &config); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(readFile(t, stateDir, "node", "namespaces.json"), &config))
 	return config.Cgroup
 }
 
@@ -109,9 +96,7 @@ func tracesOf(t *testing.T, stateDir, group string) traces {
 	t.Helper()
 	var found traces
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for line := range strings.Lines(string(mounts)) {
 		if strings.Contains(line, stateDir) {
 			found.Mounts = append(found.Mounts, line)
@@ -128,9 +113,7 @@ func names(t *testing.T, patterns ...string) []string {
 	var all []string
 	for _, pattern := range patterns {
 		found, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		all = append(all, found...)
 	}
 	return all

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // script returns the Command of a shell script, which finds the report's path in $1.
@@ -53,9 +55,7 @@ func TestResults(t *testing.T) {
 			text := "echo said; " + tc.end
 			if tc.report != "" {
 				source := filepath.Join(dir, "written")
-				if err := os.WriteFile(source, []byte(tc.report), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, os.WriteFile(source, []byte(tc.report), 0o600))
 				text = "cp " + source + ` "$1"; ` + text
 			}
 			var told []Result
@@ -64,25 +64,17 @@ func TestResults(t *testing.T) {
 
 			tc.want.Spec, tc.want.Log = spec, "said\n"
 			ignored := cmpopts.IgnoreFields(Result{}, "Seconds")
-			if diff := cmp.Diff([]Result{tc.want}, got, ignored); diff != "" {
-				t.Errorf("results (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(got, told); diff != "" {
-				t.Errorf("told (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "results", []Result{tc.want}, got, ignored)
+			must.Equal(t, "told", got, told)
 		})
 	}
 }
 
 func TestTexts(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.json")
-	if err := os.WriteFile(file, []byte(reportOf("runs", "passed", "")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte(reportOf("runs", "passed", "")), 0o600))
 	texts, err := Texts(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff([]string{"[sig-apps] Job runs", "another"}, texts); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -108,9 +100,7 @@ func TestSerialSpecsRunAlone(t *testing.T) {
 	results := runner.Run(t.Context(), []Spec{alone, named("Job a"), named("Job b"), named("Job c"), aloneToo})
 
 	slices.Sort(told[:len(told)-2]) // those beside each other end in any order
-	if diff := cmp.Diff([]string{"Job a", "Job b", "Job c", "Job alone", "Job alone too"}, told); diff != "" {
-		t.Errorf("order in which the specs ended (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "order in which the specs ended", []string{"Job a", "Job b", "Job c", "Job alone", "Job alone too"}, told)
 	for _, r := range results {
 		want := "beside\n"
 		if r.Serial {
@@ -162,7 +152,5 @@ func TestWhatIsInterruptedFails(t *testing.T) {
 		{Spec: named("Job a"), Failure: "interrupted: enough", Log: "group of its own\ncleaned up\n"},
 		{Spec: named("Job b"), Failure: "not begun: enough"},
 	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Result{}, "Seconds")); diff != "" {
-		t.Errorf("results (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "results", want, got, cmpopts.IgnoreFields(Result{}, "Seconds"))
 }

@@ -4,8 +4,9 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/onsi/ginkgo/v2/types"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // named makes a spec of a name that stands for itself.
@@ -42,13 +43,9 @@ func TestFromReport(t *testing.T) {
 		{Text: "[sig-apps] Job is off [FeatureGate:B]", Gates: []string{"B", "C"}},
 	}
 	got := FromReport(preview)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("specs (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "specs", want, got)
 	wantNames := []string{"Job deletes", "CronJob runs alone", "TTLAfterFinished is in beta", "Job is off"}
-	if diff := cmp.Diff(wantNames, names(got)); diff != "" {
-		t.Errorf("names (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "names", wantNames, names(got))
 }
 
 func TestChoose(t *testing.T) {
@@ -84,16 +81,12 @@ func TestChoose(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			run, left := tc.choice.Choose(all)
-			if diff := cmp.Diff(tc.run, names(run)); diff != "" {
-				t.Errorf("run (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "run", tc.run, names(run))
 			var leftNames []string
 			for _, l := range left {
 				leftNames = append(leftNames, l.Name())
 			}
-			if diff := cmp.Diff(tc.left, leftNames); diff != "" {
-				t.Errorf("left (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "left", tc.left, leftNames)
 		})
 	}
 }

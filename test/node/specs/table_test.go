@@ -3,7 +3,7 @@ package specs
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"jobpolicy.dev/deploy/local/must"
 )
 
 func TestTable(t *testing.T) {
@@ -23,7 +23,5 @@ not run        -    Job has a gang (feature gate off: A, B)
 FAILED     900.0    TTL ends
 1 specs passed, 1 failed, 1 skipped; 2 not run
 `
-	if diff := cmp.Diff(want, Table(results, left)); diff != "" {
-		t.Errorf("table (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "table", want, Table(results, left))
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/executables"
 )
 
@@ -49,16 +50,12 @@ func TestBenchmark(t *testing.T) {
 	if cfg.Size != Tiny || err != nil {
 		fmt.Printf("\n%s at commit %s, on %s\n\n%s\n%s\n%s", cfg.Size, cfg.Commit, Machine(), ScenarioList(results), Table(results), CallsTable(results))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(results) == 0 {
 		t.Fatal("no scenario and no contender of these names")
 	}
 	if *docsFlag != "" {
-		if err := WriteDocs(*docsFlag, Measurement{Machine: Machine(), Results: results}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, WriteDocs(*docsFlag, Measurement{Machine: Machine(), Results: results}))
 	}
 }
 
@@ -83,8 +80,6 @@ func pattern(t *testing.T, text string) *regexp.Regexp {
 		return nil
 	}
 	re, err := regexp.Compile(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return re
 }

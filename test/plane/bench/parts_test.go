@@ -19,6 +19,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 func TestAnyWrongCountIsFound(t *testing.T) {
@@ -59,9 +61,7 @@ func TestAnyWrongCountIsFound(t *testing.T) {
 			if tc.pods == nil {
 				problems = append(problems, verifyStatus(job, l, batchv1.JobFailed)...)
 			}
-			if diff := cmp.Diff(tc.want, strings.Join(problems, "; ")); diff != "" {
-				t.Errorf("problems (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "problems", tc.want, strings.Join(problems, "; "))
 		})
 	}
 }
@@ -86,9 +86,7 @@ func TestCallsAreCountedByUserOnce(t *testing.T) {
 	write := func(text string) {
 		t.Helper()
 		file, err := os.OpenFile(log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer file.Close()
 		if _, err := file.WriteString(text); err != nil {
 			t.Fatal(err)
@@ -100,20 +98,12 @@ func TestCallsAreCountedByUserOnce(t *testing.T) {
 		line("ResponseComplete", "create", "b", "pods", "") + half[:20])
 	audit := newAuditLog(log)
 	first, err := audit.read("a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(calls{"create pods": 1, "update jobs/status": 1, "watch pods": 1}, first); diff != "" {
-		t.Errorf("calls (-want +got):\n%s", diff)
-	}
+	must.Succeed(t, err)
+	must.Equal(t, "calls", calls{"create pods": 1, "update jobs/status": 1, "watch pods": 1}, first)
 	write(half[20:] + half)
 	second, err := audit.read("a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(calls{"patch pods": 2}, second.minus(first)); diff != "" {
-		t.Errorf("later calls (-want +got):\n%s", diff)
-	}
+	must.Succeed(t, err)
+	must.Equal(t, "later calls", calls{"patch pods": 2}, second.minus(first))
 }
 
 func TestMetricsOfAProgram(t *testing.T) {
@@ -128,9 +118,7 @@ h_bucket{le="+Inf"} 100
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }))
 	defer server.Close()
 	m := metrics{}
-	if err := m.scrape(server.URL); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.scrape(server.URL))
 	got := map[string]float64{
 		"all":   m.sum("d"),
 		"one":   m.sum("d", `rule="b"`),
@@ -138,9 +126,7 @@ h_bucket{le="+Inf"} 100
 		"p99":   m.quantile(0.99, "h"),
 		"since": m.minus(metrics{`d{rule="a"}`: 1}).sum("d", `rule="a"`),
 	}
-	if diff := cmp.Diff(map[string]float64{"all": 5, "one": 3, "p98": 0.1, "p99": 0.5, "since": 1}, got); diff != "" {
-		t.Errorf("values (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "values", map[string]float64{"all": 5, "one": 3, "p98": 0.1, "p99": 0.5, "since": 1}, got)
 	if none := (metrics{}).quantile(0.5, "h"); !math.IsNaN(none) {
 		t.Errorf("a quantile of nothing is %g", none)
 	}
@@ -149,18 +135,14 @@ h_bucket{le="+Inf"} 100
 // A process that computes has used CPU time and memory.
 func TestUsageOfAProcess(t *testing.T) {
 	before, err := usageOf(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ballast := make([]byte, 64<<20)
 	for begin := time.Now(); time.Since(begin) < 10*time.Second; {
 		for i := range ballast {
 			ballast[i]++
 		}
 		now, err := usageOf(os.Getpid())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if now.cpu > before.cpu && now.peak >= 64<<20 && now.resident <= now.peak {
 			return
 		}
@@ -202,9 +184,7 @@ func TestGlanceShowsTheRatiosOfTheTwoServices(t *testing.T) {
 		{"S2-x", "**0.70**", "", "**0.60**", "", "", "2 of 3"},
 		{"S9", "1.30", "", "1.20", "", "", ""},
 	}
-	if diff := cmp.Diff(want, cellsOf(Glance(append(sample(), alone, behind)))); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "rows", want, cellsOf(Glance(append(sample(), alone, behind))))
 }
 
 func TestTableShowsWhichBarsAreMet(t *testing.T) {
@@ -212,9 +192,7 @@ func TestTableShowsWhichBarsAreMet(t *testing.T) {
 		{"S2-x", "makespan, s", "10.00", "7.00", "0.70", "7.50", "0.75", "6.40", "≤ 0.8 × built-in; ≤ 1.15 × floor", "met; met", "met; NOT met (1.17 ×)"},
 		{"", "CPU a pod, ms", "1.000", "0.600", "0.60", "0.500", "0.50", "0.200", "≤ 0.5 × built-in", "NOT met (0.60 ×)", "met"},
 	}
-	if diff := cmp.Diff(want, cellsOf(Table(sample()))); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "rows", want, cellsOf(Table(sample())))
 }
 
 func TestRepetitionsGiveMedians(t *testing.T) {
@@ -229,9 +207,7 @@ func TestRepetitionsGiveMedians(t *testing.T) {
 		}
 	}
 	want := map[string]Figures{BuiltIn: {Makespan: 10, CPUPerPod: 2}, Floor: {Makespan: 5, CPUPerPod: 2}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("figures (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "figures", want, got)
 	if runs[0].Figures[Makespan] != 9 {
 		t.Error("a result was changed")
 	}
@@ -245,9 +221,7 @@ func TestGrowthComparesTheLargestWithTheSmallest(t *testing.T) {
 	}
 	got := growth(all)
 	want := []Result{{Scenario: growthName, Title: "S8-100000, compared with S8-1000", Contender: Embedded, Figures: Figures{CPUGrowth: 2.5}}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("growth (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "growth", want, got)
 	if verdict := targetsFor(growthName, CPUGrowth)[0].assess(map[string]Result{Embedded: got[0]}, Embedded); verdict != "NOT met" {
 		t.Errorf("2.5 is %q with a target of 2", verdict)
 	}
@@ -255,27 +229,21 @@ func TestGrowthComparesTheLargestWithTheSmallest(t *testing.T) {
 
 func TestPlotsShowEachContendersValue(t *testing.T) {
 	plot, err := Plot(Makespan, sample())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var got []string
 	for decoder := xml.NewDecoder(strings.NewReader(plot)); ; {
 		token, err := decoder.Token()
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if text, ok := token.(xml.CharData); ok && strings.TrimSpace(string(text)) != "" {
 			got = append(got, string(text))
 		}
 	}
 	slices.Sort(got)
 	want := []string{"10.00", "6.40", "7.00", "7.50", "S2-x", "built-in", "embedded", "floor", "makespan, s", "two services"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("texts of the plot (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "texts of the plot", want, got)
 	if plot, err := Plot(HeldMemory, sample()); plot != "" || err != nil {
 		t.Errorf("a figure that nobody has is drawn: %d bytes, error %v", len(plot), err)
 	}
@@ -286,21 +254,15 @@ func TestDocumentsKeepWhatPeopleWrote(t *testing.T) {
 	read := func(name string) string {
 		t.Helper()
 		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return string(text)
 	}
 	write := func(results ...Result) {
 		t.Helper()
-		if err := WriteDocs(dir, Measurement{Machine: "2 processors", Results: results}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, WriteDocs(dir, Measurement{Machine: "2 processors", Results: results}))
 	}
 	byHand := "By hand.\n" + pageBegin + pageEnd + "\nAlso by hand.\n"
-	if err := os.WriteFile(filepath.Join(dir, pageFile), []byte(byHand), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, pageFile), []byte(byHand), 0o600))
 	write(sample()...)
 	first := read(pageFile)
 	write(sample()...)
@@ -357,19 +319,13 @@ func TestResultsWithoutACountOfLostEventsAreMarked(t *testing.T) {
 func TestDocumentsShowTheData(t *testing.T) {
 	const dir = "../../../docs"
 	if *rewrite {
-		if err := WriteDocs(dir, recorded(t, dir)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, WriteDocs(dir, recorded(t, dir)))
 	}
 	want, err := documents(dir, recorded(t, dir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for name, text := range want {
 		got, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if diff := cmp.Diff(text, string(got)); diff != "" {
 			t.Errorf("%s does not show %s; write it with go test ./plane/bench -run TestDocuments -args -rewrite (-want +got):\n%s", name, dataFile, diff)
 		}
@@ -379,9 +335,7 @@ func TestDocumentsShowTheData(t *testing.T) {
 func recorded(t *testing.T, dir string) Measurement {
 	t.Helper()
 	m, err := readData(filepath.Join(dir, dataFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(m.Results) == 0 {
 		t.Fatalf("%s holds no results", dataFile)
 	}
@@ -402,23 +356,17 @@ func TestAStatusOnTheWayIsHeldToTheInvariants(t *testing.T) {
 		return job
 	}
 	for _, failed := range []int32{0, 1, 0} {
-		if err := watched.Update(version(failed)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, watched.Update(version(failed)))
 	}
 	if found := o.problems("ns"); len(found) != 4 {
 		t.Errorf("found %q, want two problems of each of two writes", found)
 	}
 	// The watch breaks off, and a list shows what has become of the Job meanwhile.
-	if err := watched.Replace([]any{version(7)}, "8"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, watched.Replace([]any{version(7)}, "8"))
 	if found := o.problems("ns"); len(found) != 4 {
 		t.Errorf("found %q after a list, want no further problem", found)
 	}
-	if err := watched.Update(version(9)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, watched.Update(version(9)))
 	if found := o.problems("ns"); len(found) != 6 {
 		t.Errorf("found %q after the list and a version, want those of a third write", found)
 	}

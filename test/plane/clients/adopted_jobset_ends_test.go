@@ -16,8 +16,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/proto/jobend"
 	"jobpolicy.dev/test/kit/controlplane"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // endsManifest is a JobSet whose rules go by typed ends. A failure that matches none of them ends it with the reason
@@ -94,9 +96,7 @@ func TestJobSetWaitsForTypedEnds(t *testing.T) {
 	js.create(t, "application", batchv1.JobControllerName)
 	js.pod(t, "memory")
 	js.pod(t, "application")
-	if err := plane.Kill(cluster.Engine); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, plane.Kill(cluster.Engine))
 	lost := time.Now()
 	js.end(t, "memory", ended(137, "OOMKilled", ""))
 	js.end(t, "application", ended(3, "Error", ""))
@@ -106,9 +106,7 @@ func TestJobSetWaitsForTypedEnds(t *testing.T) {
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
-	if err := plane.StartComponent(t.Context(), cluster.Engine); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, plane.StartComponent(t.Context(), cluster.Engine))
 	back := time.Now()
 	js.becomes(t, "memory", restarted)
 	js.becomes(t, "application", failedByRule)
@@ -181,9 +179,7 @@ func (js ends) end(t *testing.T, name string, status corev1.PodStatus) {
 	t.Helper()
 	pod := js.pod(t, name)
 	pod.Status = status
-	if _, err := js.kube.CoreV1().Pods(endsNamespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.UpdateStatus(t, js.kube.CoreV1().Pods(endsNamespace), pod)
 }
 
 // fail is what another controller writes that fails the Job of a JobSet with a message.
@@ -211,10 +207,7 @@ func (js ends) fail(t *testing.T, name, message string) {
 // child is a condition of the Job of a JobSet.
 func (js ends) child(t *testing.T, name string, kind batchv1.JobConditionType) batchv1.JobCondition {
 	t.Helper()
-	job, err := js.kube.BatchV1().Jobs(endsNamespace).Get(t.Context(), name+"-a-0", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	job := objects.Get(t, js.kube.BatchV1().Jobs(endsNamespace), name+"-a-0")
 	for _, c := range job.Status.Conditions {
 		if c.Type == kind {
 			return c

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 var kueueWithEngine = asking(kueue, prepareKueue)
@@ -49,15 +51,9 @@ func writeKueueDefinitions(t *testing.T) {
 	t.Helper()
 	folder := filepath.Join(programsDir(t), "source", kueueWithEngine.name, "config", "components", "crd")
 	definitions, err := exec.CommandContext(t.Context(), filepath.Join(programsDir(t), "kubectl"), "kustomize", folder).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(folder, "_output"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, "_output", "crds-with-webhooks.yaml"), definitions, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, os.MkdirAll(filepath.Join(folder, "_output"), 0o755))
+	must.Succeed(t, os.WriteFile(filepath.Join(folder, "_output", "crds-with-webhooks.yaml"), definitions, 0o644))
 }
 
 // Kueue's own tests, or ours beside them, and the conformance kit find a wrong engine.

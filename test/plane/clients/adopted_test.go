@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/executables"
 )
 
@@ -67,9 +68,7 @@ var question = regexp.MustCompile(`asked the policy engine.*"method": ?"/jobpoli
 func questions(t *testing.T, log string) map[string][]time.Duration {
 	t.Helper()
 	text, err := os.ReadFile(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	took := map[string][]time.Duration{}
 	for _, m := range question.FindAllSubmatch(text, -1) {
 		us, _ := strconv.Atoi(string(m[2])) // The pattern has digits only.
@@ -92,9 +91,7 @@ func servers(t *testing.T) string {
 	dir := t.TempDir()
 	for _, server := range []string{"etcd", "kube-apiserver"} {
 		script := fmt.Sprintf("#!/bin/sh\nexec %s/jobpolicy-local %s \"$@\"\n", executables.MustDir(t), server)
-		if err := os.WriteFile(filepath.Join(dir, server), []byte(script), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, server), []byte(script), 0o755))
 	}
 	return dir
 }
@@ -103,9 +100,7 @@ func servers(t *testing.T) string {
 func (e *engine) conformance(t *testing.T) (string, error) {
 	t.Helper()
 	root, err := executables.Repository()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	file := func(name string) string { return filepath.Join(e.certificates, name) }
 	return tryGo(t, root, nil, "run", "./services/cmd/jobpolicy-conformance", "--address", "dns:///"+e.address,
 		"--engine-ca-file", file("ca.crt"), "--engine-cert-file", file("tls.crt"), "--engine-key-file", file("tls.key"))

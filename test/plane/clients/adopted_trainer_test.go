@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 var trainerWithEngine = asking(trainer, prepareTrainer)
@@ -63,24 +65,16 @@ spec:
 func writeTrainerDefinitions(t *testing.T) {
 	t.Helper()
 	folder := filepath.Join(programsDir(t), "source", trainerWithEngine.name, "manifests", "external-crds")
-	if err := os.RemoveAll(folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.RemoveAll(folder))
 	for name, from := range map[string]string{
 		"jobset-operator":   filepath.Join(moduleDir(t, "trainer", "sigs.k8s.io/jobset"), "config", "components", "crd", "bases"),
 		"scheduler-plugins": filepath.Join(moduleDir(t, "trainer", "sigs.k8s.io/scheduler-plugins"), "manifests", "coscheduling"),
 	} {
-		if err := os.CopyFS(filepath.Join(folder, name), os.DirFS(from)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.CopyFS(filepath.Join(folder, name), os.DirFS(from)))
 	}
 	volcano := filepath.Join(folder, "volcano")
-	if err := os.Mkdir(volcano, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(volcano, "scheduling.volcano.sh_podgroups.yaml"), []byte(volcanoDefinition), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(volcano, 0o755))
+	must.Succeed(t, os.WriteFile(filepath.Join(volcano, "scheduling.volcano.sh_podgroups.yaml"), []byte(volcanoDefinition), 0o644))
 }
 
 // Trainer's own tests, or ours beside them, and the conformance kit find a wrong engine.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/controlplane"
 	"jobpolicy.dev/test/kit/executables"
 )
@@ -83,15 +84,11 @@ type manager struct {
 func (m manager) start(t *testing.T, plane *cluster.Cluster) string {
 	t.Helper()
 	logFile, err := os.CreateTemp("", "client-"+m.name+"-*.log")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	process := exec.CommandContext(context.WithoutCancel(t.Context()), "env", m.command...)
 	process.Env = append(os.Environ(), "KUBECONFIG="+plane.Kubeconfig(), "PATH="+programsDir(t)+":"+os.Getenv("PATH"))
 	process.Stdout, process.Stderr = logFile, logFile
-	if err := process.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, process.Start())
 	t.Cleanup(func() { m.stop(t, process, logFile) })
 	if m.readyURL == "" {
 		return logFile.Name()

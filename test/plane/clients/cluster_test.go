@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"k8s.io/client-go/tools/clientcmd"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 var (
@@ -24,9 +26,7 @@ func TestOwnCluster(t *testing.T) {
 		t.Skip("-clients.cluster is not set")
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", *clusterFlag)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	config.QPS = -1
 	for _, c := range all {
 		if c.here {
@@ -47,8 +47,6 @@ func TestOwnCluster(t *testing.T) {
 func readLines(t *testing.T, file string) []string {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }

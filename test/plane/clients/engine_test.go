@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"jobpolicy.dev/deploy/local/freeport"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/certificates"
 	"jobpolicy.dev/test/kit/executables"
 )
@@ -41,9 +42,7 @@ func (e *engine) start(t *testing.T) {
 	e.process = exec.CommandContext(context.WithoutCancel(t.Context()), e.program, "--grpc-address="+e.address, "--http-address=",
 		"--tls-cert-file="+filepath.Join(e.certificates, "tls.crt"), "--tls-private-key-file="+filepath.Join(e.certificates, "tls.key"),
 		"--client-ca-file="+filepath.Join(e.certificates, "ca.crt"))
-	if err := e.process.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, e.process.Start())
 }
 
 // kill is what happens to an engine whose node is lost.
@@ -64,26 +63,18 @@ type defect struct{ file, old, planted string }
 func (d defect) build(t *testing.T) string {
 	t.Helper()
 	root, err := executables.Repository()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	source, err := os.ReadFile(filepath.Join(root, d.file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if n := strings.Count(string(source), d.old); n != 1 {
 		t.Fatalf("%q stands %d times in %s, want once", d.old, n, d.file)
 	}
 	dir := t.TempDir()
 	changed, overlay, program := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "jobpolicy-engine")
 	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, d.file): changed}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for file, text := range map[string]string{changed: strings.Replace(string(source), d.old, d.planted, 1), overlay: string(replace)} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	goCommand(t, root, nil, "build", "-overlay", overlay, "-o", program, "./services/cmd/jobpolicy-engine")
 	return program

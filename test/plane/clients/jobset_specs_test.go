@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/executables"
 	"jobpolicy.dev/test/node/specs"
 )
@@ -39,9 +40,7 @@ func TestJobSetsOwnSpecs(t *testing.T) {
 	jobsetOwnSpecs.need(t, jobsetOwnSpecs.asked())
 	r := jobsetOwnSpecs.prepare(t, specRun{env: []string{"JOBSET_E2E_TESTS_DUMP_NAMESPACE=true"}})
 	engine := filepath.Join(t.TempDir(), cluster.EngineBinary)
-	if err := os.Symlink(engineProgram(t), engine); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink(engineProgram(t), engine))
 	plane := startPlaneWith(t, cluster.Options{Node: cluster.Containers, ControllerManagerControllers: "*", EnginePath: engine})
 	deployJobSet(t, plane)
 	r.compare(t, plane)
@@ -74,12 +73,8 @@ func replaceEngine(t *testing.T, plane *cluster.Cluster, engine, program string)
 	if _, err := plane.StopComponent(t.Context(), cluster.Engine); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(program, engine); err != nil {
-		t.Fatal(err)
-	}
-	if err := plane.StartComponent(t.Context(), cluster.Engine); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Rename(program, engine))
+	must.Succeed(t, plane.StartComponent(t.Context(), cluster.Engine))
 }
 
 // deployJobSet installs JobSet by the manifests of its end-to-end tests, and what its specs need besides, and waits until it is
@@ -88,17 +83,13 @@ func deployJobSet(t *testing.T, plane *cluster.Cluster) {
 	t.Helper()
 	folder := t.TempDir()
 	theirs, err := filepath.Rel(folder, filepath.Join(moduleDir(t, "jobset", "sigs.k8s.io/jobset"), "test", "e2e", "config", "default"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	program := filepath.Join(executables.MustDir(t), "clients", "jobset")
 	for name, text := range map[string]string{
 		"kustomization.yaml": fmt.Sprintf(jobsetKustomization, theirs, program),
 		"volumes.yaml":       volumes(filepath.Join(plane.StateDir(), "volumes"), 2*len(sides)),
 	} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
 	for _, args := range [][]string{
 		{"apply", "--server-side", "--kustomize", folder},

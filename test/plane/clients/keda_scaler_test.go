@@ -18,6 +18,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // serveQueues starts KEDA's external scaler of all scenarios, and returns its address. The trigger of a ScaledJob names a folder.
@@ -28,9 +30,7 @@ import (
 func serveQueues(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	server := grpc.NewServer(grpc.ForceServerCodec(rawCodec{}), grpc.UnknownServiceHandler(answerKEDA))
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/certificates"
 	"jobpolicy.dev/test/kit/controlplane"
 	"jobpolicy.dev/test/kit/executables"
@@ -33,9 +34,7 @@ func startKueueSpecsPlane(t *testing.T, module string) (plane *cluster.Cluster, 
 	prepareKueueAlone(t, plane, configurationOfSpecs(t, module)).start(t, plane)
 	apply(t, plane, resource("apps", "v1", "deployments"), parseManifests(t, []byte(kueueDeployment))...)
 	programs = t.TempDir()
-	if err := os.WriteFile(filepath.Join(programs, "docker"), []byte(docker), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(programs, "docker"), []byte(docker), 0o755))
 	for name, labels := range nodesOfSpecs(t, module) {
 		startNode(t, plane, programs, name, labels)
 	}
@@ -74,9 +73,7 @@ func configurationOfSpecs(t *testing.T, module string) string {
 		"controller":     theirs["controller"],
 		"integrations":   map[string]any{"frameworks": []any{"batch/job"}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(text)
 }
 
@@ -125,9 +122,7 @@ func startNode(t *testing.T, plane *cluster.Cluster, pids, name string, labels m
 		}
 	})
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	nodes := kubernetes.NewForConfigOrDie(plane.RESTConfig()).CoreV1().Nodes()
 	controlplane.Eventually(t, "the node "+name+" is there", func() (bool, string) {
 		_, err := nodes.Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{})

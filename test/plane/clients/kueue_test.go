@@ -13,6 +13,7 @@ import (
 
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/deploy/local/freeport"
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // kueue starts and stops Jobs, JobSets and TrainJobs by spec.suspend, as quotas allow.
@@ -111,13 +112,9 @@ func withEtc(t *testing.T, server webhookServer) []string {
 	over := t.TempDir()
 	certs := filepath.Join(over, "upper", "kueue", "metrics")
 	for _, dir := range []string{certs, filepath.Join(over, "work")} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(dir, 0o755))
 	}
-	if err := os.Symlink(server.certDir, filepath.Join(certs, "certs")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink(server.certDir, filepath.Join(certs, "certs")))
 	mount := fmt.Sprintf(`mount -t overlay overlay -o lowerdir=/etc,upperdir=%[1]s/upper,workdir=%[1]s/work /etc && exec "$@"`, over)
 	return []string{"unshare", "--mount", "--propagation=private", "sh", "-c", mount, "sh"}
 }

@@ -18,6 +18,7 @@ import (
 
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/deploy/local/freeport"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/certificates"
 	"jobpolicy.dev/test/kit/controlplane"
 )
@@ -34,9 +35,7 @@ func newWebhookServer(t *testing.T) webhookServer {
 	t.Helper()
 	dir := certificates.Folder(t)
 	ca, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return webhookServer{freeport.PortFor(t), dir, base64.StdEncoding.EncodeToString(ca)}
 }
 
@@ -50,16 +49,12 @@ func (s webhookServer) client(path string) map[string]any {
 func (s webhookServer) redirect(t *testing.T, configuration *unstructured.Unstructured, keep func(name string) bool) {
 	t.Helper()
 	webhooks, _, err := unstructured.NestedSlice(configuration.Object, "webhooks")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var kept []any
 	for _, webhook := range webhooks {
 		fields, _ := webhook.(map[string]any)
 		path, _, err := unstructured.NestedString(fields, "clientConfig", "service", "path")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		fields["clientConfig"] = s.client(path)
 		if name, _ := fields["name"].(string); keep(name) {
 			kept = append(kept, fields)
@@ -88,9 +83,7 @@ func readManifests(t *testing.T, pattern string) []*unstructured.Unstructured {
 	var objects []*unstructured.Unstructured
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		objects = append(objects, parseManifests(t, data)...)
 	}
 	return objects
@@ -105,9 +98,7 @@ func parseManifests(t *testing.T, data []byte) []*unstructured.Unstructured {
 		if errors.Is(err, io.EOF) {
 			return objects
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if o.Object != nil {
 			objects = append(objects, o)
 		}

@@ -14,15 +14,13 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/controlplane"
 	"jobpolicy.dev/test/plane/clients/history"
 )
@@ -41,13 +39,9 @@ func (r recording) write(t *testing.T, name string) {
 	if *writeFlag == "" {
 		return
 	}
-	if err := os.MkdirAll(*writeFlag, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(*writeFlag, 0o755))
 	for suffix, lines := range map[string][]string{".txt": r.lines, ".times": r.times} {
-		if err := os.WriteFile(filepath.Join(*writeFlag, name+suffix), []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(*writeFlag, name+suffix), []byte(strings.Join(lines, "\n")+"\n"), 0o644))
 	}
 }
 
@@ -114,9 +108,7 @@ func record(t *testing.T, config *rest.Config, c client, namespace string) *hist
 	t.Helper()
 	makeNamespace(t, kubernetes.NewForConfigOrDie(config), namespace)
 	recorder, err := history.Record(t.Context(), dynamic.NewForConfigOrDie(config), namespace, c.objects...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return recorder
 }
 
@@ -186,9 +178,7 @@ func (s stage) script(t *testing.T, c client, scenario, namespace string) *exec.
 func (s stage) bash(t *testing.T, c client, namespace, commands string) *exec.Cmd {
 	t.Helper()
 	folder, err := filepath.Abs("testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), scenarioTimeout)
 	t.Cleanup(cancel)
 	before := fmt.Sprintf(". $TESTDATA/prelude.sh; if [ -e $TESTDATA/%[1]s.sh ]; then . $TESTDATA/%[1]s.sh; fi; ", c.folder())
@@ -213,41 +203,18 @@ func (s stage) bash(t *testing.T, c client, namespace, commands string) *exec.Cm
 func (s stage) kubeconfigFor(t *testing.T, namespace string) string {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(s.kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	config.Contexts[config.CurrentContext].Namespace = namespace
 	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, file); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, clientcmd.WriteToFile(*config, file))
 	return file
 }
 
 // makeNamespace makes a namespace in which pods can be created, and deletes it when the test ends.
 func makeNamespace(t *testing.T, kube kubernetes.Interface, name string) {
 	t.Helper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if _, err := kube.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	controlplane.Eventually(t, "the namespace has its service account", func() (bool, string) {
-		_, err := kube.CoreV1().ServiceAccounts(name).Get(t.Context(), "default", metav1.GetOptions{})
-		return err == nil, fmt.Sprint(err)
-	})
-	t.Cleanup(func() {
-		ctx := context.Background()
-		if err := kube.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		controlplane.Eventually(t, "the namespace "+name+" is gone", func() (bool, string) {
-			now, err := kube.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
-			if apierrors.IsNotFound(err) {
-				return true, ""
-			}
-			return false, fmt.Sprintf("%v %v", now.Status.Conditions, err)
-		})
-	})
+	controlplane.MakeNamespace(t, kube, name)
+	t.Cleanup(func() { controlplane.DeleteNamespace(t, kube, name) })
 }
 
 // chosen reports whether -clients.of and -clients.only choose a scenario, or a test that goes by such a name.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/controlplane"
 )
 
@@ -36,9 +37,7 @@ func startPlane(t *testing.T) *cluster.Cluster {
 func startPlaneWith(t *testing.T, options cluster.Options) *cluster.Cluster {
 	t.Helper()
 	plane := controlplane.Start(t, options)
-	if err := plane.Kill(cluster.Executor); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, plane.Kill(cluster.Executor))
 	return plane
 }
 
@@ -53,12 +52,8 @@ func (s side) takeOver(t *testing.T, plane *cluster.Cluster) {
 	if s == ours {
 		start, args = append(start, cluster.Executor), []string{without}
 	}
-	if err := plane.SetExtraArgs(cluster.ControllerManager, args...); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, plane.SetExtraArgs(cluster.ControllerManager, args...))
 	for _, component := range start {
-		if err := plane.StartComponent(t.Context(), component); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, plane.StartComponent(t.Context(), component))
 	}
 }

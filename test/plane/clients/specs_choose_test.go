@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // A leftSpec is why specs do not run. Their texts begin with its prefix.
@@ -47,9 +49,7 @@ func divide(all, runs []string, leaves []leftSpec) (run, left []string, err erro
 func TestSpecsRunOrAreLeftOut(t *testing.T) {
 	runs, leaves := []string{"Jobs "}, []leftSpec{{"Pods ", "no Job"}}
 	run, left, err := divide([]string{"Pods wait", "Jobs run", "Jobs end"}, runs, leaves)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff([][]string{{"Jobs run", "Jobs end"}, {"Pods wait: no Job"}}, [][]string{run, left}); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

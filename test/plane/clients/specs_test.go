@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/node/specs"
 )
 
@@ -57,9 +58,7 @@ func (o ownSpecs) prepare(t *testing.T, r specRun) specRun {
 		}
 	}
 	run, left, err := divide(all, o.runs, o.leaves)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, text := range run {
 		if o.client.chosen(text) {
 			r.chosen = append(r.chosen, specs.Spec{Text: text, Serial: serial[text]})
@@ -81,9 +80,7 @@ func (r specRun) list(t *testing.T, program string) []string {
 		t.Fatalf("list the specs of %s: %v\n%s", program, err, out)
 	}
 	texts, err := specs.Texts(report)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return texts
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/deploy/local/freeport"
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // trainer makes a JobSet of a TrainJob, and ends with it, or at a deadline of its own.
@@ -58,11 +59,7 @@ func prepareTrainer(t *testing.T, plane *cluster.Cluster) manager {
 func withServingCerts(t *testing.T, server webhookServer) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "k8s-webhook-server")
-	if err := os.Mkdir(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(server.certDir, filepath.Join(folder, "serving-certs")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(folder, 0o755))
+	must.Succeed(t, os.Symlink(server.certDir, filepath.Join(folder, "serving-certs")))
 	return filepath.Dir(folder)
 }

@@ -8,8 +8,9 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // An admission policy that refuses to let finalizers go holds a Job up, and no longer
@@ -18,7 +19,7 @@ import (
 func TestARefusedReleaseIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	binding := refuseReleases(t, namespace)
+	allow := refuseReleases(t, namespace)
 	job := createJob(t, namespace, "held", batchv1.JobSpec{Template: shell("true", corev1.RestartPolicyNever)})
 	eventually(t, "the executor reads the pod that it may not release", func() (bool, string) {
 		a, err := readAudit(auditLog)
@@ -35,9 +36,7 @@ func TestARefusedReleaseIsTriedAgain(t *testing.T) {
 	if held := getJob(t, namespace, "held"); held.Status.CompletionTime != nil || held.Status.UncountedTerminatedPods == nil {
 		t.Errorf("the Job has ended, or its pod is not recorded, although its pod has its finalizer: %s", describe(held))
 	}
-	if err := client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(t.Context(), binding, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	allow()
 	if done := waitFinished(t, namespace, "held"); done.Status.Succeeded != 1 || len(jobPods(t, job)) != 1 {
 		t.Errorf("one pod ran: %s", describe(done))
 	}
@@ -45,48 +44,15 @@ func TestARefusedReleaseIsTriedAgain(t *testing.T) {
 }
 
 // refuseReleases makes the API server refuse to take the tracking finalizer from a pod
-// in a namespace, waits until it does, and returns the name of the binding.
-func refuseReleases(t *testing.T, namespace string) string {
+// in a namespace, until it is allowed.
+func refuseReleases(t *testing.T, namespace string) (allow func()) {
 	t.Helper()
-	policies, name := client.AdmissionregistrationV1(), "no-release-"+namespace
-	_, err := policies.ValidatingAdmissionPolicies().Create(t.Context(), &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
-				RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{admissionv1.Update},
-					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
-				},
-			}}},
-			Validations: []admissionv1.Validation{{
-				Expression: fmt.Sprintf("oldObject.metadata.?finalizers.orValue([]).all(f, f != %q || f in object.metadata.?finalizers.orValue([]))", batchv1.JobTrackingFinalizer),
-				Message:    "the finalizer stays",
-			}},
-		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { deletePolicy(t, name) })
-	_, err = policies.ValidatingAdmissionPolicyBindings().Create(t.Context(), &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName:        name,
-			ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
-			MatchResources: &admissionv1.MatchResources{
-				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
-			},
-		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	keeps := fmt.Sprintf("oldObject.metadata.?finalizers.orValue([]).all(f, f != %q || f in object.metadata.?finalizers.orValue([]))", batchv1.JobTrackingFinalizer)
 	probe := probePod(t, namespace)
-	eventually(t, "the policy is in force", func() (bool, string) {
-		_, err := client.CoreV1().Pods(namespace).Update(t.Context(), probe, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
-		return apierrors.IsInvalid(err), fmt.Sprint(err)
+	return forbid(t, namespace, refusal{resource: "pods", operation: admissionv1.Update, unless: keeps}, func(ctx context.Context) error {
+		_, err := client.CoreV1().Pods(namespace).Update(ctx, probe, metav1.UpdateOptions{DryRun: aDryRun})
+		return err
 	})
-	return name
 }
 
 // probePod creates a pod of another controller with the finalizer, and returns it
@@ -95,23 +61,7 @@ func probePod(t *testing.T, namespace string) *corev1.Pod {
 	t.Helper()
 	pod := finalizedPod("probe")
 	pod.OwnerReferences = []metav1.OwnerReference{ofTraining}
-	probe, err := client.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	probe := objects.Create(t, client.CoreV1().Pods(namespace), pod)
 	probe.Finalizers = nil
 	return probe
-}
-
-// deletePolicy deletes a policy and its binding.
-func deletePolicy(t *testing.T, name string) {
-	ctx, policies := context.Background(), client.AdmissionregistrationV1()
-	for _, err := range []error{
-		policies.ValidatingAdmissionPolicyBindings().Delete(ctx, name, metav1.DeleteOptions{}),
-		policies.ValidatingAdmissionPolicies().Delete(ctx, name, metav1.DeleteOptions{}),
-	} {
-		if err != nil && !apierrors.IsNotFound(err) {
-			t.Errorf("delete policy: %v", err)
-		}
-	}
 }

@@ -9,6 +9,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // A policy changes each new pod of a namespace, so that it does not count for its Job. Few pods are
@@ -81,12 +83,8 @@ func alterPods(t *testing.T, namespace, patch string) (remove func()) {
 	binding := &admissionregistrationv1.MutatingAdmissionPolicyBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: namespace}, Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: namespace},
 	}
-	if _, err := all.MutatingAdmissionPolicies().Create(ctx, policy, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := all.MutatingAdmissionPolicyBindings().Create(ctx, binding, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Create(t, all.MutatingAdmissionPolicies(), policy)
+	objects.Create(t, all.MutatingAdmissionPolicyBindings(), binding)
 	probe := markedPod(namespace)
 	eventually(t, "the policy is in force", func() (bool, string) {
 		pod, err := client.CoreV1().Pods(namespace).Create(ctx, probe.DeepCopy(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})

@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 func TestTheExecutorTellsTheVersionOfTheAPIServer(t *testing.T) {
 	t.Parallel()
 	version, err := client.Discovery().ServerVersion()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	eventually(t, "metric and readiness", func() (bool, string) {
 		_, metrics := get(plane.ExecutorURL() + "/metrics")
 		_, ready := get(plane.ExecutorURL() + "/readyz")

@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"jobpolicy.dev/deploy/local/must"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
@@ -45,13 +45,9 @@ func TestEngineAnswersAnyCaller(t *testing.T) {
 		},
 		"failed-index": func(t *testing.T, decision *jobpolicyv1.DecideJobResponse) {
 			want := &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 0, Last: 0}, {First: 2, Last: 2}}}
-			if diff := cmp.Diff(want, decision.GetStatus().GetFailedIndexes(), protocmp.Transform()); diff != "" {
-				t.Errorf("failed indexes (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "failed indexes", want, decision.GetStatus().GetFailedIndexes(), protocmp.Transform())
 			next := &jobpolicyv1.IndexSet{Ranges: []*jobpolicyv1.IndexRange{{First: 6, Last: 6}}}
-			if diff := cmp.Diff(next, decision.GetCreate().GetIndexes(), protocmp.Transform()); diff != "" {
-				t.Errorf("created indexes (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "created indexes", next, decision.GetCreate().GetIndexes(), protocmp.Transform())
 			if rule := decision.GetExplanation().GetDecidingRule().Name(); decision.GetRequestId() != "example-3" || rule != "" {
 				t.Errorf("rule %q decides on %s, although indexes are left", rule, decision.GetRequestId())
 			}
@@ -77,9 +73,7 @@ func TestEngineAnswersAnyCallerAboutMissedRuns(t *testing.T) {
 		Name: "nightly-29463930", ScheduledTime: timestamppb.New(time.Date(2026, 1, 8, 1, 30, 0, 0, time.UTC)),
 		UtcOffsetSeconds: 3600,
 	}
-	if diff := cmp.Diff(create, decision.GetCreate(), protocmp.Transform()); diff != "" {
-		t.Errorf("created Job (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "created Job", create, decision.GetCreate(), protocmp.Transform())
 	if decision.GetRequestId() != "example-4" || decision.GetStatus() != nil || len(decision.GetDelete()) != 0 {
 		t.Errorf("the decision is %v", &decision)
 	}
@@ -96,9 +90,7 @@ func TestEngineAnswersAnyCallerAboutMissedRuns(t *testing.T) {
 func askByBuf(t *testing.T, method, snapshot string, decision proto.Message) {
 	t.Helper()
 	root, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	keys := plane.EnginePKI()
 	output, err := exec.CommandContext(t.Context(), bufPath(t, root), "curl", "--protocol", "grpc",
 		"--cacert", keys.CAFile, "--cert", keys.CertFile, "--key", keys.KeyFile,

@@ -21,7 +21,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -34,10 +33,12 @@ import (
 
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/deploy/local/freeport"
+	"jobpolicy.dev/deploy/local/must"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	jobpolicyv1grpc "jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 	"jobpolicy.dev/test/kit/controlplane"
 	"jobpolicy.dev/test/kit/executables"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // Names of the manifests in deploy/kubernetes/coexist.
@@ -81,9 +82,7 @@ func TestCertificatesRotateUnderLoad(t *testing.T) {
 	for round := range 2 {
 		before := signerOf(t, in.secret(t, "jobpolicy-engine-tls"))
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{"jobpolicy.dev/rotate":"round %d"}}}`, round)
-		if _, err := secrets.Patch(t.Context(), "jobpolicy-authority", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		objects.Patch(t, secrets, "jobpolicy-authority", patch)
 		for changed := false; !changed; jobs++ {
 			in.runJob(t, fmt.Sprintf("under-load-%d", jobs))
 			changed = signerOf(t, in.secret(t, "jobpolicy-engine-tls")) != before
@@ -127,9 +126,7 @@ func install(t *testing.T) *installed {
 	t.Helper()
 	binaries := executables.MustDir(t)
 	log, args, err := auditArgs(t.TempDir(), executorAccount)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	in := &installed{binaries: binaries, audit: log, objects: kustomize(t, "../../../deploy/kubernetes/coexist")}
 	in.plane = controlplane.Start(t, cluster.Options{
 		WithoutEngine: true, WithoutExecutor: true,
@@ -145,18 +142,16 @@ func install(t *testing.T) *installed {
 func (in *installed) apply(t *testing.T) {
 	t.Helper()
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(in.client.Discovery()))
-	objects := dynamic.NewForConfigOrDie(in.plane.RESTConfig())
+	kinds := dynamic.NewForConfigOrDie(in.plane.RESTConfig())
 	for _, object := range in.objects {
 		if object.GetKind() == "Deployment" {
 			continue
 		}
 		mapping, err := mapper.RESTMapping(object.GroupVersionKind().GroupKind(), object.GroupVersionKind().Version)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resource := dynamic.ResourceInterface(objects.Resource(mapping.Resource))
+		must.Succeed(t, err)
+		resource := dynamic.ResourceInterface(kinds.Resource(mapping.Resource))
 		if ns := object.GetNamespace(); ns != "" {
-			resource = objects.Resource(mapping.Resource).Namespace(ns)
+			resource = kinds.Resource(mapping.Resource).Namespace(ns)
 		}
 		if _, err := resource.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 			t.Fatalf("%s %s: %v", object.GetKind(), object.GetName(), err)
@@ -170,9 +165,7 @@ func (in *installed) accountKubeconfig(t *testing.T) string {
 	hours := int64(7200)
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &hours}}
 	token, err := in.client.CoreV1().ServiceAccounts(installNamespace).CreateToken(t.Context(), "jobpolicy-executor", request, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	config := in.plane.RESTConfig()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	err = clientcmd.WriteToFile(clientcmdapi.Config{
@@ -181,9 +174,7 @@ func (in *installed) accountKubeconfig(t *testing.T) string {
 		Contexts:       map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "a"}},
 		CurrentContext: "x",
 	}, file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return file
 }
 
@@ -221,14 +212,9 @@ func (in *installed) executorArgs(t *testing.T) []string {
 // callersFile is the list of the engine's callers that the manifests have.
 func (in *installed) callersFile(t *testing.T) string {
 	t.Helper()
-	list, err := in.client.CoreV1().ConfigMaps(installNamespace).Get(t.Context(), "jobpolicy-engine-callers", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := objects.Get(t, in.client.CoreV1().ConfigMaps(installNamespace), "jobpolicy-engine-callers")
 	file := filepath.Join(t.TempDir(), "callers.yaml")
-	if err := os.WriteFile(file, []byte(list.Data["callers.yaml"]), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte(list.Data["callers.yaml"]), 0o600))
 	return file
 }
 
@@ -238,9 +224,7 @@ func (in *installed) start(t *testing.T, program string, args ...string) {
 	var log bytes.Buffer
 	cmd := exec.Command(filepath.Join(in.binaries, program), args...)
 	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // it was killed
@@ -252,11 +236,7 @@ func (in *installed) start(t *testing.T, program string, args ...string) {
 
 func (in *installed) secret(t *testing.T, name string) *corev1.Secret {
 	t.Helper()
-	secret, err := in.client.CoreV1().Secrets(installNamespace).Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return secret
+	return objects.Get(t, in.client.CoreV1().Secrets(installNamespace), name)
 }
 
 // mountSecret does the kubelet's part: it waits until the Secret has all three files,
@@ -284,9 +264,7 @@ func (in *installed) mountSecret(t *testing.T, name string) string {
 		}
 		return os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "tls"))
 	}
-	if err := write(0); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, write(0))
 	ctx, stop := context.WithCancel(context.Background())
 	t.Cleanup(stop)
 	go func() {
@@ -365,14 +343,9 @@ func (in *installed) runJob(t *testing.T, name string) {
 // checkRights compares what the executor requested with the Role in its namespace.
 func (in *installed) checkRights(t *testing.T) {
 	t.Helper()
-	role, err := in.client.RbacV1().Roles(installNamespace).Get(t.Context(), "jobpolicy-executor", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	role := objects.Get(t, in.client.RbacV1().Roles(installNamespace), "jobpolicy-executor")
 	a, err := readAudit(in.audit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, problem := range a.check(namedGrants(role.Rules), map[string]string{
 		"coordination.k8s.io/leases create":    "only if somebody deletes the Lease of the manifests",
 		"/secrets list jobpolicy-executor-tls": "API servers before v1.34, and those under pressure, do not stream lists into watches",
@@ -385,9 +358,7 @@ func (in *installed) checkRights(t *testing.T) {
 func signerOf(t *testing.T, secret *corev1.Secret) string {
 	t.Helper()
 	pair, err := tls.X509KeyPair(secret.Data["tls.crt"], secret.Data["tls.key"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(pair.Leaf.AuthorityKeyId)
 }
 

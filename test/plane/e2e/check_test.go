@@ -8,6 +8,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // With --dry-run=server check finds what only the API server knows, and nothing is created.
@@ -57,9 +59,7 @@ spec:
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := os.WriteFile(file, []byte(tc.manifest), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.WriteFile(file, []byte(tc.manifest), 0o600))
 			out, err := plugin(t, append([]string{"check", "-f", file, "--kubeconfig", plane.Kubeconfig(), "--namespace", namespace}, tc.args...)...)
 			if exitCode(err) != tc.code {
 				t.Errorf("%v, want exit code %d:\n%s", err, tc.code, out)

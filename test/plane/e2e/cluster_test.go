@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,12 +9,12 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/test/kit/controlplane"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 var namespaces atomic.Int32
@@ -32,40 +31,16 @@ func newNamespace(t *testing.T) string {
 func newNamespaceOn(t *testing.T, client *kubernetes.Clientset) string {
 	t.Helper()
 	name := makeNamespace(t, client)
-	t.Cleanup(func() { deleteNamespace(t, client, name) })
+	t.Cleanup(func() { controlplane.DeleteNamespace(t, client, name) })
 	return name
 }
 
 // makeNamespace makes a namespace that goes only with its control plane.
 func makeNamespace(t *testing.T, client *kubernetes.Clientset) string {
 	t.Helper()
-	ctx := t.Context()
 	name := fmt.Sprintf("e2e-%d", namespaces.Add(1))
-	_, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatalf("create namespace: %v", err)
-	}
-	eventually(t, "the namespace has its service account", func() (bool, string) {
-		_, err := client.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
-		return err == nil, fmt.Sprint(err)
-	})
+	controlplane.MakeNamespace(t, client, name)
 	return name
-}
-
-func deleteNamespace(t *testing.T, client *kubernetes.Clientset, name string) {
-	t.Helper()
-	ctx := context.Background()
-	if err := client.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
-		t.Errorf("delete namespace: %v", err)
-		return
-	}
-	eventually(t, "the namespace is gone", func() (bool, string) {
-		ns, err := client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return true, ""
-		}
-		return false, fmt.Sprintf("%v %v", ns.Status.Conditions, err)
-	})
 }
 
 var eventually = controlplane.Eventually
@@ -80,6 +55,13 @@ func shell(script string, policy corev1.RestartPolicy) corev1.PodTemplateSpec {
 	}}
 }
 
+// byHand is the pod spec of a Job whose pods no scheduler takes: the test is the node of its pods.
+func byHand() corev1.PodTemplateSpec {
+	template := shell("true", corev1.RestartPolicyNever)
+	template.Spec.SchedulerName = "nobody"
+	return template
+}
+
 // createJob, getJob and waitJob are about Jobs of the shared control plane, createJobOn, getJobOn and
 // waitJobOn about those of any other.
 func createJob(t *testing.T, namespace, name string, spec batchv1.JobSpec) *batchv1.Job {
@@ -89,12 +71,15 @@ func createJob(t *testing.T, namespace, name string, spec batchv1.JobSpec) *batc
 
 func createJobOn(t *testing.T, client kubernetes.Interface, namespace, name string, spec batchv1.JobSpec) *batchv1.Job {
 	t.Helper()
-	job, err := client.BatchV1().Jobs(namespace).Create(t.Context(),
-		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatalf("create Job %s: %v", name, err)
-	}
-	return job
+	return objects.Create(t, client.BatchV1().Jobs(namespace), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec})
+}
+
+// createJobWith creates a Job with options of a JobPolicy.
+func createJobWith(t *testing.T, namespace, name, options string, spec batchv1.JobSpec) *batchv1.Job {
+	t.Helper()
+	return objects.Create(t, client.BatchV1().Jobs(namespace), &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{wire.Policy: "{job: " + options + "}"}}, Spec: spec,
+	})
 }
 
 func getJob(t *testing.T, namespace, name string) *batchv1.Job {
@@ -104,28 +89,18 @@ func getJob(t *testing.T, namespace, name string) *batchv1.Job {
 
 func getJobOn(t *testing.T, client kubernetes.Interface, namespace, name string) *batchv1.Job {
 	t.Helper()
-	job, err := client.BatchV1().Jobs(namespace).Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatalf("get Job: %v", err)
-	}
-	return job
+	return objects.Get(t, client.BatchV1().Jobs(namespace), name)
 }
 
 func patchJob(t *testing.T, namespace, name, patch string) {
 	t.Helper()
-	_, err := client.BatchV1().Jobs(namespace).Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	if err != nil {
-		t.Fatalf("patch Job: %v", err)
-	}
+	objects.Patch(t, client.BatchV1().Jobs(namespace), name, patch)
 }
 
 // jobPods lists a Job's pods by controller UID.
 func jobPods(t *testing.T, job *batchv1.Job) []corev1.Pod {
 	t.Helper()
-	pods, err := client.CoreV1().Pods(job.Namespace).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatalf("list pods: %v", err)
-	}
+	pods := objects.List(t, client.CoreV1().Pods(job.Namespace), metav1.ListOptions{})
 	return slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool {
 		owner := metav1.GetControllerOf(&pod)
 		return owner == nil || owner.UID != job.UID
@@ -202,10 +177,7 @@ func describe(job *batchv1.Job) string {
 // eventReasons returns the reasons of the events on a Job.
 func eventReasons(t *testing.T, job *batchv1.Job) []string {
 	t.Helper()
-	events, err := client.CoreV1().Events(job.Namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(job.UID)})
-	if err != nil {
-		t.Fatalf("list events: %v", err)
-	}
+	events := objects.List(t, client.CoreV1().Events(job.Namespace), metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(job.UID)})
 	var reasons []string
 	for _, e := range events.Items {
 		reasons = append(reasons, e.Reason)

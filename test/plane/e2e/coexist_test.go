@@ -18,6 +18,7 @@ import (
 
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/deploy/local/freeport"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/executables"
 )
 
@@ -116,9 +117,7 @@ func startExecutorAs(t *testing.T, kubeconfig string, args ...string) *executorP
 	args = append(args, "--kubeconfig="+kubeconfig, "--http-address="+address)
 	p := &executorProcess{url: "http://" + address, cmd: exec.Command(filepath.Join(executables.MustDir(t), "jobpolicy-executor"), args...)}
 	p.cmd.Stderr = testLog{t}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.cmd.Start())
 	t.Cleanup(func() {
 		_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 		if err := p.cmd.Wait(); err != nil && !p.killed {

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // recipe is a row of docs/cookbook.md: the wish, what does it, and the manifest.
@@ -26,14 +28,10 @@ func TestTheCookbookIsServed(t *testing.T) {
 	servePolicies(t, plane)
 	namespace := newNamespace(t)
 	page, err := os.ReadFile("../../../docs/cookbook.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	const folder = "../../../deploy/examples/cookbook"
 	files, err := filepath.Glob(folder + "/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	recipes := recipe.FindAllStringSubmatch(string(page), -1)
 	if rows := strings.Count(string(page), "\n| ") - 1; len(recipes) != rows || len(recipes) != len(files) || len(recipes) < 10 {
 		t.Fatalf("%d recipes in %d rows with %d files, want as many of each, and ten at least", len(recipes), rows, len(files))
@@ -42,9 +40,7 @@ func TestTheCookbookIsServed(t *testing.T) {
 		t.Run(r[2], func(t *testing.T) {
 			file := filepath.Join(folder, r[2])
 			manifest, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			documents := strings.Split(string(manifest), "\n---\n")
 			holdsWhatTheRowShows(t, r[1], documents[0])
 			for _, document := range documents {
@@ -64,12 +60,8 @@ func TestTheCookbookIsServed(t *testing.T) {
 func holdsWhatTheRowShows(t *testing.T, shown, document string) {
 	t.Helper()
 	var row, object map[string]any
-	if err := yaml.Unmarshal([]byte(shown), &row); err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.Unmarshal([]byte(document), &object); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, yaml.Unmarshal([]byte(shown), &row))
+	must.Succeed(t, yaml.Unmarshal([]byte(document), &object))
 	held := object["spec"]
 	if object["kind"] != "JobPolicy" {
 		metadata, _ := object["metadata"].(map[string]any)

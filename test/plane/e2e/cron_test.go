@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // In replace mode CronJobs run at the full minute: a plain one, and one that may not run yet. One whose
@@ -60,9 +61,7 @@ func TestCronJobsRunOnTheMinute(t *testing.T) {
 	}
 
 	background := metav1.DeletePropagationBackground
-	if err := client.BatchV1().Jobs(w.namespace).Delete(t.Context(), long.Name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Delete(t, client.BatchV1().Jobs(w.namespace), long.Name, metav1.DeleteOptions{PropagationPolicy: &background})
 	held := w.waitMade(t, "forbidding", 2)
 	if jobs := w.madeFor("waiting"); len(jobs) != 0 {
 		t.Errorf("the runs of a CronJob whose options cannot be read: %v", names(jobs))

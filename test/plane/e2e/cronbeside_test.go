@@ -14,6 +14,7 @@ import (
 
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/test/kit/controlplane"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // The executor and the built-in CronJob controller each have their own CronJobs. While
@@ -82,10 +83,7 @@ func TestCronJobsBesideTheBuiltinController(t *testing.T) {
 func (w *cronWorld) checkAgreed(t *testing.T) {
 	t.Helper()
 	versions := func() map[string]string {
-		list, err := w.client.BatchV1().CronJobs(w.namespace).List(t.Context(), metav1.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := objects.List(t, w.client.BatchV1().CronJobs(w.namespace), metav1.ListOptions{})
 		at := map[string]string{}
 		for _, c := range list.Items {
 			at[c.Name] = c.ResourceVersion

@@ -13,6 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+
+	"jobpolicy.dev/deploy/local/must"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 const (
@@ -37,9 +40,7 @@ func newCronWorld(t *testing.T, client *kubernetes.Clientset) *cronWorld {
 	t.Helper()
 	w := &cronWorld{client: client, namespace: newNamespaceOn(t, client), made: map[types.UID]*batchv1.Job{}}
 	watch, err := client.BatchV1().Jobs(w.namespace).Watch(t.Context(), metav1.ListOptions{ResourceVersion: "0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(watch.Stop)
 	go func() {
 		for event := range watch.ResultChan() {
@@ -75,26 +76,17 @@ func handedTo(manager string, c *batchv1.CronJob) *batchv1.CronJob {
 
 func (w *cronWorld) create(t *testing.T, c *batchv1.CronJob) {
 	t.Helper()
-	if _, err := w.client.BatchV1().CronJobs(w.namespace).Create(t.Context(), c, metav1.CreateOptions{}); err != nil {
-		t.Fatalf("create CronJob: %v", err)
-	}
+	objects.Create(t, w.client.BatchV1().CronJobs(w.namespace), c)
 }
 
 func (w *cronWorld) cron(t *testing.T, name string) *batchv1.CronJob {
 	t.Helper()
-	c, err := w.client.BatchV1().CronJobs(w.namespace).Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatalf("get CronJob: %v", err)
-	}
-	return c
+	return objects.Get(t, w.client.BatchV1().CronJobs(w.namespace), name)
 }
 
 func (w *cronWorld) patch(t *testing.T, name, patch string) {
 	t.Helper()
-	_, err := w.client.BatchV1().CronJobs(w.namespace).Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	if err != nil {
-		t.Fatalf("patch CronJob: %v", err)
-	}
+	objects.Patch(t, w.client.BatchV1().CronJobs(w.namespace), name, patch)
 }
 
 // ask asks for a run by annotation.
@@ -156,10 +148,7 @@ func (w *cronWorld) waitMade(t *testing.T, name string, n int) []*batchv1.Job {
 // there returns the names of a CronJob's Jobs that exist and are not being deleted.
 func (w *cronWorld) there(t *testing.T, name string) []string {
 	t.Helper()
-	list, err := w.client.BatchV1().Jobs(w.namespace).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := objects.List(t, w.client.BatchV1().Jobs(w.namespace), metav1.ListOptions{})
 	var jobs []*batchv1.Job
 	for i := range list.Items {
 		owner := metav1.GetControllerOf(&list.Items[i])
@@ -225,12 +214,9 @@ func checkScheduled(t *testing.T, c *batchv1.CronJob, job *batchv1.Job) {
 // events are the events on a CronJob, each as its reason and message.
 func (w *cronWorld) events(t *testing.T, name string) []string {
 	t.Helper()
-	events, err := w.client.CoreV1().Events(w.namespace).List(t.Context(), metav1.ListOptions{
+	events := objects.List(t, w.client.CoreV1().Events(w.namespace), metav1.ListOptions{
 		FieldSelector: "involvedObject.kind=CronJob,involvedObject.name=" + name,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var out []string
 	for _, e := range events.Items {
 		out = append(out, e.Reason+": "+e.Message)

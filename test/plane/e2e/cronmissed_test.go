@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/executor/wire"
 )
 
@@ -64,9 +65,7 @@ func (w *cronWorld) createMissing(t *testing.T, name, policy, script string, las
 	w.create(t, c)
 	patch := fmt.Sprintf(`{"status": {"lastScheduleTime": %q}}`, last.Format(time.RFC3339))
 	_, err := w.client.BatchV1().CronJobs(w.namespace).Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 // checkOneAfterAnother checks that no run of a CronJob began before the one before it had ended.

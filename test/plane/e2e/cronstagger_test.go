@@ -12,7 +12,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // nextStarts returns when the next runs start, by kubectl jobpolicy next.
@@ -59,9 +61,7 @@ spec:
 `, i)
 	}
 	file := filepath.Join(t.TempDir(), "crons.yaml")
-	if err := os.WriteFile(file, []byte(manifest.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte(manifest.String()), 0o600))
 	minutes := map[int]int{}
 	for _, at := range nextStarts(t, "tenants", "-f", file) {
 		minutes[at.Minute()]++
@@ -91,9 +91,7 @@ func TestStaggeredCronJobsStartAtTheirOffsets(t *testing.T) {
 	}
 	const name = "report-0"
 	background := metav1.DeletePropagationBackground
-	if err := client.BatchV1().CronJobs(w.namespace).Delete(t.Context(), name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Delete(t, client.BatchV1().CronJobs(w.namespace), name, metav1.DeleteOptions{PropagationPolicy: &background})
 	untilMinute(5 * time.Second)
 	w.createStaggered(t, name)
 	again := nextStarts(t, w.namespace, "cronjob/"+name)[0]

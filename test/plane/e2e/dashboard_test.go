@@ -11,6 +11,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // Every metric that the dashboard or an alert uses exists after one Job has run, even
@@ -59,9 +61,7 @@ func watchedMetrics(t *testing.T) (installed, here []string) {
 	names := map[string]bool{}
 	for _, file := range []string{"dashboard.json", "alerts.yaml"} {
 		text, err := os.ReadFile("../../../deploy/chart/jobpolicy/files/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		found := selected.FindAllStringSubmatch(string(text), -1)
 		if len(found) < 5 {
 			t.Fatalf("%s asks for %d series: want more", file, len(found))

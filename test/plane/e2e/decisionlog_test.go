@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protojson"
+	"jobpolicy.dev/deploy/local/must"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -30,9 +31,7 @@ func TestDecisionLogIsDecidedAgain(t *testing.T) {
 		return ended(t, log, namespace), ""
 	})
 	file := filepath.Join(t.TempDir(), "decisions.log")
-	if err := os.WriteFile(file, log, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, log, 0o600))
 	out, err := plugin(t, "replay", file)
 	if err != nil || !strings.Contains(out, " 0 different") {
 		t.Errorf("error %v, want no difference:\n%s", err, out)

@@ -11,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/executables"
 )
 
@@ -23,12 +24,8 @@ func TestDecisionsAreALiveLog(t *testing.T) {
 	defer stop()
 	watch := exec.CommandContext(ctx, filepath.Join(executables.MustDir(t), "kubectl-jobpolicy"), "decisions", "-w", "-n", namespace, "--url", plane.ExecutorURL())
 	out, err := watch.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := watch.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, watch.Start())
 	createJob(t, namespace, "watched", batchv1.JobSpec{BackoffLimit: new(int32(0)), Template: shell("exit 3", corev1.RestartPolicyNever)})
 	seen := ""
 	for lines := bufio.NewScanner(out); !strings.Contains(seen, "the Job fails") && lines.Scan(); {

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // definitions are where CustomResourceDefinitions of optional objects stand: in files of
@@ -82,9 +84,7 @@ func serveOptionalKinds(t *testing.T, objects dynamic.Interface) {
 	var names []string
 	for _, d := range optionalKinds {
 		all, err := d.download(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, object := range all {
 			if _, err := kinds.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)

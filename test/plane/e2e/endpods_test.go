@@ -7,10 +7,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/deploy/local/cluster"
-	"jobpolicy.dev/executor/wire"
 )
 
 // A workflow manager never repeats a step, and must know afterwards what each of its pods did. When one fails, the built-in
@@ -22,7 +20,7 @@ func TestPodsOfAFailedJobStayWithTheirLogs(t *testing.T) {
 trap 'echo saving; sleep 4; echo saved; exit 7' TERM
 echo step 17 of 40; while :; do sleep 0.2; done`, corev1.RestartPolicyNever)
 	template.Spec.TerminationGracePeriodSeconds = new(int64(20))
-	job := classify(t, namespace, "workflow", "{whenJobFails: EndPods}", batchv1.JobSpec{
+	job := createJobWith(t, namespace, "workflow", "{whenJobFails: EndPods}", batchv1.JobSpec{
 		Completions: new(int32(3)), Parallelism: new(int32(3)), CompletionMode: new(batchv1.IndexedCompletion), BackoffLimit: new(int32(0)), Template: template,
 	})
 	told := map[string]int64{}
@@ -76,7 +74,7 @@ func checkLog(t *testing.T, pod *corev1.Pod, want ...string) {
 func TestThePodOfAJobThatRestartsTooOftenStaysWithItsLog(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	job := classify(t, namespace, "crashes", "{whenJobFails: EndPods}", batchv1.JobSpec{
+	job := createJobWith(t, namespace, "crashes", "{whenJobFails: EndPods}", batchv1.JobSpec{
 		BackoffLimit: new(int32(1)), Template: shell("echo the disk is full; exit 5", corev1.RestartPolicyOnFailure),
 	})
 	job = waitFinished(t, namespace, job.Name)
@@ -91,15 +89,7 @@ func TestThePodOfAJobThatRestartsTooOftenStaysWithItsLog(t *testing.T) {
 func TestPodsWithoutANodeAreDeletedWhenTheirJobFails(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	template := shell("true", corev1.RestartPolicyNever)
-	template.Spec.SchedulerName = "nobody"
-	_, err := client.BatchV1().Jobs(namespace).Create(t.Context(), &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: "unscheduled", Annotations: map[string]string{wire.Policy: `{job: {whenJobFails: EndPods}}`}},
-		Spec:       batchv1.JobSpec{ActiveDeadlineSeconds: new(int64(2)), Template: template},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	createJobWith(t, namespace, "unscheduled", "{whenJobFails: EndPods}", batchv1.JobSpec{ActiveDeadlineSeconds: new(int64(2)), Template: byHand()})
 	job := waitFinished(t, namespace, "unscheduled")
 	if pods := jobPods(t, job); conditionReason(job, batchv1.JobFailed) != "DeadlineExceeded" || job.Status.Failed != 1 || len(pods) != 0 {
 		t.Errorf("it ended with %s and %d pods", describe(job), len(pods))

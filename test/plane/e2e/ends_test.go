@@ -12,22 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/deploy/local/cluster"
-	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/proto/jobend"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/test/kit/objects"
 )
-
-// classify creates a Job that asks for the condition that says how it failed.
-func classify(t *testing.T, namespace, name, options string, spec batchv1.JobSpec) *batchv1.Job {
-	t.Helper()
-	job, err := client.BatchV1().Jobs(namespace).Create(t.Context(), &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{wire.Policy: "{job: " + options + "}"}}, Spec: spec,
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return job
-}
 
 // readEnd reads how a Job failed, as a controller does that has created it: from its condition. It also
 // checks where the condition stands.
@@ -58,7 +47,7 @@ func TestAParentTellsFailurePolicyRulesApart(t *testing.T) {
 		}}
 	}
 	for name, script := range map[string]string{"bad-input": "exit 2", "no-result": "exit 3"} {
-		classify(t, namespace, name, "{endCondition: true, failureRuleNames: [bad-input, no-result]}", batchv1.JobSpec{
+		createJobWith(t, namespace, name, "{endCondition: true, failureRuleNames: [bad-input, no-result]}", batchv1.JobSpec{
 			BackoffLimit: new(int32(9)), Template: shell(script, corev1.RestartPolicyNever),
 			PodFailurePolicy: &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{on(2), on(3)}},
 		})
@@ -88,20 +77,16 @@ func TestAParentTellsFailurePolicyRulesApart(t *testing.T) {
 func TestOutOfMemoryIsNotAnEviction(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	template := shell("true", corev1.RestartPolicyNever)
-	template.Spec.SchedulerName = "nobody"
-	spec := batchv1.JobSpec{BackoffLimit: new(int32(0)), Template: template}
+	spec := batchv1.JobSpec{BackoffLimit: new(int32(0)), Template: byHand()}
 	disrupted := corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonTerminationByKubelet}
 	for name, killed := range map[string]corev1.PodStatus{
 		"memory":  killedBy("OOMKilled"),
 		"evicted": {Phase: corev1.PodFailed, Reason: "Evicted", Conditions: []corev1.PodCondition{disrupted}, ContainerStatuses: killedBy("Error").ContainerStatuses},
 	} {
-		job := classify(t, namespace, name, "{endCondition: true}", spec)
+		job := createJobWith(t, namespace, name, "{endCondition: true}", spec)
 		pod := onePod(t, job)
 		pod.Status = killed
-		if _, err := client.CoreV1().Pods(namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		objects.UpdateStatus(t, client.CoreV1().Pods(namespace), pod)
 	}
 	want := map[string]jobpolicyv1.EndClass{"memory": jobpolicyv1.EndClass_END_CLASS_OUT_OF_MEMORY, "evicted": jobpolicyv1.EndClass_END_CLASS_INFRASTRUCTURE}
 	for name, class := range want {
@@ -134,12 +119,10 @@ func onePod(t *testing.T, job *batchv1.Job) *corev1.Pod {
 func TestAnEvictedPodIsInfrastructure(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	job := classify(t, namespace, "drained", "{endCondition: true}", batchv1.JobSpec{BackoffLimit: new(int32(0)), Template: shell("sleep 60", corev1.RestartPolicyNever)})
+	job := createJobWith(t, namespace, "drained", "{endCondition: true}", batchv1.JobSpec{BackoffLimit: new(int32(0)), Template: shell("sleep 60", corev1.RestartPolicyNever)})
 	waitJob(t, namespace, "drained", "its pod runs", func(job *batchv1.Job) bool { return job.Status.Ready != nil && *job.Status.Ready == 1 })
 	eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: onePod(t, job).Name}}
-	if err := client.PolicyV1().Evictions(namespace).Evict(t.Context(), eviction); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client.PolicyV1().Evictions(namespace).Evict(t.Context(), eviction))
 	if end := readEnd(t, waitFinished(t, namespace, "drained")); end.GetClass() != jobpolicyv1.EndClass_END_CLASS_INFRASTRUCTURE || end.GetPodName() != eviction.Name {
 		t.Errorf("the Job ended by %v", end)
 	}
@@ -149,7 +132,7 @@ func TestAnEvictedPodIsInfrastructure(t *testing.T) {
 func TestRestartsEndAJobByAContainer(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	classify(t, namespace, "restarting", "{endCondition: true}", batchv1.JobSpec{BackoffLimit: new(int32(1)), Template: shell("exit 5", corev1.RestartPolicyOnFailure)})
+	createJobWith(t, namespace, "restarting", "{endCondition: true}", batchv1.JobSpec{BackoffLimit: new(int32(1)), Template: shell("exit 5", corev1.RestartPolicyOnFailure)})
 	end := readEnd(t, waitFinished(t, namespace, "restarting"))
 	if end.GetClass() != jobpolicyv1.EndClass_END_CLASS_APPLICATION || end.GetContainerName() != "main" || end.GetExitCode() != 5 || end.GetPodName() == "" || end.GetTries() < 1 {
 		t.Errorf("the Job ended by %v", end)
@@ -169,7 +152,7 @@ func TestNobodyElseGetsTheCondition(t *testing.T) {
 // Both services are killed between the announcement of a failure and its end: what the condition says stays.
 func TestRestartsDoNotForgetHowAJobFailed(t *testing.T) {
 	namespace := newNamespace(t)
-	job := classify(t, namespace, "killed", "{endCondition: true}", batchv1.JobSpec{
+	job := createJobWith(t, namespace, "killed", "{endCondition: true}", batchv1.JobSpec{
 		Parallelism: new(int32(2)), Completions: new(int32(2)), BackoffLimit: new(int32(0)), CompletionMode: new(batchv1.IndexedCompletion),
 		Template: shell(`if [ $JOB_COMPLETION_INDEX = 0 ]; then sleep 2; exit 7; fi; trap "" TERM; while true; do sleep 1; done`, corev1.RestartPolicyNever),
 	})

@@ -11,17 +11,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/executor/podcache"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // Who finds a failed Job wants to know what its pods said, and their pods are gone (kubernetes/kubernetes#107891, #74848). The condition
 // tells the last two of three, also what a pod said before both services were killed. The test is the node of the pods.
 func TestTheConditionTellsThePodsThatFailedLast(t *testing.T) {
 	namespace := newNamespace(t)
-	template := shell("true", corev1.RestartPolicyNever)
-	template.Spec.SchedulerName = "nobody"
-	job := classify(t, namespace, "told", "{endCondition: true, endConditionFailures: 2, retryDelay: {delaysSeconds: [1]}}",
-		batchv1.JobSpec{BackoffLimit: new(int32(2)), Template: template})
+	job := createJobWith(t, namespace, "told", "{endCondition: true, endConditionFailures: 2, retryDelay: {delaysSeconds: [1]}}",
+		batchv1.JobSpec{BackoffLimit: new(int32(2)), Template: byHand()})
 	var failed []string
 	for try := range 3 {
 		pod := activePod(t, job)
@@ -31,9 +31,7 @@ func TestTheConditionTellsThePodsThatFailedLast(t *testing.T) {
 		pod.Status = killedBy("Error")
 		ended := pod.Status.ContainerStatuses[0].State.Terminated
 		ended.ExitCode, ended.Message = int32(try+3), fmt.Sprintf("starting\nno such file: \"/data/%d\" [x]\x1b[1m\n", try)
-		if _, err := client.CoreV1().Pods(namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		objects.UpdateStatus(t, client.CoreV1().Pods(namespace), pod)
 		failed = append(failed, pod.Name)
 		if try == 1 {
 			waitJob(t, namespace, "told", "the failure counts", func(job *batchv1.Job) bool { return job.Status.Failed == 2 })
@@ -42,9 +40,7 @@ func TestTheConditionTellsThePodsThatFailedLast(t *testing.T) {
 		}
 	}
 	waitFinished(t, namespace, "told")
-	if err := client.CoreV1().Pods(namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "job-name=told"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client.CoreV1().Pods(namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "job-name=told"}))
 	end := readEnd(t, getJob(t, namespace, "told"))
 	var told []string
 	for _, f := range end.GetFailures() {
@@ -89,18 +85,14 @@ func activePod(t *testing.T, job *batchv1.Job) (active *corev1.Pod) {
 func TestNobodyElseTellsWhatPodsSay(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	template := shell("true", corev1.RestartPolicyNever)
-	template.Spec.SchedulerName = "nobody"
-	job := classify(t, namespace, "silent", "{endCondition: true}", batchv1.JobSpec{BackoffLimit: new(int32(0)), Template: template})
+	job := createJobWith(t, namespace, "silent", "{endCondition: true}", batchv1.JobSpec{BackoffLimit: new(int32(0)), Template: byHand()})
 	pod := activePod(t, job)
 	if _, has := pod.Annotations[podcache.KeepTerminationMessageAnnotation]; has {
 		t.Errorf("pod %s has annotations %v", pod.Name, pod.Annotations)
 	}
 	pod.Status = killedBy("Error")
 	pod.Status.ContainerStatuses[0].State.Terminated.Message = "secret"
-	if _, err := client.CoreV1().Pods(namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.UpdateStatus(t, client.CoreV1().Pods(namespace), pod)
 	done := waitFinished(t, namespace, "silent")
 	if end := readEnd(t, done); len(end.GetFailures()) > 0 || strings.Contains(describe(done), "secret") {
 		t.Errorf("the Job ended by %v: %s", end, describe(done))

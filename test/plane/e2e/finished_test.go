@@ -6,10 +6,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/deploy/local/cluster"
-	"jobpolicy.dev/executor/wire"
 )
 
 // kubernetes/kubernetes#52696: the finished pods of a Job with many tasks stay until the Job ends, thousands of them. Here
@@ -17,18 +15,12 @@ import (
 func TestARunningJobKeepsFewFinishedPods(t *testing.T) {
 	namespace := newNamespace(t)
 	const tasks, parallel, kept = 60, 4, 3
-	job, err := client.BatchV1().Jobs(namespace).Create(t.Context(), &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: "many", Annotations: map[string]string{wire.Policy: `{job: {keepFinishedPods: {succeeded: 3, failed: 1}}}`}},
-		Spec: batchv1.JobSpec{
-			Completions: new(int32(tasks)), Parallelism: new(int32(parallel)), CompletionMode: new(batchv1.IndexedCompletion),
-			BackoffLimitPerIndex: new(int32(0)), MaxFailedIndexes: new(int32(tasks)),
-			// Every sixth task fails, and the last one takes longer than the others.
-			Template: shell("test $JOB_COMPLETION_INDEX != 59 || sleep 8; sleep 0.5; test $((JOB_COMPLETION_INDEX % 6)) != 0", corev1.RestartPolicyNever),
-		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	job := createJobWith(t, namespace, "many", "{keepFinishedPods: {succeeded: 3, failed: 1}}", batchv1.JobSpec{
+		Completions: new(int32(tasks)), Parallelism: new(int32(parallel)), CompletionMode: new(batchv1.IndexedCompletion),
+		BackoffLimitPerIndex: new(int32(0)), MaxFailedIndexes: new(int32(tasks)),
+		// Every sixth task fails, and the last one takes longer than the others.
+		Template: shell("test $JOB_COMPLETION_INDEX != 59 || sleep 8; sleep 0.5; test $((JOB_COMPLETION_INDEX % 6)) != 0", corev1.RestartPolicyNever),
+	})
 	waitJob(t, namespace, "many", "a third is counted", func(job *batchv1.Job) bool { return job.Status.Succeeded >= tasks/3 })
 	killAndStart(t, cluster.Executor)
 	waitJob(t, namespace, "many", "only the last task is left", func(job *batchv1.Job) bool { return job.Status.Succeeded+job.Status.Failed == tasks-1 })

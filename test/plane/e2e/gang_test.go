@@ -21,7 +21,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/executor"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // TestGangScheduling runs the alpha gate WorkloadWithJob of v1.37. The other
@@ -46,9 +48,7 @@ func TestGangScheduling(t *testing.T) {
 
 func (g *gangPlane) testSameAsBuiltIn(t *testing.T) {
 	high := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 1000}
-	if _, err := g.client.SchedulingV1().PriorityClasses().Create(t.Context(), high, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Create(t, g.client.SchedulingV1().PriorityClasses(), high)
 	change := map[string]func(*batchv1.JobSpec){
 		"gang": func(*batchv1.JobSpec) {},
 		"all that can be declared": func(s *batchv1.JobSpec) {
@@ -80,9 +80,7 @@ func (g *gangPlane) lived(t *testing.T, spec batchv1.JobSpec) (view string) {
 	job := g.create(t, namespace, "train", spec)
 	view = g.view(t, g.waitJob(t, job, "complete", isComplete))
 	background := metav1.DeletePropagationBackground
-	if err := g.client.BatchV1().Jobs(namespace).Delete(t.Context(), job.Name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Delete(t, g.client.BatchV1().Jobs(namespace), job.Name, metav1.DeleteOptions{PropagationPolicy: &background})
 	eventually(t, "Workload and PodGroup go with the Job", func() (bool, string) {
 		workloads, groups := g.gangs(t, namespace)
 		return len(workloads)+len(groups) == 0, fmt.Sprint(workloads, groups)
@@ -112,9 +110,7 @@ func (g *gangPlane) view(t *testing.T, job *batchv1.Job) string {
 	}
 	lines = append(lines, g.waitEvent(t, job, "WorkloadCreated"), g.waitEvent(t, job, "PodGroupCreated"))
 	text, err := json.MarshalIndent(lines, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return strings.NewReplacer(group.Name, "GROUP", workload.Name, "WORKLOAD", string(job.UID), "JOB UID", string(workload.UID), "WORKLOAD UID",
 		string(group.UID), "GROUP UID").Replace(string(text))
 }
@@ -151,13 +147,10 @@ func (g *gangPlane) testNoGroups(t *testing.T) {
 // makeCronJob creates a suspended CronJob, and completes the reference to it.
 func (g *gangPlane) makeCronJob(t *testing.T, namespace string, ref *metav1.OwnerReference) *metav1.OwnerReference {
 	t.Helper()
-	cron, err := g.client.BatchV1().CronJobs(namespace).Create(t.Context(), &batchv1.CronJob{
+	cron := objects.Create(t, g.client.BatchV1().CronJobs(namespace), &batchv1.CronJob{
 		ObjectMeta: metav1.ObjectMeta{Name: ref.Name},
 		Spec:       batchv1.CronJobSpec{Schedule: "0 0 1 1 *", Suspend: new(true), JobTemplate: batchv1.JobTemplateSpec{Spec: gangSpec(ours, 2, "true")}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	ref.UID = cron.UID
 	return ref
 }
@@ -242,9 +235,7 @@ func (g *gangPlane) testReplacement(t *testing.T) {
 esac`, "DIR", dir)
 	job := g.create(t, namespace, "replaced", gangSpec(ours, 4, script))
 	g.waitJob(t, job, "index 0 has succeeded", func(job *batchv1.Job) bool { return job.Status.CompletedIndexes == "0" })
-	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
 	g.waitJob(t, job, "complete", isComplete)
 	_, group := g.onlyGang(t, namespace)
 	g.checkGroups(t, job, group.Name)
@@ -253,10 +244,7 @@ esac`, "DIR", dir)
 // The Job is there five seconds before the Workload that it was told of.
 func (g *gangPlane) testDelegated(t *testing.T) {
 	namespace := makeNamespace(t, g.client)
-	train, err := g.client.CoreV1().ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "train"}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	train := objects.Create(t, g.client.CoreV1().ConfigMaps(namespace), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "train"}})
 	parent := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: train.Name, UID: train.UID, Controller: new(true)}
 	spec := gangSpec(ours, 2, "true")
 	spec.Scheduling = nil
@@ -274,7 +262,7 @@ func (g *gangPlane) testDelegated(t *testing.T) {
 	if pods := g.pods(t, job); len(pods) > 0 {
 		t.Errorf("%d pods before there is a Workload", len(pods))
 	}
-	workload, err := g.client.SchedulingV1beta1().Workloads(namespace).Create(t.Context(), &schedulingv1beta1.Workload{
+	workload := objects.Create(t, g.client.SchedulingV1beta1().Workloads(namespace), &schedulingv1beta1.Workload{
 		ObjectMeta: metav1.ObjectMeta{Name: "parents", OwnerReferences: []metav1.OwnerReference{parent}},
 		Spec: schedulingv1beta1.WorkloadSpec{
 			ControllerRef: &schedulingv1beta1.TypedLocalObjectReference{Kind: "ConfigMap", Name: "train"},
@@ -282,10 +270,7 @@ func (g *gangPlane) testDelegated(t *testing.T) {
 				Name: "workers", SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: 2}},
 			}},
 		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	g.waitJob(t, job, "complete", isComplete)
 	only, group := g.onlyGang(t, namespace)
 	g.checkGroups(t, job, group.Name)
@@ -316,22 +301,16 @@ func (g *gangPlane) testRestartedHalfWay(t *testing.T) {
 	g.forbidPodGroups(t, namespace)
 	job := g.create(t, namespace, "half-way", gangSpec(ours, 2, "true"))
 	g.waitEvent(t, job, "FailedCreate")
-	if err := g.plane.Kill(cluster.Executor); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, g.plane.Kill(cluster.Executor))
 	before, groups := g.gangs(t, namespace)
 	if len(before) != 1 || len(groups) > 0 {
 		t.Fatalf("%d Workloads and %d PodGroups half way", len(before), len(groups))
 	}
-	if err := g.plane.StartComponent(t.Context(), cluster.Executor); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, g.plane.StartComponent(t.Context(), cluster.Executor))
 	if now := getJobOn(t, g.client, namespace, job.Name); now.Status.StartTime != nil || len(g.pods(t, job)) > 0 {
 		t.Errorf("the Job began without its gang: %s", describe(now))
 	}
-	if err := g.client.CoreV1().ResourceQuotas(namespace).Delete(t.Context(), "no-groups", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Delete(t, g.client.CoreV1().ResourceQuotas(namespace), "no-groups", metav1.DeleteOptions{})
 	g.waitJob(t, job, "complete", isComplete)
 	workload, group := g.onlyGang(t, namespace)
 	if workload.UID != before[0].UID {
@@ -372,9 +351,7 @@ func (g *gangPlane) testTakenOver(t *testing.T) {
 	g.checkGroups(t, job, group.Name)
 	g.onlyGang(t, namespace)
 	successor.kill()
-	if err := g.plane.StartComponent(t.Context(), cluster.ControllerManager); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, g.plane.StartComponent(t.Context(), cluster.ControllerManager))
 }
 
 // The executor is started beside an API server that does not serve the API of gangs yet, and runs while it begins to.
@@ -385,15 +362,11 @@ func (g *gangPlane) testServedLater(t *testing.T) {
 		}
 	}
 	start := func(component string) {
-		if err := g.plane.StartComponent(t.Context(), component); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, g.plane.StartComponent(t.Context(), component))
 	}
 	serve := func(args ...string) {
 		stop(cluster.APIServer)
-		if err := g.plane.SetExtraArgs(cluster.APIServer, args...); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, g.plane.SetExtraArgs(cluster.APIServer, args...))
 		start(cluster.APIServer)
 	}
 	namespace := makeNamespace(t, g.client) // There before: making one takes the controller manager.

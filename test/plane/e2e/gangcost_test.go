@@ -9,6 +9,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 var gangCost = flag.Bool("gang.cost", false, "measure what Workloads and PodGroups cost Jobs that declare nothing; prints, and fails only if they make none or too many")
@@ -58,9 +60,7 @@ func (g *gangPlane) round(t *testing.T, c *costed, jobs int) {
 	t.Helper()
 	namespace, before := makeNamespace(t, g.client), c.metric(t, "rest_client_requests_total")
 	seen, err := g.client.BatchV1().Jobs(namespace).Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer seen.Stop()
 	created := map[string]time.Time{}
 	for i := range jobs {

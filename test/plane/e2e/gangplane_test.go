@@ -12,11 +12,11 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/test/kit/controlplane"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // A gangPlane is a control plane that schedules gangs. The built-in job
@@ -76,19 +76,12 @@ func (g *gangPlane) create(t *testing.T, namespace, name string, spec batchv1.Jo
 // createJob creates a Job that has more than a name.
 func (g *gangPlane) createJob(t *testing.T, namespace string, job *batchv1.Job) *batchv1.Job {
 	t.Helper()
-	made, err := g.client.BatchV1().Jobs(namespace).Create(t.Context(), job, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return made
+	return objects.Create(t, g.client.BatchV1().Jobs(namespace), job)
 }
 
 func (g *gangPlane) patch(t *testing.T, job *batchv1.Job, patch string) {
 	t.Helper()
-	_, err := g.client.BatchV1().Jobs(job.Namespace).Patch(t.Context(), job.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	objects.Patch(t, g.client.BatchV1().Jobs(job.Namespace), job.Name, patch)
 }
 
 func (g *gangPlane) waitJob(t *testing.T, job *batchv1.Job, what string, done func(*batchv1.Job) bool) *batchv1.Job {
@@ -99,10 +92,7 @@ func (g *gangPlane) waitJob(t *testing.T, job *batchv1.Job, what string, done fu
 // pods are those that the Job controls, without those on their way out.
 func (g *gangPlane) pods(t *testing.T, job *batchv1.Job) []corev1.Pod {
 	t.Helper()
-	pods, err := g.client.CoreV1().Pods(job.Namespace).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pods := objects.List(t, g.client.CoreV1().Pods(job.Namespace), metav1.ListOptions{})
 	return slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool {
 		return !metav1.IsControlledBy(&pod, job) || pod.DeletionTimestamp != nil
 	})
@@ -144,9 +134,7 @@ func (g *gangPlane) replaceFirstPod(t *testing.T, job *batchv1.Job) {
 		return nil
 	}
 	old := first()
-	if err := g.client.CoreV1().Pods(old.Namespace).Delete(t.Context(), old.Name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Delete(t, g.client.CoreV1().Pods(old.Namespace), old.Name, metav1.DeleteOptions{})
 	eventually(t, "index 0 has another pod", func() (bool, string) {
 		now := first()
 		return now != nil && now.UID != old.UID, describe(getJobOn(t, g.client, job.Namespace, job.Name))
@@ -156,14 +144,8 @@ func (g *gangPlane) replaceFirstPod(t *testing.T, job *batchv1.Job) {
 // gangs lists the Workloads and PodGroups of a namespace.
 func (g *gangPlane) gangs(t *testing.T, namespace string) ([]schedulingv1beta1.Workload, []schedulingv1beta1.PodGroup) {
 	t.Helper()
-	workloads, err := g.client.SchedulingV1beta1().Workloads(namespace).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	groups, err := g.client.SchedulingV1beta1().PodGroups(namespace).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	workloads := objects.List(t, g.client.SchedulingV1beta1().Workloads(namespace), metav1.ListOptions{})
+	groups := objects.List(t, g.client.SchedulingV1beta1().PodGroups(namespace), metav1.ListOptions{})
 	return workloads.Items, groups.Items
 }
 
@@ -210,13 +192,10 @@ func (g *gangPlane) waitMinCount(t *testing.T, namespace string, want int32) {
 // forbidPodGroups sets a quota of none, and waits until it is in force.
 func (g *gangPlane) forbidPodGroups(t *testing.T, namespace string) {
 	t.Helper()
-	_, err := g.client.CoreV1().ResourceQuotas(namespace).Create(t.Context(), &corev1.ResourceQuota{
+	objects.Create(t, g.client.CoreV1().ResourceQuotas(namespace), &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: "no-groups"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/podgroups.scheduling.k8s.io": resource.MustParse("0")}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	probe := &schedulingv1beta1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Name: "probe"},
 		Spec: schedulingv1beta1.PodGroupSpec{SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{

@@ -10,12 +10,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/controlplane"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 const (
@@ -50,9 +51,7 @@ func (w *policyWorld) put(name, spec string) {
 
 func (w *policyWorld) remove(name string) {
 	w.Helper()
-	if err := w.policies.Delete(w.Context(), name, metav1.DeleteOptions{}); err != nil {
-		w.Fatal(err)
-	}
+	must.Succeed(w, w.policies.Delete(w.Context(), name, metav1.DeleteOptions{}))
 }
 
 // create creates a Job that has a policy; empty: none.
@@ -62,11 +61,7 @@ func (w *policyWorld) create(name, policy string, spec batchv1.JobSpec) *batchv1
 	if policy != "" {
 		job.Annotations = map[string]string{policyAnnotation: policy}
 	}
-	created, err := w.client.BatchV1().Jobs(w.namespace).Create(w.Context(), job, metav1.CreateOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
-	return created
+	return objects.Create(w, w.client.BatchV1().Jobs(w.namespace), job)
 }
 
 // wantHeld waits for an event InvalidPolicy with a text, and checks that the Job has no pods.
@@ -150,9 +145,7 @@ func TestAJobHasTheOptionsOfItsPolicy(t *testing.T) {
 			w.put("long", long)
 			if tc.byDefault != "" {
 				patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, defaultPolicyAnnotation, tc.byDefault)
-				if _, err := client.CoreV1().Namespaces().Patch(t.Context(), w.namespace, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
-					t.Fatal(err)
-				}
+				objects.Patch(t, client.CoreV1().Namespaces(), w.namespace, patch)
 			}
 			job := w.create("job", tc.policy, once("true"))
 			checkExpired(t, watchJob(t, job), time.Second)

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/options"
 )
@@ -29,13 +30,9 @@ var jobPolicies = schema.GroupVersionResource{Group: "jobpolicy.dev", Version: "
 func policyCRD(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	data, err := os.ReadFile("../../../deploy/chart/jobpolicy/files/jobpolicies.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	crd := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal(data, crd); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, yaml.Unmarshal(data, crd))
 	return crd
 }
 
@@ -80,9 +77,7 @@ func conditionsOf(object *unstructured.Unstructured) (all []map[string]any) {
 func policyOf(t *testing.T, name, spec string) *unstructured.Unstructured {
 	t.Helper()
 	object := map[string]any{}
-	if err := yaml.Unmarshal([]byte(spec), &object); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, yaml.Unmarshal([]byte(spec), &object))
 	policy := &unstructured.Unstructured{Object: map[string]any{"spec": object}}
 	policy.SetAPIVersion("jobpolicy.dev/v1alpha1")
 	policy.SetKind("JobPolicy")
@@ -146,9 +141,7 @@ func TestAJobPolicyIsValidatedWhenItIsApplied(t *testing.T) {
 	// The schema and the executor's own parser refuse the same.
 	for name, tc := range cases {
 		data, err := yaml.YAMLToJSON([]byte(tc.spec))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if _, problems := options.Parse(data); (len(problems) > 0) != (len(tc.want) > 0) {
 			t.Errorf("%s: the API server and options.Parse differ: it finds %v", name, problems)
 		}

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/google/go-cmp/cmp"
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // An end is what a finished Job's status says.
@@ -101,9 +101,7 @@ func TestJobsRunToTheirEnd(t *testing.T) {
 		tc.spec.Template = withJobUID(tc.spec.Template)
 		createJob(t, namespace, job, tc.spec)
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, endOf(waitFinished(t, namespace, job))); diff != "" {
-				t.Errorf("end of the Job (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "end of the Job", tc.want, endOf(waitFinished(t, namespace, job)))
 		})
 	}
 }
@@ -165,16 +163,12 @@ func TestSuspendAndResume(t *testing.T) {
 	}
 	time.Sleep(1100 * time.Millisecond) // so that a later start time can be told from the first
 	patchJob(t, namespace, "paused", `{"spec":{"suspend":false}}`)
-	if err := os.WriteFile(release, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(release, nil, 0o644))
 	job := waitFinished(t, namespace, "paused")
 	if !first.Before(job.Status.StartTime) {
 		t.Errorf("start time after resuming is %v, at first it was %v", job.Status.StartTime, first)
 	}
 	want := end{Complete: "CompletionsReached", Succeeded: 2}
-	if diff := cmp.Diff(want, endOf(job)); diff != "" {
-		t.Errorf("end of the Job (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "end of the Job", want, endOf(job))
 	waitEvents(t, job, "Suspended", "Resumed", "Completed", "SuccessfulCreate")
 }

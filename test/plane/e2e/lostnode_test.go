@@ -16,7 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/deploy/local/cluster"
-	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/deploy/local/must"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // lostSeconds is the termination deadline of these Jobs.
@@ -89,9 +90,7 @@ func TestAPodIsGivenUpOnlyIfItsNodeIsNotReady(t *testing.T) {
 	stops["unreachable"]()
 	setReady(t, nodeOf(namespace, "unreachable"), corev1.ConditionUnknown)
 	stops["removed"]()
-	if err := client.CoreV1().Nodes().Delete(t.Context(), nodeOf(namespace, "removed"), metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Delete(t, client.CoreV1().Nodes(), nodeOf(namespace, "removed"), metav1.DeleteOptions{})
 	for _, pod := range []*corev1.Pod{unreachable, removed} {
 		replacementOf(t, pod)
 		waitReleased(t, pod)
@@ -118,9 +117,7 @@ func nodeOf(namespace, job string) string { return namespace + "-" + job }
 // createNode creates a node that is Ready, until the test ends.
 func createNode(t *testing.T, name string) {
 	t.Helper()
-	if _, err := client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Create(t, client.CoreV1().Nodes(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	t.Cleanup(func() {
 		if err := client.CoreV1().Nodes().Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			t.Error(err)
@@ -153,9 +150,7 @@ func keepReady(t *testing.T, name string) (stop func()) {
 // setReady sets the condition Ready of a node.
 func setReady(t *testing.T, name string, status corev1.ConditionStatus) {
 	t.Helper()
-	if err := patchReady(t.Context(), name, status); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, patchReady(t.Context(), name, status))
 }
 
 func patchReady(ctx context.Context, name string, status corev1.ConditionStatus) error {
@@ -177,24 +172,13 @@ func checkNotGivenUp(t *testing.T, pod *corev1.Pod) {
 // scheduler and no kubelet knows the pods: the test is both.
 func loseNode(t *testing.T, namespace, name, node, options string) *corev1.Pod {
 	t.Helper()
-	template := shell("sleep 2", corev1.RestartPolicyNever)
-	template.Spec.SchedulerName = "the-test"
-	job, err := client.BatchV1().Jobs(namespace).Create(t.Context(), &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{wire.Policy: fmt.Sprintf("{job: {terminationDeadlineSeconds: %d%s}}", lostSeconds, options)}},
-		Spec:       batchv1.JobSpec{PodReplacementPolicy: new(batchv1.Failed), Template: template},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	job := createJobWith(t, namespace, name, fmt.Sprintf("{terminationDeadlineSeconds: %d%s}", lostSeconds, options),
+		batchv1.JobSpec{PodReplacementPolicy: new(batchv1.Failed), Template: byHand()})
 	pod := onlyPod(t, job, func(corev1.Pod) bool { return true })
 	bind(t, pod, node)
 	pod.Status.Phase = corev1.PodRunning
-	if _, err := client.CoreV1().Pods(namespace).UpdateStatus(t.Context(), withoutVersion(pod), metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := client.CoreV1().Pods(namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.UpdateStatus(t, client.CoreV1().Pods(namespace), withoutVersion(pod))
+	objects.Delete(t, client.CoreV1().Pods(namespace), pod.Name, metav1.DeleteOptions{})
 	return onlyPod(t, job, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil })
 }
 
@@ -258,14 +242,9 @@ func bind(t *testing.T, pod *corev1.Pod, node string) {
 func comeBack(t *testing.T, lost *corev1.Pod, phase corev1.PodPhase) {
 	t.Helper()
 	pods := client.CoreV1().Pods(lost.Namespace)
-	pod, err := pods.Get(t.Context(), lost.Name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pod := objects.Get(t, pods, lost.Name)
 	pod.Status.Phase = phase
-	if _, err := pods.UpdateStatus(t.Context(), withoutVersion(pod), metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.UpdateStatus(t, pods, withoutVersion(pod))
 	forceDelete(t, pod)
 }
 

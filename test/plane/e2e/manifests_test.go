@@ -21,6 +21,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // The manifests for a cluster are accepted by the API server, with every field known:
@@ -90,22 +92,16 @@ func manifestFolders(t *testing.T) map[string]string {
 	joined := t.TempDir()
 	below := func(dir string) string {
 		absolute, err := filepath.Abs(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		relative, err := filepath.Rel(joined, absolute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return relative
 	}
 	kustomization := "resources: [" + below(top+"/coexist-cert-manager") + "]\ncomponents:\n"
 	for _, dir := range components {
 		kustomization += "- " + below(dir) + "\n"
 	}
-	if err := os.WriteFile(filepath.Join(joined, "kustomization.yaml"), []byte(kustomization), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(joined, "kustomization.yaml"), []byte(kustomization), 0o600))
 	folders["with all components"] = joined
 	return folders
 }
@@ -113,10 +109,7 @@ func manifestFolders(t *testing.T) map[string]string {
 func TestManifestsGrantWhatTheExecutorNeeds(t *testing.T) {
 	t.Parallel()
 	role := clusterRole(t, "../../../deploy/kubernetes/coexist")
-	local, err := client.RbacV1().ClusterRoles().Get(t.Context(), cluster.ExecutorRole, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	local := objects.Get(t, client.RbacV1().ClusterRoles(), cluster.ExecutorRole)
 	// In a cluster the lease is granted by a Role of its namespace, gangs with their gate, and nodes with
 	// executor.readNodes.
 	want := slices.DeleteFunc(grants(local.Rules), func(g string) bool {
@@ -133,9 +126,7 @@ func clusterRole(t *testing.T, dir string) (role rbacv1.ClusterRole) {
 	for _, object := range kustomize(t, dir) {
 		if object.GetKind() == "ClusterRole" {
 			data, _ := object.MarshalJSON()
-			if err := yaml.UnmarshalStrict(data, &role); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, yaml.UnmarshalStrict(data, &role))
 		}
 	}
 	return role
@@ -166,13 +157,9 @@ func kustomize(t *testing.T, dir string) []*unstructured.Unstructured {
 	var objects []*unstructured.Unstructured
 	for _, resource := range built.Resources() {
 		data, err := resource.AsYAML()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(data, object); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, yaml.Unmarshal(data, object))
 		objects = append(objects, object)
 	}
 	return objects

@@ -20,7 +20,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/controlplane"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // A metered control plane has one Job controller, and tells its metrics.
@@ -185,13 +187,9 @@ func builtInMetered(t *testing.T) *metered {
 	config := other.RESTConfig()
 	side := &metered{name: "built-in", namespace: "default", url: other.ControllerManagerURL() + "/metrics", client: kubernetes.NewForConfigOrDie(config)}
 	var err error
-	if side.http, err = rest.HTTPClientFor(config); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the other control plane has its service account", func() (bool, string) {
-		_, err := side.client.CoreV1().ServiceAccounts(side.namespace).Get(t.Context(), "default", metav1.GetOptions{})
-		return err == nil, fmt.Sprint(err)
-	})
+	side.http, err = rest.HTTPClientFor(config)
+	must.Succeed(t, err)
+	controlplane.AwaitServiceAccount(t, side.client, side.namespace)
 	return side
 }
 
@@ -201,16 +199,13 @@ func (m *metered) createMeasured(t *testing.T) {
 		spec.Template.Spec.TerminationGracePeriodSeconds = new(int64(measuredGrace))
 		createJobOn(t, m.client, m.namespace, name, spec)
 	}
-	_, err := m.client.CoreV1().Pods(m.namespace).Create(t.Context(), &corev1.Pod{
+	objects.Create(t, m.client.CoreV1().Pods(m.namespace), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "of-another-kind", Finalizers: []string{batchv1.JobTrackingFinalizer},
 			OwnerReferences: []metav1.OwnerReference{ofTraining},
 		},
 		Spec: shell("true", corev1.RestartPolicyNever).Spec,
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 }
 
 // awaitMeasured waits until all is over that createMeasured began.
@@ -319,10 +314,7 @@ var generated = regexp.MustCompile(`-[a-z0-9]{5}\b`)
 // events are the kinds of events on each Job, without what is generated in them.
 func (m *metered) events(t *testing.T) []string {
 	t.Helper()
-	list, err := m.client.CoreV1().Events(m.namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.kind=Job"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := objects.List(t, m.client.CoreV1().Events(m.namespace), metav1.ListOptions{FieldSelector: "involvedObject.kind=Job"})
 	kinds := map[string]bool{}
 	for _, e := range list.Items {
 		message := strings.NewReplacer(m.namespace, "<namespace>", e.InvolvedObject.Name, "<job>").Replace(e.Message)

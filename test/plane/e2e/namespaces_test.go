@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // An executor of some namespaces needs no more than Roles in them: it runs the Jobs and
@@ -63,35 +65,24 @@ func grantRole(t *testing.T, namespace, user string) {
 			role.Rules[i].Verbs = []string{"get"}
 		}
 	}
-	if _, err := client.RbacV1().Roles(namespace).Create(t.Context(), &role, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	_, err := client.RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
+	objects.Create(t, client.RbacV1().Roles(namespace), &role)
+	objects.Create(t, client.RbacV1().RoleBindings(namespace), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: user},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 }
 
 // impersonating writes a kubeconfig with which the administrator of a control plane acts as the user.
 func impersonating(t *testing.T, plane *cluster.Cluster, user string) string {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(plane.Kubeconfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, info := range config.AuthInfos {
 		info.Impersonate = user
 	}
-	if err := clientcmd.ResolveLocalPaths(config); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, clientcmd.ResolveLocalPaths(config))
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, clientcmd.WriteToFile(*config, path))
 	return path
 }

@@ -8,7 +8,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/executor/wire"
@@ -16,9 +15,9 @@ import (
 
 // An optionCase is a Job that somebody wanted, with what was asked for. It is disturbed in its middle.
 type optionCase struct {
-	policy string
-	spec   batchv1.JobSpec
-	check  func(t *testing.T, job *batchv1.Job, pods []corev1.Pod)
+	options string
+	spec    batchv1.JobSpec
+	check   func(t *testing.T, job *batchv1.Job, pods []corev1.Pod)
 }
 
 // optionCases are what people have asked for, by name.
@@ -28,18 +27,18 @@ func optionCases() map[string]optionCase {
 	return map[string]optionCase{
 		// kubernetes/kubernetes#114651: a fixed delay that fits what the pods wait for.
 		"migrate": {
-			policy: "{job: {retryDelay: {initialSeconds: 4, factor: 1}}}",
-			spec:   batchv1.JobSpec{BackoffLimit: new(int32(2)), Template: shell("exit 1", corev1.RestartPolicyNever)},
-			check:  checkEvenDelays,
+			options: "{retryDelay: {initialSeconds: 4, factor: 1}}",
+			spec:    batchv1.JobSpec{BackoffLimit: new(int32(2)), Template: shell("exit 1", corev1.RestartPolicyNever)},
+			check:   checkEvenDelays,
 		},
 		// kubernetes-sigs/jobset#1186: what gets no node within a time is to fail.
 		"train": {
-			policy: "{job: {startDeadlineSeconds: 8}}", spec: batchv1.JobSpec{Template: nowhere},
+			options: "{startDeadlineSeconds: 8}", spec: batchv1.JobSpec{Template: nowhere},
 			check: checkNeverStarted,
 		},
 		// The same deadline, for a Job that starts: it may run for longer.
 		"report": {
-			policy: "{job: {startDeadlineSeconds: 5}}", spec: batchv1.JobSpec{Template: shell("sleep 9", corev1.RestartPolicyNever)},
+			options: "{startDeadlineSeconds: 5}", spec: batchv1.JobSpec{Template: shell("sleep 9", corev1.RestartPolicyNever)},
 			check: func(t *testing.T, job *batchv1.Job, _ []corev1.Pod) {
 				if !isComplete(job) || conditionReason(job, wire.Started) != "PodRan" {
 					t.Errorf("a Job that started in time: %s", describe(job))
@@ -48,9 +47,9 @@ func optionCases() map[string]optionCase {
 		},
 		// NVIDIA/nodewright#402: a try that hangs fails, and is repeated.
 		"upgrade": {
-			policy: "{job: {tryDeadlineSeconds: 3}}",
-			spec:   batchv1.JobSpec{BackoffLimit: new(int32(1)), Template: shell("sleep 600", corev1.RestartPolicyNever)},
-			check:  checkEachTryEnds,
+			options: "{tryDeadlineSeconds: 3}",
+			spec:    batchv1.JobSpec{BackoffLimit: new(int32(1)), Template: shell("sleep 600", corev1.RestartPolicyNever)},
+			check:   checkEachTryEnds,
 		},
 	}
 }
@@ -60,12 +59,7 @@ func TestOptionsSurviveARestart(t *testing.T) {
 	w, cases := newCronWorld(t, client), optionCases()
 	namespace := w.namespace
 	for name, tc := range cases {
-		_, err := client.BatchV1().Jobs(namespace).Create(t.Context(), &batchv1.Job{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{wire.Policy: tc.policy}}, Spec: tc.spec,
-		}, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		createJobWith(t, namespace, name, tc.options, tc.spec)
 	}
 	nightly := cron("nightly", "0 3 * * *", "true")
 	nightly.Annotations[wire.Policy] = "{cronJob: {staggerSeconds: 3600, publishNextScheduleTime: true}}"

@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // I9: what belongs to another controller is not touched.
@@ -24,9 +26,7 @@ func TestForeignJobsAndPodsAreLeftAlone(t *testing.T) {
 	ofForeign := finalizedPod("of-a-foreign-job")
 	ofForeign.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(foreign, batchv1.SchemeGroupVersion.WithKind("Job"))}
 	for _, p := range []*corev1.Pod{pod, ofForeign} {
-		if _, err := client.CoreV1().Pods(namespace).Create(t.Context(), p, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		objects.Create(t, client.CoreV1().Pods(namespace), p)
 	}
 	// A Job of ours that is created later and ends shows that the executor had
 	// time to see the others.
@@ -61,23 +61,15 @@ func finalizedPod(name string) *corev1.Pod {
 
 func hasFinalizer(t *testing.T, namespace, name string) bool {
 	t.Helper()
-	pod, err := client.CoreV1().Pods(namespace).Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pod := objects.Get(t, client.CoreV1().Pods(namespace), name)
 	return slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer)
 }
 
 func removeFinalizer(t *testing.T, namespace, name string) {
 	t.Helper()
-	pod, err := client.CoreV1().Pods(namespace).Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pod := objects.Get(t, client.CoreV1().Pods(namespace), name)
 	pod.Finalizers = nil
-	if _, err := client.CoreV1().Pods(namespace).Update(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Update(t, client.CoreV1().Pods(namespace), pod)
 }
 
 // A pod with the finalizer and no owner is an orphan; nobody else would release it.
@@ -85,9 +77,7 @@ func TestOrphanIsReleased(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	pod := finalizedPod("orphan")
-	if _, err := client.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Create(t, client.CoreV1().Pods(namespace), pod)
 	eventually(t, "the orphan's finalizer is gone", func() (bool, string) { return !hasFinalizer(t, namespace, "orphan"), "" })
 }
 
@@ -97,9 +87,7 @@ func TestAdoptionAndRelease(t *testing.T) {
 	labels := map[string]string{"app": "adopted"}
 	template := shell("sleep 600", corev1.RestartPolicyNever)
 	stray := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "stray", Labels: labels}, Spec: template.Spec}
-	if _, err := client.CoreV1().Pods(namespace).Create(t.Context(), stray, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Create(t, client.CoreV1().Pods(namespace), stray)
 	// Pods and Jobs reach the executor by different watches: it must know the pod before the Job.
 	eventually(t, "the stray pod runs", func() (bool, string) {
 		pod, err := client.CoreV1().Pods(namespace).Get(t.Context(), "stray", metav1.GetOptions{})
@@ -118,14 +106,9 @@ func TestAdoptionAndRelease(t *testing.T) {
 	if len(names) != 2 || !slices.Contains(names, "stray") || !hasFinalizer(t, namespace, "stray") {
 		t.Fatalf("the Job has pods %v; want the stray one, with the finalizer, and one more", names)
 	}
-	pod, err := client.CoreV1().Pods(namespace).Get(t.Context(), "stray", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pod := objects.Get(t, client.CoreV1().Pods(namespace), "stray")
 	pod.Labels = map[string]string{"app": "free"}
-	if _, err := client.CoreV1().Pods(namespace).Update(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Update(t, client.CoreV1().Pods(namespace), pod)
 	eventually(t, "the pod is let go and replaced", func() (bool, string) {
 		pod, err := client.CoreV1().Pods(namespace).Get(t.Context(), "stray", metav1.GetOptions{})
 		if err != nil {
@@ -144,10 +127,7 @@ func TestSameNameAgain(t *testing.T) {
 	for range 3 {
 		job := createJob(t, namespace, "again", spec)
 		waitJob(t, namespace, "again", "active", func(now *batchv1.Job) bool { return now.UID == job.UID && now.Status.Active == 3 })
-		err := client.BatchV1().Jobs(namespace).Delete(t.Context(), "again", metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		objects.Delete(t, client.BatchV1().Jobs(namespace), "again", metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)})
 	}
 }
 
@@ -164,10 +144,7 @@ func TestDeletionReleasesPods(t *testing.T) {
 				Parallelism: new(int32(3)), Completions: new(int32(9)), Template: shell("sleep 1", corev1.RestartPolicyNever),
 			})
 			waitJob(t, namespace, "deleted", "some pods are done", func(job *batchv1.Job) bool { return job.Status.Succeeded >= 1 })
-			err := client.BatchV1().Jobs(namespace).Delete(t.Context(), "deleted", metav1.DeleteOptions{PropagationPolicy: &propagation})
-			if err != nil {
-				t.Fatal(err)
-			}
+			objects.Delete(t, client.BatchV1().Jobs(namespace), "deleted", metav1.DeleteOptions{PropagationPolicy: &propagation})
 			eventually(t, "the Job is gone", func() (bool, string) {
 				_, err := client.BatchV1().Jobs(namespace).Get(t.Context(), "deleted", metav1.GetOptions{})
 				return apierrors.IsNotFound(err), ""

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/web/browser"
 )
 
@@ -30,9 +31,7 @@ func TestThePageShowsAJobLive(t *testing.T) {
 	browser.Do(ctx, t, chromedp.Navigate(plane.ExecutorURL()+"/debug/page/#job/"+string(job.UID)))
 	browser.Await(ctx, t, `document.querySelector('.top .state')?.textContent === 'Running' && document.querySelectorAll('.bars .run').length === 2`)
 	browser.Screenshot(ctx, t, "page-live-running")
-	if err := os.WriteFile(release, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(release, nil, 0o644))
 	browser.Await(ctx, t, `document.querySelector('.top .state')?.textContent === 'Complete' && document.querySelectorAll('.bars .succeeded').length === 2`)
 	browser.Screenshot(ctx, t, "page-live-complete")
 	if name := browser.Text(ctx, t, "h1"); name != namespace+"/live" {

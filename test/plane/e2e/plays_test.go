@@ -9,6 +9,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // What simulate says of a Job of the cluster is what became of it: Jobs whose containers
@@ -30,13 +32,9 @@ func TestPlaysComeTrue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			data, err := os.ReadFile("../../../services/internal/plugin/testdata/kubelet/" + name + ".yaml")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			var manifest batchv1.Job
-			if err := yaml.UnmarshalStrict(data, &manifest); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, yaml.UnmarshalStrict(data, &manifest))
 			createJob(t, namespace, name, manifest.Spec)
 			job := waitJob(t, namespace, name, "finished or restarted for ever", func(job *batchv1.Job) bool {
 				return isFinished(job) || tc.restarts > 0 && restartsOf(jobPods(t, job)) >= tc.restarts

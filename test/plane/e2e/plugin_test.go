@@ -8,6 +8,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // exitCode is that of a command that may have failed; -1 if it did not run.
@@ -96,8 +98,6 @@ func TestTimeline(t *testing.T) {
 func pageText(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(data)
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // Before a Job is affected, a probe says who acts on Jobs: here the executor, in replace
@@ -30,9 +31,7 @@ func TestProbe(t *testing.T) {
 // while nobody is.
 func checkProbesWithoutExecutor(t *testing.T, beside *cluster.Cluster, namespace string) {
 	t.Helper()
-	if err := beside.Kill(cluster.Executor); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, beside.Kill(cluster.Executor))
 	probe := func(timeout, want string) {
 		t.Helper()
 		out, err := plugin(t, "preflight", "--probe", "--timeout="+timeout, "--kubeconfig="+beside.Kubeconfig(), "--namespace="+namespace)
@@ -41,9 +40,7 @@ func checkProbesWithoutExecutor(t *testing.T, beside *cluster.Cluster, namespace
 		}
 	}
 	probe("2m", "The built-in controller: "+builtInAgent)
-	if err := beside.Kill(cluster.ControllerManager); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, beside.Kill(cluster.ControllerManager))
 	probe("3s", "Nobody: ")
 	if err := beside.StartComponent(t.Context(), cluster.ControllerManager); err != nil { // It also deletes namespaces.
 		t.Fatal(err)

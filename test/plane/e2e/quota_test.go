@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/deploy/local/cluster"
-	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // While a quota keeps pods from being created, those that finish are counted,
@@ -39,13 +39,7 @@ func TestQuotaDelaysButLosesNothing(t *testing.T) {
 func TestAQuotaIsTriedAgainAsTheOptionsSay(t *testing.T) {
 	namespace := newNamespace(t)
 	limitPods(t, client, namespace, "none", "0")
-	_, err := client.BatchV1().Jobs(namespace).Create(t.Context(), &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: "waits", Annotations: map[string]string{wire.Policy: "{job: {retryDelay: {quotaMaxSeconds: 2}}}"}},
-		Spec:       batchv1.JobSpec{Template: shell("true", corev1.RestartPolicyNever)},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	createJobWith(t, namespace, "waits", "{retryDelay: {quotaMaxSeconds: 2}}", batchv1.JobSpec{Template: shell("true", corev1.RestartPolicyNever)})
 	job := waitJob(t, namespace, "waits", "the Job begins", func(job *batchv1.Job) bool { return job.Status.StartTime != nil })
 	for _, component := range []string{cluster.Engine, cluster.Executor} {
 		waitEvents(t, job, "FailedCreate")
@@ -58,9 +52,7 @@ func TestAQuotaIsTriedAgainAsTheOptionsSay(t *testing.T) {
 	if took := time.Since(since); took > 50*time.Second {
 		t.Errorf("ten more tries took %v, and two seconds lie between them", took)
 	}
-	if err := client.CoreV1().ResourceQuotas(namespace).Delete(t.Context(), "none", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Delete(t, client.CoreV1().ResourceQuotas(namespace), "none", metav1.DeleteOptions{})
 	if job := waitFinished(t, namespace, "waits"); job.Status.Succeeded != 1 || job.Status.Failed != 0 {
 		t.Errorf("the quota is gone: %s", describe(job))
 	}
@@ -69,10 +61,7 @@ func TestAQuotaIsTriedAgainAsTheOptionsSay(t *testing.T) {
 // failedCreates is how many refused pods the events of a Job tell.
 func failedCreates(t *testing.T, job *batchv1.Job) (n int) {
 	t.Helper()
-	events, err := client.CoreV1().Events(job.Namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(job.UID)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := objects.List(t, client.CoreV1().Events(job.Namespace), metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(job.UID)})
 	for _, e := range events.Items {
 		if e.Reason == "FailedCreate" {
 			n += int(max(1, e.Count))
@@ -85,13 +74,10 @@ func failedCreates(t *testing.T, job *batchv1.Job) (n int) {
 func limitPods(t *testing.T, client kubernetes.Interface, namespace, name, pods string) {
 	t.Helper()
 	quotas := client.CoreV1().ResourceQuotas(namespace)
-	_, err := quotas.Create(t.Context(), &corev1.ResourceQuota{
+	objects.Create(t, quotas, &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse(pods)}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	eventually(t, "the quota is in force", func() (bool, string) {
 		q, err := quotas.Get(t.Context(), name, metav1.GetOptions{})
 		return err == nil && len(q.Status.Hard) > 0, fmt.Sprint(err)

@@ -13,12 +13,12 @@ import (
 
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/proto/jobend"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // withMemory is a template that asks for memory, and that no scheduler takes: the test is the node of its pods.
 func withMemory(request, limit string) corev1.PodTemplateSpec {
-	template := shell("true", corev1.RestartPolicyNever)
-	template.Spec.SchedulerName = "nobody"
+	template := byHand()
 	template.Spec.Containers[0].Resources = corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(request)},
 		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(limit)},
@@ -48,9 +48,7 @@ func endNext(t *testing.T, job *batchv1.Job, index, request, limit string, statu
 	}
 	status.QOSClass = pod.Status.QOSClass
 	pod.Status = *status
-	if _, err := client.CoreV1().Pods(job.Namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.UpdateStatus(t, client.CoreV1().Pods(job.Namespace), pod)
 }
 
 func killed(reason string) *corev1.PodStatus {
@@ -62,7 +60,7 @@ func killed(reason string) *corev1.PodStatus {
 // and a suspension; each index is raised for itself.
 func TestTheNextTryHasMoreMemory(t *testing.T) {
 	namespace := newNamespace(t)
-	job := classify(t, namespace, "render", "{endCondition: true, retryDelay: {delaysSeconds: [1]}, nextTryResources: {resource: Memory, max: 384Mi}}", batchv1.JobSpec{
+	job := createJobWith(t, namespace, "render", "{endCondition: true, retryDelay: {delaysSeconds: [1]}, nextTryResources: {resource: Memory, max: 384Mi}}", batchv1.JobSpec{
 		Completions: new(int32(2)), Parallelism: new(int32(2)), CompletionMode: new(batchv1.IndexedCompletion),
 		BackoffLimitPerIndex: new(int32(2)), Template: withMemory("64Mi", "128Mi"),
 	})
@@ -93,13 +91,10 @@ func TestARaisedPodThatIsRefusedIsTold(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	ranges := client.CoreV1().LimitRanges(namespace)
-	_, err := ranges.Create(t.Context(), &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Name: "small"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+	objects.Create(t, ranges, &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Name: "small"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
 		Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("200Mi")},
-	}}}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	job := classify(t, namespace, "import", "{retryDelay: {delaysSeconds: [1]}, nextTryResources: {container: main, resource: Memory, factor: 3, max: 1Gi, onExitCodes: [42]}}",
+	}}}})
+	job := createJobWith(t, namespace, "import", "{retryDelay: {delaysSeconds: [1]}, nextTryResources: {container: main, resource: Memory, factor: 3, max: 1Gi, onExitCodes: [42]}}",
 		batchv1.JobSpec{Template: withMemory("64Mi", "128Mi")})
 	status := killed("Error")
 	status.ContainerStatuses[0].State.Terminated.ExitCode = 42
@@ -111,9 +106,7 @@ func TestARaisedPodThatIsRefusedIsTold(t *testing.T) {
 	if pods := jobPods(t, job); before != 1 || len(pods) != 1 {
 		t.Errorf("%d pods, and then %d; want the failed one", before, len(pods))
 	}
-	if err := ranges.Delete(t.Context(), "small", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Delete(t, ranges, "small", metav1.DeleteOptions{})
 	endNext(t, job, "", "192Mi", "384Mi", &corev1.PodStatus{Phase: corev1.PodSucceeded})
 	waitFinished(t, namespace, "import")
 }

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/executor"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // refusalText is the message of the policies.
@@ -24,35 +26,38 @@ var (
 	anyPatch = []byte(`{"metadata":{"annotations":{"example.com/probe":"1"}}}`)
 )
 
-// forbid lets a ValidatingAdmissionPolicy refuse an operation on a resource in a namespace, and waits until
-// probe, which tries it, is refused. It returns the function that removes the policy.
-func forbid(t *testing.T, namespace, group, resource string, operation admissionv1.OperationType, probe func(context.Context) error) (allow func()) {
+// A refusal is what a ValidatingAdmissionPolicy refuses in a namespace.
+type refusal struct {
+	group, resource string
+	operation       admissionv1.OperationType
+	unless          string // An expression; empty: all is refused.
+}
+
+// forbid creates the policy of a refusal, and waits until probe, which tries what it refuses, is refused. It returns the
+// function that removes the policy.
+func forbid(t *testing.T, namespace string, what refusal, probe func(context.Context) error) (allow func()) {
 	t.Helper()
-	fail, deny := admissionv1.Fail, []admissionv1.ValidationAction{admissionv1.Deny}
 	policies, name := client.AdmissionregistrationV1(), metav1.ObjectMeta{Name: "refuse-" + namespace}
-	_, err := policies.ValidatingAdmissionPolicies().Create(t.Context(), &admissionv1.ValidatingAdmissionPolicy{
+	objects.Create(t, policies.ValidatingAdmissionPolicies(), &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: name,
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			FailurePolicy: &fail,
+			FailurePolicy: new(admissionv1.Fail),
 			MatchConstraints: &admissionv1.MatchResources{
 				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
 				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{operation},
-					Rule:       admissionv1.Rule{APIGroups: []string{group}, APIVersions: []string{"v1"}, Resources: []string{resource}},
+					Operations: []admissionv1.OperationType{what.operation},
+					Rule:       admissionv1.Rule{APIGroups: []string{what.group}, APIVersions: []string{"v1"}, Resources: []string{what.resource}},
 				}}},
 			},
-			Validations: []admissionv1.Validation{{Expression: "false", Message: refusalText}},
+			Validations: []admissionv1.Validation{{Expression: cmp.Or(what.unless, "false"), Message: refusalText}},
 		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = policies.ValidatingAdmissionPolicyBindings().Create(t.Context(), &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: name, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: name.Name, ValidationActions: deny},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
+	objects.Create(t, policies.ValidatingAdmissionPolicyBindings(), &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: name,
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: name.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		},
+	})
 	allow = func() {
 		for _, err := range []error{
 			policies.ValidatingAdmissionPolicyBindings().Delete(context.Background(), name.Name, metav1.DeleteOptions{}),
@@ -110,10 +115,8 @@ func TestARefusedWriteIsToldOf(t *testing.T) {
 		gated := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "probe"}, Spec: shell("true", corev1.RestartPolicyNever).Spec}
 		gated.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/gate"}}
 		pods := client.CoreV1().Pods(namespace)
-		if _, err := pods.Create(t.Context(), gated, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		allow := forbid(t, namespace, "", "pods", admissionv1.Update, func(ctx context.Context) error {
+		objects.Create(t, pods, gated)
+		allow := forbid(t, namespace, refusal{resource: "pods", operation: admissionv1.Update}, func(ctx context.Context) error {
 			_, err := pods.Patch(ctx, "probe", types.MergePatchType, anyPatch, metav1.PatchOptions{DryRun: aDryRun})
 			return err
 		})
@@ -127,10 +130,8 @@ func TestARefusedWriteIsToldOf(t *testing.T) {
 		t.Parallel()
 		namespace := newNamespace(t)
 		jobs := client.BatchV1().Jobs(namespace)
-		if _, err := jobs.Create(t.Context(), elsewhere("probe"), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		allow := forbid(t, namespace, "batch", "jobs/status", admissionv1.Update, func(ctx context.Context) error {
+		objects.Create(t, jobs, elsewhere("probe"))
+		allow := forbid(t, namespace, refusal{group: "batch", resource: "jobs/status", operation: admissionv1.Update}, func(ctx context.Context) error {
 			_, err := jobs.Patch(ctx, "probe", types.MergePatchType, []byte(`{"status":{"active":1}}`), metav1.PatchOptions{DryRun: aDryRun}, "status")
 			return err
 		})
@@ -143,10 +144,8 @@ func TestARefusedWriteIsToldOf(t *testing.T) {
 		t.Parallel()
 		namespace := newNamespace(t)
 		jobs := client.BatchV1().Jobs(namespace)
-		if _, err := jobs.Create(t.Context(), elsewhere("probe"), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		allow := forbid(t, namespace, "batch", "jobs", admissionv1.Delete, func(ctx context.Context) error {
+		objects.Create(t, jobs, elsewhere("probe"))
+		allow := forbid(t, namespace, refusal{group: "batch", resource: "jobs", operation: admissionv1.Delete}, func(ctx context.Context) error {
 			return jobs.Delete(ctx, "probe", metav1.DeleteOptions{DryRun: aDryRun})
 		})
 		createJob(t, namespace, "quick", batchv1.JobSpec{TTLSecondsAfterFinished: new(int32(0)), Template: shell("true", corev1.RestartPolicyNever)})
@@ -171,23 +170,20 @@ func refuseCronJob(t *testing.T, resource, reason string) {
 	namespace := newNamespace(t)
 	crons := client.BatchV1().CronJobs(namespace)
 	create := func(name string, annotations map[string]string) {
-		_, err := crons.Create(t.Context(), &batchv1.CronJob{
+		objects.Create(t, crons, &batchv1.CronJob{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations},
 			Spec: batchv1.CronJobSpec{
 				Schedule: "0 0 1 1 *", Suspend: new(true),
 				JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{ManagedBy: new(executor.ManagedBy), Template: shell("sleep 3600", corev1.RestartPolicyNever)}},
 			},
-		}, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		})
 	}
 	create("probe", nil)
 	patch, subresources := anyPatch, strings.Split(resource, "/")[1:]
 	if len(subresources) > 0 {
 		patch = []byte(`{"status":{"lastScheduleTime":"2026-01-01T00:00:00Z"}}`)
 	}
-	allow := forbid(t, namespace, "batch", resource, admissionv1.Update, func(ctx context.Context) error {
+	allow := forbid(t, namespace, refusal{group: "batch", resource: resource, operation: admissionv1.Update}, func(ctx context.Context) error {
 		_, err := crons.Patch(ctx, "probe", types.MergePatchType, patch, metav1.PatchOptions{DryRun: aDryRun}, subresources...)
 		return err
 	})

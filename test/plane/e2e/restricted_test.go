@@ -7,9 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"jobpolicy.dev/deploy/local/must"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // warnings fails the test for each warning of the API server.
@@ -22,9 +24,7 @@ func TestPodsAreRestricted(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	label := []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted","pod-security.kubernetes.io/warn":"restricted"}}}`)
-	if _, err := client.CoreV1().Namespaces().Patch(t.Context(), namespace, types.MergePatchType, label, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Patch(t, client.CoreV1().Namespaces(), namespace, string(label))
 	config := rest.CopyConfig(plane.RESTConfig())
 	config.WarningHandler = warnings{t}
 	pods := kubernetes.NewForConfigOrDie(config).CoreV1().Pods(namespace)
@@ -36,9 +36,7 @@ func TestPodsAreRestricted(t *testing.T) {
 				continue
 			}
 			var deployment appsv1.Deployment
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &deployment); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &deployment))
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: object.GetName()}, Spec: deployment.Spec.Template.Spec}
 			pod.Spec.ServiceAccountName = "default" // that of the manifests is elsewhere
 			if _, err := pods.Create(t.Context(), pod, dry); err != nil {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // Somebody has left the built-in Job controller on, and the executor runs in replace mode.
@@ -41,10 +42,7 @@ func TestStandsDownBesideTheBuiltinController(t *testing.T) {
 		message := events.Items[0].Message
 		return strings.HasPrefix(message, builtInAgent+" works on this Job, too") && strings.HasSuffix(message, "leaves the Job alone"), message
 	})
-	pods, err := client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pods := objects.List(t, client.CoreV1().Pods(namespace), metav1.ListOptions{})
 	by, late := map[string]int{}, 0
 	for i := range pods.Items {
 		maker := agent(&pods.Items[i])

@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // An executor in shadow mode, with the rights that the manifests give it, which are to
@@ -41,9 +43,7 @@ func TestAShadowBesideTheBuiltinControllers(t *testing.T) {
 	yearly := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: "yearly"}, Spec: batchv1.CronJobSpec{
 		Schedule: "0 0 1 1 *", JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: shell("true", corev1.RestartPolicyNever)}},
 	}}
-	if _, err := client.BatchV1().CronJobs(namespace).Create(t.Context(), yearly, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Create(t, client.BatchV1().CronJobs(namespace), yearly)
 	finished("some")
 	finished("fails")
 	eventually(t, "the shadow has compared", func() (bool, string) {
@@ -58,9 +58,7 @@ func TestAShadowBesideTheBuiltinControllers(t *testing.T) {
 		t.Errorf("%v differences while the built-in controllers run:\n%s", n, page)
 	}
 
-	if err := beside.Kill(cluster.ControllerManager); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, beside.Kill(cluster.ControllerManager))
 	create("left-alone", batchv1.JobSpec{Template: shell("true", corev1.RestartPolicyNever)})
 	difference := func(until string) func() (bool, string) {
 		return func() (bool, string) {
@@ -75,9 +73,7 @@ func TestAShadowBesideTheBuiltinControllers(t *testing.T) {
 		}
 	}
 	eventually(t, "the Job that nobody runs is reported", difference(`"until":null`))
-	if err := beside.StartComponent(t.Context(), cluster.ControllerManager); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, beside.StartComponent(t.Context(), cluster.ControllerManager))
 	finished("left-alone")
 	eventually(t, "the difference has ended", difference(`"until":"`))
 }
@@ -116,16 +112,12 @@ func readOnly(t *testing.T, plane *cluster.Cluster, client *kubernetes.Clientset
 		}
 	}
 	role.Name = user
-	if _, err := client.RbacV1().ClusterRoles().Create(t.Context(), &role, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Create(t, client.RbacV1().ClusterRoles(), &role)
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: user},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 	}
-	if _, err := client.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Create(t, client.RbacV1().ClusterRoleBindings(), binding)
 	return impersonating(t, plane, user)
 }

@@ -10,6 +10,7 @@ import (
 
 	"jobpolicy.dev/deploy/local/cluster"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // Nobody can pull the image of a Job (actions-runner-controller#4654, nodewright#306). Each pod counts as failed after a while, and
@@ -17,10 +18,8 @@ import (
 // waits: the time goes on.
 func TestPodsWithoutTheirImageCountAsFailed(t *testing.T) {
 	namespace := newNamespace(t)
-	template := shell("true", corev1.RestartPolicyNever)
-	template.Spec.SchedulerName = "nobody"
-	job := classify(t, namespace, "no-image", "{endCondition: true, neverStarted: [{problem: Image, afterSeconds: 4}]}",
-		batchv1.JobSpec{BackoffLimit: new(int32(1)), Template: template})
+	job := createJobWith(t, namespace, "no-image", "{endCondition: true, neverStarted: [{problem: Image, afterSeconds: 4}]}",
+		batchv1.JobSpec{BackoffLimit: new(int32(1)), Template: byHand()})
 	cannotPull(t, onePod(t, job))
 	killAndStart(t, cluster.Executor)
 	killAndStart(t, cluster.Engine)
@@ -54,9 +53,7 @@ func cannotPull(t *testing.T, pod *corev1.Pod) {
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{
 		Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "Back-off pulling image"},
 	}}}
-	if _, err := client.CoreV1().Pods(pod.Namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.UpdateStatus(t, client.CoreV1().Pods(pod.Namespace), pod)
 }
 
 // missingConfig is a container that needs a ConfigMap which does not exist.
@@ -77,13 +74,13 @@ func TestAMissingConfigMapFailsTheJob(t *testing.T) {
 	started := missingConfig()
 	started.Spec.InitContainers = shell("true", corev1.RestartPolicyNever).Spec.Containers
 	started.Spec.InitContainers[0].Name = "first"
-	other := classify(t, namespace, "started", option, batchv1.JobSpec{Template: started})
+	other := createJobWith(t, namespace, "started", option, batchv1.JobSpec{Template: started})
 	eventually(t, "the init container has run, and the other one waits", func() (bool, string) {
 		pods := jobPods(t, other)
 		return len(pods) > 0 && len(pods[0].Status.InitContainerStatuses) > 0 && pods[0].Status.InitContainerStatuses[0].State.Terminated != nil &&
 			pods[0].Status.ContainerStatuses[0].State.Waiting.Reason == "CreateContainerConfigError", describe(getJob(t, namespace, "started"))
 	})
-	classify(t, namespace, "no-config", option, batchv1.JobSpec{Template: missingConfig()})
+	createJobWith(t, namespace, "no-config", option, batchv1.JobSpec{Template: missingConfig()})
 	done := waitFinished(t, namespace, "no-config")
 	end := readEnd(t, done)
 	if conditionReason(done, batchv1.JobFailed) != "PodNeverStarted" || end.GetClass() != jobpolicyv1.EndClass_END_CLASS_NEVER_STARTED ||
@@ -102,7 +99,7 @@ func TestIndexesThatNoNodeTakesFail(t *testing.T) {
 	namespace := newNamespace(t)
 	template := shell("true", corev1.RestartPolicyNever)
 	template.Spec.NodeSelector = map[string]string{"no-such-label": "1"}
-	job := classify(t, namespace, "no-node", "{endCondition: true, neverStarted: [{problem: Unschedulable, afterSeconds: 2, action: FailIndex}]}", batchv1.JobSpec{
+	job := createJobWith(t, namespace, "no-node", "{endCondition: true, neverStarted: [{problem: Unschedulable, afterSeconds: 2, action: FailIndex}]}", batchv1.JobSpec{
 		CompletionMode: new(batchv1.IndexedCompletion), Completions: new(int32(3)), Parallelism: new(int32(2)), BackoffLimitPerIndex: new(int32(9)),
 		PodReplacementPolicy: new(batchv1.Failed), Template: template,
 	})

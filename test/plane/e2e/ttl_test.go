@@ -13,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/executor/wire"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // policy is the annotation that holds the options of a Job.
@@ -99,9 +101,7 @@ func TestAJobThatFinishedUnattendedExpires(t *testing.T) {
 	namespace := newNamespace(t)
 	other := startExecutor(t, "--engine=embedded", "--managed-by="+manager, "--leader-elect=false", "--controllers=*,-ttl-after-finished-controller")
 	eventually(t, "the other executor is ready", other.ready)
-	if err := plane.Kill(cluster.Executor); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, plane.Kill(cluster.Executor))
 	job := createFinishing(t, namespace, batchv1.JobSpec{
 		ManagedBy: new(manager), TTLSecondsAfterFinished: new(int32(1)), Template: shell("true", corev1.RestartPolicyNever),
 	}, nil)
@@ -119,12 +119,7 @@ func TestAJobThatFinishedUnattendedExpires(t *testing.T) {
 func createFinishing(t *testing.T, namespace string, spec batchv1.JobSpec, annotations map[string]string) *batchv1.Job {
 	t.Helper()
 	spec.BackoffLimit = new(int32(0))
-	job, err := client.BatchV1().Jobs(namespace).Create(t.Context(),
-		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{GenerateName: "finishing-", Annotations: annotations}, Spec: spec}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatalf("create Job: %v", err)
-	}
-	return job
+	return objects.Create(t, client.BatchV1().Jobs(namespace), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{GenerateName: "finishing-", Annotations: annotations}, Spec: spec})
 }
 
 // watchJob watches a Job from its creation on.
@@ -133,9 +128,7 @@ func watchJob(t *testing.T, job *batchv1.Job) watch.Interface {
 	life, err := client.BatchV1().Jobs(job.Namespace).Watch(t.Context(), metav1.ListOptions{
 		ResourceVersion: job.ResourceVersion, FieldSelector: "metadata.name=" + job.Name,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(life.Stop)
 	return life
 }

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/controlplane"
 	"jobpolicy.dev/test/kit/executables"
 )
@@ -42,9 +43,7 @@ func change(t *testing.T, dir, namespace string, idle time.Duration) {
 	start(t, cluster.ControllerManager)
 	start(t, cluster.Scheduler)
 	version, err := client.Discovery().ServerVersion()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Logf("%s: the API server was away for %s; a new Job then has its first pod after %s, and after %s when nothing is changed",
 		version.GitVersion, away.Round(time.Millisecond), acted.Round(time.Millisecond), idle.Round(time.Millisecond))
 	// Both were measured on this machine, which may be busy with other things now.

@@ -26,7 +26,9 @@ import (
 
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/deploy/local/freeport"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/executables"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 var (
@@ -97,9 +99,7 @@ func startPlane(t *testing.T, apiServerArgs ...string) *cluster.Cluster {
 			}, apiServerArgs...),
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = plane.Stop(context.Background()) })
 	return plane
 }
@@ -119,9 +119,7 @@ func newClient(plane *cluster.Cluster) kubernetes.Interface {
 
 func (m *measurement) namespace(name string) {
 	m.t.Helper()
-	if _, err := m.client.CoreV1().Namespaces().Create(m.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
-		m.t.Fatal(err)
-	}
+	objects.Create(m.t, m.client.CoreV1().Namespaces(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 }
 
 // job is a Job that runs n pods until they are deleted.
@@ -145,10 +143,7 @@ func (m *measurement) fill(pods int) {
 	group, ctx := errgroup.WithContext(m.t.Context())
 	group.SetLimit(creators)
 	for i := range pods / podsPerJob {
-		created, err := m.client.BatchV1().Jobs("default").Create(ctx, job(fmt.Sprintf("job-%d", i), podsPerJob), metav1.CreateOptions{})
-		if err != nil {
-			m.t.Fatal(err)
-		}
+		created := objects.Create(m.t, m.client.BatchV1().Jobs("default"), job(fmt.Sprintf("job-%d", i), podsPerJob))
 		for range podsPerJob {
 			group.Go(func() error {
 				_, err := m.client.CoreV1().Pods("default").Create(ctx, &corev1.Pod{
@@ -162,9 +157,7 @@ func (m *measurement) fill(pods int) {
 			})
 		}
 	}
-	if err := group.Wait(); err != nil {
-		m.t.Fatal(err)
-	}
+	must.Succeed(m.t, group.Wait())
 	m.t.Logf("%d pods created in %s", pods, time.Since(began).Round(time.Second))
 }
 
@@ -184,13 +177,9 @@ func (m *measurement) failover(signal syscall.Signal) time.Duration {
 	m.probes++
 	name := fmt.Sprintf("probe-%d", m.probes)
 	began := time.Now()
-	if err := m.leader.cmd.Process.Signal(signal); err != nil {
-		m.t.Fatal(err)
-	}
+	must.Succeed(m.t, m.leader.cmd.Process.Signal(signal))
 	time.Sleep(lead) // A replica that was told to end reconciles what it has seen before.
-	if _, err := m.client.BatchV1().Jobs(probes).Create(m.t.Context(), job(name, 1), metav1.CreateOptions{}); err != nil {
-		m.t.Fatal(err)
-	}
+	objects.Create(m.t, m.client.BatchV1().Jobs(probes), job(name, 1))
 	m.await("the next leader creates a pod", func() bool {
 		pods, err := m.client.CoreV1().Pods(probes).List(m.t.Context(), metav1.ListOptions{})
 		return err == nil && len(pods.Items) == m.probes
@@ -229,16 +218,12 @@ func (m *measurement) startAs(kubeconfig string, args ...string) *replica {
 	address := freeport.AddressFor(m.t)
 	r := &replica{url: "http://" + address, log: filepath.Join(m.t.TempDir(), "log")}
 	file, err := os.Create(r.log)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must.Succeed(m.t, err)
 	defer file.Close()
 	args = append([]string{"--engine=embedded", "--kubeconfig=" + kubeconfig, "--http-address=" + address}, args...)
 	r.cmd = exec.Command(filepath.Join(executables.MustDir(m.t), "jobpolicy-executor"), args...)
 	r.cmd.Stderr = file
-	if err := r.cmd.Start(); err != nil {
-		m.t.Fatal(err)
-	}
+	must.Succeed(m.t, r.cmd.Start())
 	m.t.Cleanup(func() { _ = r.cmd.Process.Kill() }) // It has ended unless the test failed.
 	return r
 }
@@ -271,9 +256,7 @@ func (r *replica) logged(message string) bool {
 
 func (r *replica) end(t *testing.T, signal syscall.Signal) {
 	t.Helper()
-	if err := r.cmd.Process.Signal(signal); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.cmd.Process.Signal(signal))
 	_ = r.cmd.Wait()
 }
 
@@ -281,9 +264,7 @@ func (r *replica) end(t *testing.T, signal syscall.Signal) {
 func (r *replica) memory(t *testing.T) float64 {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", r.cmd.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, rest, _ := strings.Cut(string(status), "VmRSS:")
 	var kib float64
 	if _, err := fmt.Sscan(rest, &kib); err != nil {

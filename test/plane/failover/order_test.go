@@ -13,6 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"jobpolicy.dev/deploy/local/must"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // jobsEach is how many Jobs are created before the leader is ended, and how many after.
@@ -42,9 +45,7 @@ func TestNoWriteOfTheOldLeaderAfterTheNewOneLeads(t *testing.T) {
 			})
 			m.jobs(name, 0)
 			m.await("the leader creates a pod", func() bool { return m.pods(name) > 0 })
-			if err := m.leader.cmd.Process.Signal(signal); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, m.leader.cmd.Process.Signal(signal))
 			m.jobs(name, jobsEach)
 			m.await("every Job has its pod", func() bool { return m.pods(name) == 2*jobsEach })
 			_ = m.leader.cmd.Wait() // It was told to end.
@@ -61,9 +62,7 @@ func (m *measurement) jobs(namespace string, from int) {
 	for i := range jobsEach {
 		j, by := job(fmt.Sprintf("job-%d", from+i), 1), "example.com/"+namespace
 		j.Spec.ManagedBy = &by
-		if _, err := m.client.BatchV1().Jobs(namespace).Create(m.t.Context(), j, metav1.CreateOptions{}); err != nil {
-			m.t.Fatal(err)
-		}
+		objects.Create(m.t, m.client.BatchV1().Jobs(namespace), j)
 	}
 }
 
@@ -79,10 +78,7 @@ func (m *measurement) pods(namespace string) int {
 // onePodEach checks that both leaders together created one pod for each Job.
 func (m *measurement) onePodEach(namespace string) {
 	m.t.Helper()
-	pods, err := m.client.CoreV1().Pods(namespace).List(m.t.Context(), metav1.ListOptions{})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	pods := objects.List(m.t, m.client.CoreV1().Pods(namespace), metav1.ListOptions{})
 	of := map[string]int{}
 	for i := range pods.Items {
 		of[controllerOf(&pods.Items[i])]++
@@ -103,16 +99,12 @@ func controllerOf(pod *corev1.Pod) string {
 func (m *measurement) kubeconfig(dir, user string) string {
 	m.t.Helper()
 	config, err := clientcmd.LoadFromFile(m.plane.Kubeconfig())
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must.Succeed(m.t, err)
 	for _, auth := range config.AuthInfos {
 		auth.Impersonate, auth.ImpersonateGroups = user, []string{"system:masters"}
 	}
 	path := filepath.Join(dir, user)
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		m.t.Fatal(err)
-	}
+	must.Succeed(m.t, clientcmd.WriteToFile(*config, path))
 	return path
 }
 
@@ -125,12 +117,8 @@ func writesLog(t *testing.T, dir string) (log string, args []string) {
 		"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": []string{"RequestReceived"},
 		"rules": []map[string]any{{"level": "Metadata", "verbs": []string{"create", "update", "patch", "delete"}}, {"level": "None"}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(policy, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, os.WriteFile(policy, text, 0o600))
 	return log, []string{"--audit-policy-file=" + policy, "--audit-log-path=" + log}
 }
 
@@ -140,9 +128,7 @@ func writesLog(t *testing.T, dir string) (log string, args []string) {
 func checkOrder(t *testing.T, log, first, second string) {
 	t.Helper()
 	file, err := os.Open(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer file.Close()
 	var taken *auditv1.Event
 	byFirst, bySecond := 0, 0

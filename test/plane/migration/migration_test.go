@@ -21,8 +21,10 @@ import (
 
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/deploy/local/freeport"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/controlplane"
 	"jobpolicy.dev/test/kit/executables"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 var switchesFlag = flag.Int("migration.switches", 4, "how often Jobs change their controller")
@@ -34,9 +36,7 @@ func TestMigration(t *testing.T) {
 	plane := startPlane(t)
 	client := kubernetes.NewForConfigOrDie(plane.RESTConfig())
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "migration"}}
-	if _, err := client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Create(t, client.CoreV1().Namespaces(), namespace)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(*switchesFlag)*time.Minute+3*time.Minute)
 	defer cancel()
 	jobs, err := Migration{
@@ -61,9 +61,7 @@ func startPlane(t *testing.T) *cluster.Cluster {
 		ExtraArgs:                    map[string][]string{cluster.Executor: {"--replace-builtin"}},
 		Progress:                     func(p cluster.Progress) { fmt.Fprintln(os.Stderr, p) },
 	})
-	if err := plane.Kill(cluster.Executor); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, plane.Kill(cluster.Executor))
 	return plane
 }
 

@@ -11,6 +11,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/simulated/parity/virtual"
 )
 
@@ -26,9 +27,7 @@ var (
 // TestParity plays every case on both sides.
 func TestParity(t *testing.T) {
 	cases, err := chosenCases()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	started, results := time.Now(), make([]result, len(cases))
 	var played, failed atomic.Int64
 	stop := progress(started, &played, &failed, len(cases))

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/services/differences"
 	"jobpolicy.dev/test/simulated/parity/virtual"
 )
@@ -34,9 +35,7 @@ func TestWhatIsNotCompared(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, tc.e.comparable(v, tc.told)); diff != "" {
-				t.Errorf("lines (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "lines", tc.want, tc.e.comparable(v, tc.told))
 		})
 	}
 }
@@ -344,9 +343,7 @@ func TestEditsArePatches(t *testing.T) {
 	for line, want := range cases {
 		t.Run(line, func(t *testing.T) {
 			st, err := parseStep(line)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			got, err := st.patch()
 			if got != want || err != nil {
 				t.Errorf("patch = %s, %v; want %s", got, err, want)
@@ -355,9 +352,7 @@ func TestEditsArePatches(t *testing.T) {
 	}
 	for _, line := range []string{"affinity a", "toleration a", "gate a", "nodeSelector a=b", "annotate a=b", "image a", "label a=b", "resize 2"} {
 		st, err := parseStep(line)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if patch, err := st.patch(); err != nil || !json.Valid([]byte(patch)) {
 			t.Errorf("%s: the patch %s is no JSON: %v", line, patch, err)
 		}
@@ -375,16 +370,10 @@ func TestShrunkCasesCanBeReplayed(t *testing.T) {
 	}
 	for _, shrunk := range simpler {
 		spec, err := json.Marshal(shrunk.Spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		replayed := &Case{Name: "x"}
-		if err := replaySteps(replayed, strings.Join(shrunk.Steps, "; "), string(spec)); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(shrunk.String(), replayed.String()); diff != "" {
-			t.Errorf("replayed case (-want +got):\n%s", diff)
-		}
+		must.Succeed(t, replaySteps(replayed, strings.Join(shrunk.Steps, "; "), string(spec)))
+		must.Equal(t, "replayed case", shrunk.String(), replayed.String())
 		if shrunk.String() == c.String() {
 			t.Errorf("not simpler: %s", shrunk)
 		}
@@ -412,16 +401,12 @@ func TestSelectorsChoose(t *testing.T) {
 	for word, want := range cases {
 		t.Run(word, func(t *testing.T) {
 			s, err := parseSelector(word)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			var got []int
 			for _, h := range s.choose(handles) {
 				got = append(got, h.index)
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("chosen indexes (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "chosen indexes", want, got)
 		})
 	}
 	if _, err := parseSelector("#x"); err == nil {

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	batchv1 "k8s.io/api/batch/v1"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/shadow"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -36,17 +37,13 @@ type seen struct {
 func playShadowed(t *testing.T, c *Case, meddle func(*virtual.Engine) executor.Decider) seen {
 	registry := prometheus.NewRegistry()
 	report, err := shadow.NewReport(shadow.Config{Rest: shadowRest, Registerer: registry, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	beside := func(e *virtual.Engine) virtual.Program {
 		return virtual.ShadowJobs(meddle(e), report, slog.New(slog.DiscardHandler))
 	}
 	s := seen{transcript: player{builtin: true, seed: c.seed, shadow: beside}.play(t, c), entries: report.Entries()}
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, family := range families {
 		if family.GetName() != "jobpolicy_shadow_comparisons_total" {
 			continue
@@ -156,9 +153,7 @@ func TestAShadowReportsPlantedDifferences(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c, err := caseNamed("recreate-twice")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			c.Steps = nil
 			s := playShadowed(t, c, func(e *virtual.Engine) executor.Decider { return meddler{e, tc.change} })
 			if len(s.wrong) > 0 || s.err != nil {

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
 )
 
@@ -59,9 +59,7 @@ func readContract(t *testing.T, tree string) contract {
 	c := contract{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		c.read(string(text))
 	}
 	return c
@@ -193,14 +191,10 @@ message New {
 }
 `)
 	want := []string{`Request had the limit "at most 16 MiB"`, `Request.notes had the limit "At most 5"`, `Request.rows had the limit "at most 1000"`}
-	if diff := cmp.Diff(want, lowered(before, after)); diff != "" {
-		t.Errorf("lowered limits (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "lowered limits", want, lowered(before, after))
 	requests := map[string]protoreflect.FieldNumber{
 		"Request.id": 1, "Request.rows": 2, "Request.notes": 3, "Request.told": 4, "Request.untold": 5, "Request.ignorable": 1000,
 		"Kind.KIND_UNSPECIFIED": 0, "Kind.KIND_NEW": 0, "New.field": 1,
 	}
-	if diff := cmp.Diff([]string{"Kind.KIND_NEW", "Request.untold"}, withoutCapability(before, after, requests)); diff != "" {
-		t.Errorf("without a capability (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "without a capability", []string{"Kind.KIND_NEW", "Request.untold"}, withoutCapability(before, after, requests))
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 var (
@@ -56,9 +58,7 @@ func release(t *testing.T) string {
 		return tag
 	}
 	pinned, err := os.ReadFile("last-release.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return strings.TrimSpace(string(pinned))
 }
 
@@ -86,9 +86,7 @@ func letAnotherEngineDecide(t *testing.T, world string) {
 	}
 	file := filepath.Join(world, "decider.go")
 	source, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	text := string(source)
 	for call, other := range map[string]string{
 		"return engine.DecideJob(":               "return decideJob(",
@@ -101,9 +99,7 @@ func letAnotherEngineDecide(t *testing.T, world string) {
 		}
 		text = strings.Replace(text, call, other, 1)
 	}
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte(text), 0o600))
 }
 
 // copyUnlessThere copies a file, and reports whether it had to.
@@ -119,9 +115,7 @@ func copyUnlessThere(t *testing.T, from, to string) bool {
 	if err == nil {
 		err = os.WriteFile(to, data, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return true
 }
 

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 var (
@@ -35,9 +37,7 @@ const root = "../../.."
 func readMutants(t *testing.T) []mutant {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", "mutants.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	head := regexp.MustCompile(`^([^\n]+)\nbreaks ([^\n]+)\n`)
 	change := regexp.MustCompile(`(?ms)^file ([^\n]+)\n<<<\n(.*?)\n===\n(.*?)\n>>>\n`)
 	var mutants []mutant
@@ -95,9 +95,7 @@ func TestMutants(t *testing.T) {
 		t.Skip("make mutants")
 	}
 	chosen, err := regexp.Compile(*mutantsFlag)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var table strings.Builder
 	fmt.Fprintf(&table, "%-52s %-12s %8s  %s\n", "mutant", "breaks", "worlds", "found by")
 	for _, m := range readMutants(t) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/simulated/world/apiserver"
 )
 
@@ -67,14 +68,10 @@ func TestJudgesOfFieldsExist(t *testing.T) {
 	t.Parallel()
 	var code strings.Builder
 	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, file := range append(files, "../../kit/ledger/guards.go") {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		code.Write(text)
 	}
 	for path, by := range judgedFields {

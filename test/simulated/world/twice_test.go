@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // sampled are the seeds that TestASeedGivesTheSameHistoryTwice plays: from the first one to before the second. Those
@@ -37,9 +39,7 @@ func TestASeedGivesTheSameHistoryTwice(t *testing.T) {
 				binary: os.Args[0], args: []string{"-world.twice"}, workers: 1,
 				seeds: &seedRange{next: seeds[0], end: seeds[1], down: down}, tell: twice.add,
 			}
-			if err := pool.play(t); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, pool.play(t))
 		}
 	}
 	if twice.all != all || twice.same != all {
@@ -86,9 +86,7 @@ func TestUncountedPodsOfTheSecondControllerAreSorted(t *testing.T) {
 	write := func(uncounted *batchv1.UncountedTerminatedPods) []byte {
 		var body bytes.Buffer
 		job := &batchv1.Job{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}, ObjectMeta: metav1.ObjectMeta{Name: "a"}, Status: batchv1.JobStatus{UncountedTerminatedPods: uncounted}}
-		if err := coder.Encode(job, &body); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, coder.Encode(job, &body))
 		return body.Bytes()
 	}
 	cases := map[string]struct {

@@ -11,6 +11,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/services/differences"
 )
 
@@ -157,9 +158,7 @@ const plays = 4
 func TestUpstreamTable(t *testing.T) {
 	prepare()
 	page, err := os.ReadFile("../../../docs/upstream-findings.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	rows := aRow.FindAllStringSubmatch(string(page), -1)
 	if len(rows) != len(findings) {
 		t.Errorf("the table has %d findings, and the test has %d", len(rows), len(findings))
@@ -171,9 +170,7 @@ func TestUpstreamTable(t *testing.T) {
 			t.Errorf("%s: its rule is %s, and a section of its name tells of it", row[0], f.rule)
 		}
 		seed, err := strconv.ParseUint(row[4], 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if !slices.ContainsFunc(make([]int, plays), func(int) bool {
 			return play(t, draw(seed, drawOptions{upstream: true}), false).finds(f.rule, f.says)
 		}) {

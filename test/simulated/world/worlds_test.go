@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 var (
@@ -221,9 +223,7 @@ func work(t *testing.T) {
 		}
 		p := drawn(seed)
 		if *withFlag != "" && !p.has(*withFlag) {
-			if err := out.Encode(report{Seed: seed, Passed: true}); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, out.Encode(report{Seed: seed, Passed: true}))
 			continue
 		}
 		e := play(t, p, false)
@@ -234,8 +234,6 @@ func work(t *testing.T) {
 		if *twiceFlag {
 			r.Digest = e.journal.digest()
 		}
-		if err := out.Encode(r); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, out.Encode(r))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/executables"
 )
 
@@ -101,7 +102,5 @@ func output(t *testing.T, name string, args ...string) []byte {
 
 func check(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }

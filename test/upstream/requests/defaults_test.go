@@ -10,6 +10,7 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"pgregory.net/rapid"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/executor/wire"
 )
 
@@ -43,13 +44,9 @@ func TestASpecHasTheDefaultsOfTheAPIServer(t *testing.T) {
 		stored := job.DeepCopy()
 		legacyscheme.Scheme.Default(stored)
 		got, err := wire.JobSpec(job)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		want, err := wire.JobSpec(stored)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 			t.Errorf("spec (-with defaults +without):\n%s", diff)
 		}

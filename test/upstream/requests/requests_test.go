@@ -23,6 +23,7 @@ import (
 	jobstrategy "k8s.io/kubernetes/pkg/registry/batch/job"
 	"pgregory.net/rapid"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/engine"
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/executor/wire"
@@ -89,9 +90,7 @@ func TestEveryRequestOfTheExecutorIsValid(t *testing.T) {
 func (j *judge) await(t *rapid.T, job types.UID) {
 	t.Helper()
 	uid, err := wire.UIDBytes(job)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	select {
 	case err := <-j.outcome(string(uid)):
 		if err != nil {
@@ -106,9 +105,7 @@ func (j *judge) await(t *rapid.T, job types.UID) {
 func runExecutor(t *rapid.T, cfg executor.Config) (stop func()) {
 	t.Helper()
 	e, err := executor.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- e.Run(ctx) }()
@@ -126,9 +123,7 @@ func checkAdmitted(t *rapid.T, job *batchv1.Job) {
 	t.Helper()
 	defaulted, internal := job.DeepCopy(), &batch.Job{}
 	legacyscheme.Scheme.Default(defaulted)
-	if err := legacyscheme.Scheme.Convert(defaulted, internal, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, legacyscheme.Scheme.Convert(defaulted, internal, nil))
 	ctx := genericapirequest.WithRequestInfo(context.Background(), &genericapirequest.RequestInfo{
 		APIGroup: batchv1.SchemeGroupVersion.Group, APIVersion: batchv1.SchemeGroupVersion.Version,
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/robfig/cron/v3"
 	"k8s.io/kubernetes/pkg/util/parsers"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/engine/schedule"
 	"jobpolicy.dev/engine/zone"
 	"jobpolicy.dev/services/differences"
@@ -64,9 +65,7 @@ func TestTheToleratedDifferenceHasItsRow(t *testing.T) {
 func load(t *testing.T, name string) *time.Location {
 	t.Helper()
 	loc, err := zone.Load(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return loc
 }
 
@@ -75,9 +74,7 @@ func load(t *testing.T, name string) *time.Location {
 func checkMinutes(t *testing.T, text string, loc *time.Location, at time.Time) {
 	t.Helper()
 	parsed, err := parsers.ParseCronScheduleWithPanicRecovery(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	spec, ok := parsed.(*cron.SpecSchedule)
 	if !ok {
 		return // clocks have no part in an interval
@@ -90,9 +87,7 @@ func checkMinutes(t *testing.T, text string, loc *time.Location, at time.Time) {
 		}
 	}
 	s, err := schedule.Parse(text, loc, schedule.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var got []time.Time
 	for next, ok := s.Next(begin); ok && next.Before(end); next, ok = s.Next(next) {
 		got = append(got, next)
@@ -194,9 +189,7 @@ func TestSameLatestTime(t *testing.T) {
 		text, zoneName := d.schedule(), d.zoneName()
 		loc := load(t, zoneName)
 		s, err := schedule.Parse(text, loc, schedule.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		begin := d.begin(loc)
 		until := begin.Add(time.Duration(d.Int64N(3*24*3600)) * time.Second)
 		var want time.Time

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"jobpolicy.dev/deploy/local/freeport"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/executor"
 	"jobpolicy.dev/test/kit/controlplane"
 	"jobpolicy.dev/test/kit/executables"
@@ -45,16 +46,12 @@ func startExecutor(t *testing.T, o objects) string {
 	t.Cleanup(api.CloseClientConnections)
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	text := fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{name: c, cluster: {server: %q}}]\ncontexts: [{name: c, context: {cluster: c}}]\n", api.URL)
-	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(kubeconfig, []byte(text), 0o600))
 	port := freeport.PortFor(t)
 	cmd := exec.Command(filepath.Join(executables.MustDir(t), "jobpolicy-executor"), "--kubeconfig", kubeconfig, "--engine=embedded",
 		"--leader-elect=false", "--http-address=127.0.0.1:"+port, "--kube-api-qps=1000", "--kube-api-burst=1000")
 	cmd.Stderr = nil
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

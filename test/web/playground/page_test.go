@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/web/browser"
 )
 
@@ -51,9 +52,7 @@ var built = sync.OnceValue(func() error {
 func open(t *testing.T) context.Context {
 	t.Helper()
 	ctx := browser.New(t)
-	if err := built(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, built())
 	server := httptest.NewServer(http.FileServer(http.Dir(filepath.Join(folder, "page"))))
 	t.Cleanup(server.Close)
 	load(ctx, t, server.URL)
@@ -70,9 +69,7 @@ func load(ctx context.Context, t *testing.T, url string) {
 func play(ctx context.Context, t *testing.T, state map[string]string) {
 	t.Helper()
 	data, err := json.Marshal(state)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	browser.Eval[bool](ctx, t, fmt.Sprintf(`(fill(%s), run().then(() => true))`, data))
 }
 
@@ -137,9 +134,7 @@ func fits(ctx context.Context, t *testing.T) {
 // Opened as a file, the page works without any server.
 func TestOpensAsAFile(t *testing.T) {
 	ctx := browser.New(t)
-	if err := built(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, built())
 	load(ctx, t, "file://"+filepath.Join(folder, "page", "index.html"))
 	contains(t, "verdict", browser.Text(ctx, t, "#verdict"), "Failed (FailedIndexes)")
 }
@@ -155,9 +150,7 @@ func testExamples(t *testing.T, ctx context.Context) {
 			got := browser.Eval[string](ctx, t, `(({job, verdict, reason, message, makespanSeconds, timeline, pods, status}) =>
 				JSON.stringify({job, verdict, reason, message, makespanSeconds, timeline, pods, status}))(answer.play)`)
 			manifest := filepath.Join(t.TempDir(), "job.yaml")
-			if err := os.WriteFile(manifest, []byte(browser.Eval[string](ctx, t, `get('manifest').value`)), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.WriteFile(manifest, []byte(browser.Eval[string](ctx, t, `get('manifest').value`)), 0o600))
 			line := strings.Replace(browser.Eval[string](ctx, t, `get('command').textContent`), "kubectl jobpolicy", filepath.Join(folder, "kubectl-jobpolicy"), 1)
 			cmd := exec.Command("bash", "-c", strings.Replace(line, "job.yaml", manifest, 1)+" -o json")
 			out, err := cmd.CombinedOutput()
@@ -180,9 +173,7 @@ func normal(t *testing.T, data []byte) string {
 	}
 	delete(v, "stopped")
 	out, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(out)
 }
 

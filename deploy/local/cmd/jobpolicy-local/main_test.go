@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 )
 
 func TestCommandLine(t *testing.T) {
@@ -58,9 +57,7 @@ func TestUpOptions(t *testing.T) {
 	state := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", state)
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cases := map[string]struct {
 		args []string
 		want cluster.Options
@@ -89,15 +86,11 @@ func TestUpOptions(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, err := parseUpFlags(tc.args, os.Stderr)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if _, err := chooseStateDir(&got); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("options (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "options", tc.want, got)
 		})
 	}
 }
@@ -139,9 +132,7 @@ func TestPrinter(t *testing.T) {
 				p.step(s)
 			}
 			p.finish()
-			if diff := cmp.Diff(tc.want, out.String()); diff != "" {
-				t.Errorf("output (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "output", tc.want, out.String())
 		})
 	}
 }

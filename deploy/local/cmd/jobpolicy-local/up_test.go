@@ -4,6 +4,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 func TestSignalsWhileStopping(t *testing.T) {
@@ -35,7 +37,5 @@ func TestSignalsWhileStopping(t *testing.T) {
 // always listens for that signal.
 func interrupt(t *testing.T) {
 	t.Helper()
-	if err := syscall.Kill(syscall.Getpid(), syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, syscall.Kill(syscall.Getpid(), syscall.SIGINT))
 }

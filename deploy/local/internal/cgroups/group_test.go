@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"jobpolicy.dev/deploy/local/must"
 )
 
 func TestParseHierarchies(t *testing.T) {
@@ -33,12 +33,8 @@ func TestParseHierarchies(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, err := parseHierarchies(bufio.NewScanner(strings.NewReader(tc.mounts)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("hierarchies (-want +got):\n%s", diff)
-			}
+			must.Succeed(t, err)
+			must.Equal(t, "hierarchies", tc.want, got)
 		})
 	}
 }
@@ -58,12 +54,8 @@ func TestMissingControllers(t *testing.T) {
 			hierarchy := t.TempDir()
 			write(t, hierarchy, tc.files)
 			got, err := missingControllers(hierarchy)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("missing controllers (-want +got):\n%s", diff)
-			}
+			must.Succeed(t, err)
+			must.Equal(t, "missing controllers", tc.want, got)
 		})
 	}
 }
@@ -80,12 +72,8 @@ func write(t *testing.T, hierarchy string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		file := filepath.Join(hierarchy, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		must.Succeed(t, os.WriteFile(file, []byte(text), 0o644))
 	}
 }
 
@@ -113,9 +101,7 @@ func TestAGroupIsInUseWhileAProcessIsAnywhereInIt(t *testing.T) {
 	want := map[Group]bool{
 		"jobpolicy-local/dead": false, "jobpolicy-local/lives": true, "jobpolicy-local/dying": true, "jobpolicy-local/other": false,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("groups and whether they are in use (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "groups and whether they are in use", want, got)
 }
 
 func TestANewGroupHasThePartsOfTheMachineThatItsParentHas(t *testing.T) {
@@ -126,9 +112,7 @@ func TestANewGroupHasThePartsOfTheMachineThatItsParentHas(t *testing.T) {
 	for _, dir := range []string{"a", "a/b"} {
 		write(t, filepath.Join(hierarchy, dir), map[string]string{"cpuset.cpus": "\n", "cpuset.mems": "\n"})
 	}
-	if err := makeGroup(hierarchy, "a/b"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, makeGroup(hierarchy, "a/b"))
 	for name, want := range files {
 		got, err := os.ReadFile(filepath.Join(hierarchy, "a/b", name))
 		if err != nil || string(got) != want {
@@ -146,9 +130,7 @@ func TestANewGroupOfVersion2HasTheControllersOfItsParentAndNoSettings(t *testing
 			"cgroup.controllers": "pids\n", "cgroup.subtree_control": "", "cpuset.cpus": "\n", "cpuset.mems": "\n",
 		})
 	}
-	if err := makeGroup(hierarchy, "a/b"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, makeGroup(hierarchy, "a/b"))
 	for name, want := range map[string]string{
 		"cgroup.subtree_control": "+pids", "a/cgroup.subtree_control": "+pids", "a/b/cgroup.subtree_control": "", "a/b/cpuset.cpus": "\n",
 	} {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"jobpolicy.dev/deploy/local/must"
 )
 
 func TestWrite(t *testing.T) {
@@ -19,9 +19,7 @@ func TestWrite(t *testing.T) {
 		Registry: "http://127.0.0.1:7", DNSReady: "127.0.0.1:8", DNSKubeconfig: "/k/dns", CrashBackoff: time.Second,
 	}
 	for _, write := range []func() error{c.WriteRuntime, c.WriteRegistry, c.WriteKubeProxy, c.WriteDNS} {
-		if err := write(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, write())
 	}
 	has := map[string][]string{
 		"containerd.toml":                {`root = "/data"`, `BinaryName = "/bin dir/runc"`, `bin_dirs = ["/bin dir/cni"]`, "restrict_oom_score_adj = true"},
@@ -31,9 +29,7 @@ func TestWrite(t *testing.T) {
 	}
 	for name, parts := range has {
 		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, part := range parts {
 			if !strings.Contains(string(text), part) {
 				t.Errorf("%s does not say %s:\n%s", name, part, text)
@@ -41,17 +37,11 @@ func TestWrite(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "kubelet.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var kubelet map[string]any
-	if err := json.Unmarshal(text, &kubelet); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(text, &kubelet))
 	want := map[string]any{"maxContainerRestartPeriod": "1s"}
-	if diff := cmp.Diff(want, kubelet["crashLoopBackOff"]); diff != "" {
-		t.Errorf("crashLoopBackOff (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "crashLoopBackOff", want, kubelet["crashLoopBackOff"])
 	if kubelet["cgroupRoot"] != "/ours/pods" {
 		t.Errorf("cgroupRoot is %v: pods would leave the cluster's control group", kubelet["cgroupRoot"])
 	}
@@ -62,18 +52,12 @@ func TestNobodyWritesAnothersFiles(t *testing.T) {
 	c := Config{Dir: t.TempDir()}
 	knows := c
 	knows.KubeProxyHealth = "127.0.0.1:9"
-	if err := knows.WriteKubeProxy(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, knows.WriteKubeProxy())
 	for _, write := range []func() error{c.WriteRuntime, c.WriteRegistry, c.WriteDNS} {
-		if err := write(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, write())
 	}
 	text, err := os.ReadFile(filepath.Join(c.Dir, "kube-proxy.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if !strings.Contains(string(text), knows.KubeProxyHealth) {
 		t.Errorf("kube-proxy.json does not say %s any more:\n%s", knows.KubeProxyHealth, text)
 	}

@@ -9,6 +9,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/google/go-cmp/cmp"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 const cronTable = `NAMESPACE   NAME      SCHEDULE      TIMEZONE        SUSPEND   ACTIVE   LAST SCHEDULE          NEXT SCHEDULE          WHY
@@ -53,9 +55,7 @@ func TestCronJobAfterItsRunIsDescribed(t *testing.T) {
 		bad:       {`the request "demo" stands`, "no lastSuccessfulTime", `next run at "2026-01-01T12:01:00Z", not at 2026-01-01T12:02:00Z`, "runs one after another: "},
 		published: {"the request is cleared", "lastSuccessfulTime set", "next run at the next whole minute", "next-schedule-time 2026-01-01T13:00:00Z", "runs one after another: "},
 	} {
-		if diff := cmp.Diff(want, cronSeen{cron: cron, row: cronRow(cronTable, "hello")}.sentences()); diff != "" {
-			t.Errorf("sentences (-want +got):\n%s", diff)
-		}
+		must.Equal(t, "sentences", want, cronSeen{cron: cron, row: cronRow(cronTable, "hello")}.sentences())
 	}
 }
 
@@ -118,20 +118,14 @@ func TestCronJobIsAskedForOneRun(t *testing.T) {
 	var said []string
 	d := newDirector(newObserver("", []*example{ex}), client, func(command string) { said = append(said, command) })
 	for range 2 {
-		if err := d.direct(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, d.direct(t.Context()))
 	}
 	if len(said) != 1 {
 		t.Errorf("said: %q", said)
 	}
 	asked, err := client.BatchV1().CronJobs(namespace).Get(t.Context(), "hello", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(map[string]string{runNow: runText}, asked.Annotations); diff != "" {
-		t.Errorf("annotations (-want +got):\n%s", diff)
-	}
+	must.Succeed(t, err)
+	must.Equal(t, "annotations", map[string]string{runNow: runText}, asked.Annotations)
 }
 
 func TestJobWithATimeToLiveHasNotEndedBeforeItIsGone(t *testing.T) {

@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/google/go-cmp/cmp"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // Each manifest of the folder is run, and says at its top how it ends.
@@ -19,13 +21,9 @@ func TestExamplesAreAllRunAndSayTheirEnd(t *testing.T) {
 	t.Parallel()
 	const dir = "../../../examples"
 	examples, err := loadExamples(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	there, run := map[string]bool{}, map[string]bool{}
 	for _, file := range files {
 		there[strings.TrimSuffix(filepath.Base(file), ".yaml")] = true
@@ -33,9 +31,7 @@ func TestExamplesAreAllRunAndSayTheirEnd(t *testing.T) {
 	for _, ex := range examples {
 		run[ex.name] = true
 		data, err := os.ReadFile(filepath.Join(dir, ex.name+".yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		comment, _, _ := strings.Cut(string(data), "apiVersion:")
 		end := ex.wants[0][strings.LastIndex(ex.wants[0], "(")+1:]
 		if reason, _, ends := strings.Cut(end, ":"); ends && !strings.Contains(comment, reason) {
@@ -54,9 +50,7 @@ func TestExamplesAreAllRunAndSayTheirEnd(t *testing.T) {
 func TestEachJobHasANameOfItsOwn(t *testing.T) {
 	t.Parallel()
 	examples, err := loadExamples("../../../examples")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	named := map[string]string{}
 	for _, ex := range examples {
 		if other, taken := named[ex.job.Name]; taken {
@@ -90,9 +84,7 @@ func TestNamespacesOfExamplesAreCreated(t *testing.T) {
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: "red"}},
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: "crowded"}},
 	)
-	if err := createNamespaces(t.Context(), client, []*example{in(namespace, ""), in("red", ""), in("crowded", "full"), in("red", "")}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, createNamespaces(t.Context(), client, []*example{in(namespace, ""), in("red", ""), in("crowded", "full"), in("red", "")}))
 	namespaces, err := client.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(namespaces.Items) != 2 {
 		t.Errorf("%d namespaces, want 2; error %v", len(namespaces.Items), err)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // An apiServer answers each request in another way.
@@ -38,9 +38,7 @@ func TestTheProxyReadsEachListOnce(t *testing.T) {
 		return w.Code
 	}
 	codes := []int{ask("/jobs?limit=500", ""), ask("/jobs?limit=500", ""), ask("/jobs?limit=500", "jane"), ask("/jobs/a", ""), ask("/jobs/a", "")}
-	if diff := cmp.Diff([]int{201, 201, 202, 203, 204}, codes); diff != "" {
-		t.Errorf("answers (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "answers", []int{201, 201, 202, 203, 204}, codes)
 	var got []string
 	for _, a := range p.recording.Answers {
 		got = append(got, fmt.Sprintf("%s: %d %s", a.Request, a.Code, a.Body))
@@ -51,7 +49,5 @@ func TestTheProxyReadsEachListOnce(t *testing.T) {
 		`GET /jobs/a: 203 {"kind":"Job","metadata":{"name":"3","managedFields":[]}}`,
 		`GET /jobs/a: 204 {"kind":"Job","metadata":{"name":"4","managedFields":[]}}`,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("recorded (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "recorded", want, got)
 }

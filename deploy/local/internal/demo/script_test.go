@@ -11,6 +11,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/google/go-cmp/cmp"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 func readyJob(generation int64, parallelism, ready int32) *batchv1.Job {
@@ -44,9 +46,7 @@ func TestStepsAreTakenOneByOne(t *testing.T) {
 	}
 	for i, s := range steps {
 		o.sawJob(s.seen, true)
-		if err := d.direct(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, d.direct(t.Context()))
 		var want []string
 		for _, n := range s.want {
 			want = append(want, fmt.Sprintf(`kubectl patch job elastic --type=merge -p '{"spec":{"parallelism":%d}}'`, n))
@@ -84,22 +84,16 @@ func TestSoManyJobsRunAtOnce(t *testing.T) {
 			created := func() (names []string) {
 				t.Helper()
 				for range 2 { // the second time changes nothing
-					if err := d.direct(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					must.Succeed(t, d.direct(t.Context()))
 				}
 				list, err := client.BatchV1().Jobs(namespace).List(t.Context(), metav1.ListOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				for i := range list.Items {
 					names = append(names, list.Items[i].Name)
 				}
 				return names
 			}
-			if diff := cmp.Diff(tc.first, created()); diff != "" {
-				t.Errorf("Jobs at first (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "Jobs at first", tc.first, created())
 			ended := named(tc.first[len(tc.first)-1])
 			ended.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
 			o.sawJob(ended, true)
@@ -113,9 +107,7 @@ func TestSoManyJobsRunAtOnce(t *testing.T) {
 func TestPodsAreTakenOverByTheSelectorOfTheGoneJob(t *testing.T) {
 	t.Parallel()
 	examples, err := loadExamples("../../../examples")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	examples = slices.DeleteFunc(examples, func(ex *example) bool { return ex.adopts == "" })
 	o := newObserver("", examples)
 	client := fake.NewClientset()
@@ -125,13 +117,9 @@ func TestPodsAreTakenOverByTheSelectorOfTheGoneJob(t *testing.T) {
 	}}
 	created := func() []batchv1.Job {
 		t.Helper()
-		if err := d.direct(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, d.direct(t.Context()))
 		list, err := client.BatchV1().Jobs(namespace).List(t.Context(), metav1.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return list.Items
 	}
 	if jobs := created(); len(jobs) != 0 {
@@ -144,10 +132,6 @@ func TestPodsAreTakenOverByTheSelectorOfTheGoneJob(t *testing.T) {
 		t.Fatalf("%d Jobs, want 1", len(jobs))
 	}
 	want := map[string]string{batchv1.ControllerUidLabel: "the-uid"}
-	if diff := cmp.Diff(want, jobs[0].Spec.Selector.MatchLabels); diff != "" {
-		t.Errorf("selector (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(want, jobs[0].Spec.Template.Labels); diff != "" {
-		t.Errorf("labels of its pods (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "selector", want, jobs[0].Spec.Selector.MatchLabels)
+	must.Equal(t, "labels of its pods", want, jobs[0].Spec.Template.Labels)
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"jobpolicy.dev/deploy/local/must"
 )
 
 func sample() []row {
@@ -41,9 +41,7 @@ func TestTableElsewhereShowsEachChangeOnce(t *testing.T) {
 	tbl.draw(rows)
 	rows[0].succeeded = 1
 	tbl.draw(rows)
-	if diff := cmp.Diff([]string{"EXAMPLE", "pi", "retry-never", "pi"}, firstWords(b.String())); diff != "" {
-		t.Errorf("lines (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "lines", []string{"EXAMPLE", "pi", "retry-never", "pi"}, firstWords(b.String()))
 }
 
 func TestTableWithoutRoomShowsWhatIsNotOverYet(t *testing.T) {
@@ -64,9 +62,7 @@ func TestTableWithoutRoomShowsWhatIsNotOverYet(t *testing.T) {
 			var b strings.Builder
 			newTable(&b, func() (int, int) { return 120, tc.height }).draw(rows)
 			text := strings.TrimSuffix(strings.ReplaceAll(b.String(), "\x1b[2K", ""), "\x1b[J")
-			if diff := cmp.Diff(tc.want, firstWords(text)); diff != "" {
-				t.Errorf("lines (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "lines", tc.want, firstWords(text))
 		})
 	}
 }
@@ -80,9 +76,7 @@ func TestNotesStayAboveTheTable(t *testing.T) {
 	tbl.note("$ a command")
 	tbl.draw(sample())
 	text := strings.NewReplacer("\x1b[2K", "", "\x1b[3A", "", "\x1b[J", "").Replace(b.String()[first:])
-	if diff := cmp.Diff([]string{"$", "EXAMPLE", "pi", "retry-never"}, firstWords(text)); diff != "" {
-		t.Errorf("lines (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "lines", []string{"$", "EXAMPLE", "pi", "retry-never"}, firstWords(text))
 	third := b.Len()
 	tbl.draw(sample())
 	if redrawn := b.String()[third:]; !strings.HasPrefix(redrawn, "\x1b[3A") || strings.Contains(redrawn, "a command") {

@@ -13,15 +13,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // startAgent runs an agent with a status writer against a fake API server until the test ends, or stop is called.
 func startAgent(t *testing.T, client *fake.Clientset) (a *agent, stop func()) {
 	t.Helper()
 	r := newTestRunner(t)
-	if err := os.MkdirAll(r.layout.pods(), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(r.layout.pods(), 0o755))
 	logger := slog.New(slog.DiscardHandler)
 	statuses := newStatusWriter(client, logger)
 	a = newAgent(client, "local", podDeps{
@@ -81,9 +81,7 @@ func TestAgentRunsPodsAndCleansUpWhenTheyAreGone(t *testing.T) {
 	if !exists(t, dir) {
 		t.Fatal("the directory went before the pod")
 	}
-	if err := client.CoreV1().Pods("ns").Delete(t.Context(), "first", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client.CoreV1().Pods("ns").Delete(t.Context(), "first", metav1.DeleteOptions{}))
 	eventually(t, "the directory is removed", func() bool { return !exists(t, dir) })
 	eventually(t, "the worker is gone", func() bool {
 		a.mu.Lock()
@@ -116,9 +114,7 @@ func TestAgentRemovesDirectoriesOfPodsThatWentUnseen(t *testing.T) {
 	client := fake.NewClientset(podObject("p", "u-1", shell("c", "exec sleep 1000")))
 	r := newTestRunner(t)
 	for _, uid := range []types.UID{"u-1", "u-gone"} {
-		if err := os.MkdirAll(r.layout.pod(uid), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(r.layout.pod(uid), 0o755))
 	}
 	a := newAgent(client, "local", podDeps{runner: r, statuses: &ledger{}, events: &ledger{}, logger: slog.New(slog.DiscardHandler)})
 	ctx, cancel := context.WithCancel(t.Context())

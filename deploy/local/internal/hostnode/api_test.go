@@ -12,21 +12,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	certutil "k8s.io/client-go/util/cert"
 
 	"jobpolicy.dev/deploy/local/internal/pki"
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // newKeys are the keys of a control plane that lives for a test.
 func newKeys(t *testing.T) pki.Files {
 	t.Helper()
 	files, err := pki.Ensure(t.TempDir(), pki.Node{Name: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return files
 }
 
@@ -34,15 +32,11 @@ func newKeys(t *testing.T) pki.Files {
 func clientOf(t *testing.T, keys pki.Files, shown *pki.Files) *http.Client {
 	t.Helper()
 	pool, err := certutil.NewPool(keys.KubeletCA)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	config := &tls.Config{RootCAs: pool}
 	if shown != nil {
 		pair, err := tls.LoadX509KeyPair(shown.KubeletClient.Cert, shown.KubeletClient.Key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		config.Certificates = []tls.Certificate{pair}
 	}
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
@@ -57,9 +51,7 @@ func servedWith(keys pki.Files) Config {
 func startAPI(t *testing.T, keys pki.Files, pods *agent) string {
 	t.Helper()
 	config, err := servedWith(keys).tlsConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	server := httptest.NewUnstartedServer((&api{agent: pods, layout: pods.runner.layout, logger: pods.logger}).handler())
 	server.TLS = config
 	server.StartTLS()
@@ -70,14 +62,10 @@ func startAPI(t *testing.T, keys pki.Files, pods *agent) string {
 func get(t *testing.T, c *http.Client, url string) (int, string) {
 	t.Helper()
 	response, err := c.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return response.StatusCode, string(body)
 }
 
@@ -139,9 +127,7 @@ func TestAPIAnswers(t *testing.T) {
 			if code != tc.wantCode {
 				t.Errorf("code is %d, want %d", code, tc.wantCode)
 			}
-			if diff := cmp.Diff(tc.want, body); diff != "" {
-				t.Errorf("body (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "body", tc.want, body)
 		})
 	}
 
@@ -158,17 +144,13 @@ func TestFollowedLogArrivesWhileItIsWritten(t *testing.T) {
 	awaitPhase(t, client, "p", corev1.PodRunning)
 	keys := newKeys(t)
 	response, err := clientOf(t, keys, &keys).Get(startAPI(t, keys, pods) + "/containerLogs/ns/p/c?follow=true")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer response.Body.Close()
 	lines := bufio.NewReader(response.Body)
 	if line, err := lines.ReadString('\n'); err != nil || line != "first\n" {
 		t.Fatalf("read %q, %v", line, err)
 	}
-	if err := os.WriteFile(filepath.Join(pods.runner.layout.pod("u-1"), "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(pods.runner.layout.pod("u-1"), "go"), nil, 0o600))
 	rest, err := io.ReadAll(lines)
 	if err != nil || string(rest) != "last\n" {
 		t.Errorf("the rest is %q, %v; want it to end with the container", rest, err)

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"jobpolicy.dev/deploy/local/must"
 )
 
 func TestCrashBackoffDelays(t *testing.T) {
@@ -37,9 +37,7 @@ func TestCrashBackoffDelays(t *testing.T) {
 				got = append(got, now.Sub(finished))
 				b.restart(finished, now)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("delays (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "delays", tc.want, got)
 		})
 	}
 }

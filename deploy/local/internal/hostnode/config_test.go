@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 func validConfig() Config {
@@ -15,9 +17,7 @@ func validConfig() Config {
 }
 
 func TestValidConfigIsAccepted(t *testing.T) {
-	if err := validConfig().validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, validConfig().validate())
 }
 
 func TestConfigErrorNamesItsField(t *testing.T) {

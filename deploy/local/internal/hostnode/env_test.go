@@ -5,11 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // mapLookup holds objects as NAME → data; all of them in every namespace.
@@ -97,12 +98,8 @@ func checkEnv(t *testing.T, cases map[string]envCase) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("variables (-want +got):\n%s", diff)
-			}
+			must.Succeed(t, err)
+			must.Equal(t, "variables", tc.want, got)
 		})
 	}
 }
@@ -193,11 +190,7 @@ func TestContainerEnvFromWholeObjects(t *testing.T) {
 func TestBaseEnvIsSmall(t *testing.T) {
 	machine := map[string]string{"PATH": "/bin", "HOME": "/h", "LANG": "C", "SECRET": "x"}
 	got := baseEnv(func(name string) string { return machine[name] }, nil)
-	if diff := cmp.Diff(map[string]string{"PATH": "/bin", "HOME": "/h", "LANG": "C"}, got); diff != "" {
-		t.Errorf("variables (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "variables", map[string]string{"PATH": "/bin", "HOME": "/h", "LANG": "C"}, got)
 	got = baseEnv(func(string) string { return "" }, []string{"EXTRA=a=b"})
-	if diff := cmp.Diff(map[string]string{"PATH": defaultPath, "EXTRA": "a=b"}, got); diff != "" {
-		t.Errorf("variables of a bare node (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "variables of a bare node", map[string]string{"PATH": defaultPath, "EXTRA": "a=b"}, got)
 }

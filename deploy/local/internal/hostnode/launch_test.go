@@ -8,21 +8,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // runOnce starts a pod's first container and waits for its end.
 func runOnce(t *testing.T, r *runner, pod *corev1.Pod, c *container) *run {
 	t.Helper()
-	if err := r.prepare(t.Context(), pod); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.prepare(t.Context(), pod))
 	ends := make(chan endedRun, 1)
 	n, err := r.start(t.Context(), pod, c, func(n *run, e ending, message string) { ends <- endedRun{n, e, message} })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if n.end == nil {
 		e := receive(t, ends, "end")
 		n.finish(e.end, e.message)
@@ -58,9 +55,7 @@ func TestEnvironmentOfAContainer(t *testing.T) {
 		"PATH=" + defaultPath,
 		"",
 	}, "\n")
-	if diff := cmp.Diff(want, r.logOf(t, pod, "c", 0)); diff != "" {
-		t.Errorf("environment (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "environment", want, r.logOf(t, pod, "c", 0))
 }
 
 func TestCommandAndArgsAreExpanded(t *testing.T) {
@@ -131,9 +126,7 @@ func TestServiceAccountVolume(t *testing.T) {
 
 func TestCommandThatCannotBeExecuted(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "script")
-	if err := os.WriteFile(script, []byte("#!/no/such/interpreter\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(script, []byte("#!/no/such/interpreter\n"), 0o755))
 	cases := map[string]struct{ command, want string }{
 		"not in the path":                  {"no-such-command", "executable file not found in $PATH"},
 		"a path to nothing":                {"/no/such/file", "no such file or directory"},

@@ -7,12 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 func newRegistrar(client *fake.Clientset) *registrar {
@@ -22,17 +23,13 @@ func newRegistrar(client *fake.Clientset) *registrar {
 func nodeOf(t *testing.T, client *fake.Clientset) *corev1.Node {
 	t.Helper()
 	node, err := client.CoreV1().Nodes().Get(t.Context(), "local", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return node
 }
 
 func TestNodeIsRegistered(t *testing.T) {
 	client := fake.NewClientset()
-	if err := newRegistrar(client).register(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, newRegistrar(client).register(t.Context()))
 	node := nodeOf(t, client)
 	if c := nodeCondition(&node.Status, corev1.NodeReady); c == nil || c.Status != corev1.ConditionTrue {
 		t.Errorf("Ready is %+v", c)
@@ -44,9 +41,7 @@ func TestNodeIsRegistered(t *testing.T) {
 		t.Errorf("room for %d pods, want 300", got)
 	}
 	wantAddresses := []corev1.NodeAddress{{Type: "InternalIP", Address: "127.0.0.1"}, {Type: "Hostname", Address: "local"}}
-	if diff := cmp.Diff(wantAddresses, node.Status.Addresses); diff != "" {
-		t.Errorf("addresses (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "addresses", wantAddresses, node.Status.Addresses)
 	if got := node.Labels["kubernetes.io/hostname"]; got != "local" {
 		t.Errorf("label kubernetes.io/hostname is %q", got)
 	}
@@ -55,9 +50,7 @@ func TestNodeIsRegistered(t *testing.T) {
 func TestTheLeaseIsTheNodes(t *testing.T) {
 	client := fake.NewClientset()
 	r := newRegistrar(client)
-	if err := r.register(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.register(t.Context()))
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	go r.renewLease(ctx)
@@ -71,9 +64,7 @@ func TestTheLeaseIsTheNodes(t *testing.T) {
 func TestRestartedNodeTakesItsObjectOver(t *testing.T) {
 	client := fake.NewClientset()
 	first := newRegistrar(client)
-	if err := first.register(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, first.register(t.Context()))
 	node := nodeOf(t, client)
 	node.Labels = map[string]string{"mine": "yes"}
 	old := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
@@ -85,9 +76,7 @@ func TestRestartedNodeTakesItsObjectOver(t *testing.T) {
 	}
 	second := newRegistrar(client)
 	second.port = 23456
-	if err := second.register(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, second.register(t.Context()))
 	node = nodeOf(t, client)
 	if got := node.Status.DaemonEndpoints.KubeletEndpoint.Port; got != 23456 {
 		t.Errorf("port is %d, want that of the second life", got)
@@ -104,40 +93,28 @@ func TestRestartedNodeTakesItsObjectOver(t *testing.T) {
 func TestHeartbeatRepairsWhatOthersChanged(t *testing.T) {
 	client := fake.NewClientset()
 	r := newRegistrar(client)
-	if err := r.register(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.register(t.Context()))
 	node := nodeOf(t, client)
 	nodeCondition(&node.Status, corev1.NodeReady).Status = corev1.ConditionUnknown
 	if _, err := client.CoreV1().Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.beat(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.beat(t.Context()))
 	node = nodeOf(t, client)
 	if got := nodeCondition(&node.Status, corev1.NodeReady).Status; got != corev1.ConditionTrue {
 		t.Errorf("Ready is %s, want True again", got)
 	}
-	if err := client.CoreV1().Nodes().Delete(t.Context(), "local", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.beat(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client.CoreV1().Nodes().Delete(t.Context(), "local", metav1.DeleteOptions{}))
+	must.Succeed(t, r.beat(t.Context()))
 	nodeOf(t, client) // fails if it was not created again
 }
 
 func TestQuietHeartbeatWritesNothing(t *testing.T) {
 	client := fake.NewClientset()
 	r := newRegistrar(client)
-	if err := r.register(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.register(t.Context()))
 	client.ClearActions()
-	if err := r.beat(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.beat(t.Context()))
 	var writes []string
 	for _, a := range client.Actions() {
 		if a.GetVerb() != "get" {
@@ -156,8 +133,6 @@ func TestRegistrationIsRepeatedUntilItWorks(t *testing.T) {
 		failures--
 		return failures >= 0, nil, errors.New("not up yet")
 	})
-	if err := newRegistrar(client).register(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, newRegistrar(client).register(t.Context()))
 	nodeOf(t, client) // fails if registration ended without success
 }

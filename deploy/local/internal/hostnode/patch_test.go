@@ -4,27 +4,22 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // applyPatch does what the API server does with a strategic merge patch of a pod.
 func applyPatch(t *testing.T, pod *corev1.Pod, patch []byte) *corev1.Pod {
 	t.Helper()
 	before, err := json.Marshal(pod)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	after, err := strategicpatch.StrategicMergePatch(before, patch, corev1.Pod{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	out := &corev1.Pod{}
-	if err := json.Unmarshal(after, out); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(after, out))
 	return out
 }
 
@@ -49,25 +44,19 @@ func TestStatusPatchReplacesWhatIsOursOnly(t *testing.T) {
 		},
 	}
 	body, err := statusPatch("u-1", next)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got := applyPatch(t, pod, body)
 
 	want := pod.DeepCopy()
 	want.Status.Phase = corev1.PodRunning
 	want.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}, foreign}
 	want.Status.ContainerStatuses = next.ContainerStatuses
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("patched pod (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "patched pod", want, got)
 }
 
 func TestStatusPatchNamesTheUID(t *testing.T) {
 	body, err := statusPatch("u-2", &corev1.PodStatus{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got := applyPatch(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u-1"}}, body)
 	if got.UID != "u-2" {
 		t.Errorf("uid after the patch is %q: the API server would not notice another pod", got.UID)

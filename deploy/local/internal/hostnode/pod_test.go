@@ -11,10 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // ledger is a status sink and an event sink that keeps everything.
@@ -212,12 +213,8 @@ func TestPodRunsToItsEnd(t *testing.T) {
 			r := startPod(t, tc.pod)
 			got := summarize(r.await(t, corev1.PodPhase(tc.want.Phase)))
 			got.NotTrue = nil
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("final status (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tc.wantPhases, r.phases()); diff != "" {
-				t.Errorf("phases (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "final status", tc.want, got)
+			must.Equal(t, "phases", tc.wantPhases, r.phases())
 			if r.latest().remove {
 				t.Error("a pod that nobody deletes is removed")
 			}
@@ -242,9 +239,7 @@ func TestInitContainersRunInOrderBeforeTheMainOnes(t *testing.T) {
 		t.Errorf("log of the sidecar is %q: it was not asked to end", got)
 	}
 	want := []string{"i terminated Completed 0, ready", "s terminated Completed 0", "j terminated Completed 0, last terminated Error 1, 1 restarts, ready"}
-	if diff := cmp.Diff(want, summarize(status).Init); diff != "" {
-		t.Errorf("init containers (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "init containers", want, summarize(status).Init)
 }
 
 func TestFailedInitContainerFailsThePodAndEndsItsSidecars(t *testing.T) {
@@ -257,9 +252,7 @@ func TestFailedInitContainerFailsThePodAndEndsItsSidecars(t *testing.T) {
 		Main:    []string{"c waiting PodInitializing"},
 		NotTrue: []string{"PodReadyToStartContainers ", "Initialized ContainersNotInitialized", "Ready PodFailed", "ContainersReady PodFailed"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("final status (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "final status", want, got)
 }
 
 func TestSidecarsEndOneByOneFromTheLast(t *testing.T) {
@@ -311,9 +304,7 @@ func TestDeletionIsGraceful(t *testing.T) {
 	r.awaitLog(t)
 	r.remove(30)
 	status := r.await(t, corev1.PodSucceeded)
-	if diff := cmp.Diff([]string{"c terminated Completed 0"}, summarize(status).Main); diff != "" {
-		t.Errorf("containers (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "containers", []string{"c terminated Completed 0"}, summarize(status).Main)
 	if !r.latest().remove {
 		t.Error("the final status does not let go of the object")
 	}
@@ -325,9 +316,7 @@ func TestDeletionIsGraceful(t *testing.T) {
 	if _, err := os.Stat(r.worker.runner.layout.pod(r.pod.UID)); !os.IsNotExist(err) {
 		t.Errorf("the pod's directory is still there: %v", err)
 	}
-	if diff := cmp.Diff([]types.UID{"uid-1"}, r.forgotten); diff != "" {
-		t.Errorf("forgotten pods (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "forgotten pods", []types.UID{"uid-1"}, r.forgotten)
 }
 
 // The API allows grace periods that no Duration holds.
@@ -336,9 +325,7 @@ func TestALongGracePeriodIsNotOver(t *testing.T) {
 	r.awaitLog(t)
 	r.remove(math.MaxInt64)
 	eventually(t, "the end of the pod", func() bool { return terminal(r.latest().status.Phase) })
-	if diff := cmp.Diff([]string{"c terminated Completed 0"}, summarize(r.latest().status).Main); diff != "" {
-		t.Errorf("containers (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "containers", []string{"c terminated Completed 0"}, summarize(r.latest().status).Main)
 }
 
 func TestDeletionEndsByForce(t *testing.T) {

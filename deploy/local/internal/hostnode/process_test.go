@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // patience bounds how long a test waits for something that takes milliseconds on an idle machine.
@@ -53,24 +55,18 @@ func sh(t *testing.T, script string) (*process, <-chan ending, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "0.log")
 	log, err := createLog(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ends := make(chan ending, 1)
 	c := command{path: "/bin/sh", argv: []string{"sh", "-c", script}, env: []string{"PATH=" + defaultPath}, dir: t.TempDir()}
 	p, err := newTestLauncher(t).run(c, log, func(e ending) { ends <- e })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return p, ends, path
 }
 
 func readAll(t *testing.T, path string) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := readLog(t.Context(), path, nil, &corev1.PodLogOptions{}, &b); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, readLog(t.Context(), path, nil, &corev1.PodLogOptions{}, &b))
 	return b.String()
 }
 
@@ -100,9 +96,7 @@ func TestExitCodesAndSignals(t *testing.T) {
 				t.Error("the end has no time")
 			}
 			got.at = time.Time{}
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(ending{})); diff != "" {
-				t.Errorf("end (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "end", tc.want, got, cmp.AllowUnexported(ending{}))
 		})
 	}
 }
@@ -110,9 +104,7 @@ func TestExitCodesAndSignals(t *testing.T) {
 func TestBothStreamsAreLoggedInOrder(t *testing.T) {
 	_, ends, path := sh(t, "echo one; echo two >&2; echo three; printf rest")
 	receive(t, ends, "end")
-	if diff := cmp.Diff("one\ntwo\nthree\nrest", readAll(t, path)); diff != "" {
-		t.Errorf("log (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "log", "one\ntwo\nthree\nrest", readAll(t, path))
 }
 
 func TestSignalReachesTheWholeGroup(t *testing.T) {
@@ -134,9 +126,7 @@ func TestRestOfTheGroupDiesWithItsLeader(t *testing.T) {
 	_, ends, path := sh(t, "sleep 1000 & echo $!")
 	receive(t, ends, "end")
 	pid, err := strconv.Atoi(strings.TrimSpace(readAll(t, path)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	eventually(t, "the leader's child is dead", func() bool { return !running(pid) })
 }
 
@@ -157,9 +147,7 @@ func TestEndIsToldThoughAStrangerHoldsTheOutput(t *testing.T) {
 	}
 	text := readAll(t, path)
 	pid, err := strconv.Atoi(strings.TrimSpace(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	syscall.Kill(pid, syscall.SIGKILL)
 }
 
@@ -175,9 +163,7 @@ func TestSignalAfterTheEndHitsNobody(t *testing.T) {
 func TestProcessesDieWithTheLauncher(t *testing.T) {
 	l := newLauncher()
 	log, err := createLog(filepath.Join(t.TempDir(), "0.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ends := make(chan ending, 1)
 	c := command{path: "/bin/sleep", argv: []string{"sleep", "1000"}, dir: t.TempDir()}
 	if _, err := l.run(c, log, func(e ending) { ends <- e }); err != nil {
@@ -193,12 +179,8 @@ func TestLookPath(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, mode os.FileMode) {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Succeed(t, os.WriteFile(path, nil, mode))
 	}
 	write("first/data", 0o644)
 	write("second/data", 0o755)

@@ -11,10 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // storedLog writes a log file whose lines are stamped 0, 1, 2… seconds after the epoch; a text without a newline is
@@ -30,9 +31,7 @@ func storedLog(t *testing.T, texts ...string) string {
 		fmt.Fprintf(&b, "%s %s%s\n", at(i).Format(time.RFC3339Nano), tag, text)
 	}
 	path := filepath.Join(t.TempDir(), "0.log")
-	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(b.String()), 0o600))
 	return path
 }
 
@@ -51,12 +50,8 @@ func TestReadLog(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var b strings.Builder
-			if err := readLog(t.Context(), storedLog(t, lines...), nil, tc.want, &b); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.answer, b.String()); diff != "" {
-				t.Errorf("log (-want +got):\n%s", diff)
-			}
+			must.Succeed(t, readLog(t.Context(), storedLog(t, lines...), nil, tc.want, &b))
+			must.Equal(t, "log", tc.answer, b.String())
 		})
 	}
 }
@@ -68,9 +63,7 @@ func TestLogGivesBackWhatWasWritten(t *testing.T) {
 		filler := rapid.IntRange(0, 3*maxLogText).Draw(rt, "filler")
 		text = append(text, bytes.Repeat([]byte("y"), filler)...)
 		log, err := createLog(path)
-		if err != nil {
-			rt.Fatal(err)
-		}
+		must.Succeed(rt, err)
 		log.copyFrom(bytes.NewReader(text))
 		if got := readAll(t, path); got != string(text) {
 			rt.Fatalf("read %d bytes, wrote %d", len(got), len(text))
@@ -81,14 +74,10 @@ func TestLogGivesBackWhatWasWritten(t *testing.T) {
 func TestStoredLinesAreStamped(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "0.log")
 	log, err := createLog(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	log.copyFrom(strings.NewReader("one\ntwo"))
 	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	stamp := `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`
 	if want := regexp.MustCompile("^" + stamp + " stdout F one\n" + stamp + " stdout P two\n$"); !want.Match(got) {
 		t.Errorf("log is %q, want %s", got, want)
@@ -98,9 +87,7 @@ func TestStoredLinesAreStamped(t *testing.T) {
 func TestFollowEndsWithTheRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "0.log")
 	log, err := createLog(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	output, input := io.Pipe()
 	go log.copyFrom(output)
 	followed, follower := io.Pipe()
@@ -117,9 +104,7 @@ func TestFollowEndsWithTheRun(t *testing.T) {
 		}
 	}
 	input.Close()
-	if err := receive(t, done, "end of following"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, receive(t, done, "end of following"))
 }
 
 func TestTerminationMessageIsTheEndOfTheLog(t *testing.T) {

@@ -5,10 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 var epoch = time.Unix(1_700_000_000, 0).UTC()
@@ -148,9 +149,7 @@ func checkStatuses(t *testing.T, cases map[string]statusCase) {
 				pod: pod, old: &tc.old, containers: containers, refused: tc.refused, over: tc.over,
 				verdict: tc.verdict, since: at(0), now: at(5),
 			}
-			if diff := cmp.Diff(tc.want, summarize(f.status())); diff != "" {
-				t.Errorf("status (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "status", tc.want, summarize(f.status()))
 		})
 	}
 }
@@ -386,9 +385,7 @@ func TestStatusInFull(t *testing.T) {
 			}},
 		}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("status (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "status", want, got)
 }
 
 func TestReadinessGatesHoldPodReadyBack(t *testing.T) {

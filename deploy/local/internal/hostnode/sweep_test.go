@@ -4,6 +4,8 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // stray starts a process that carries the mark of a root directory, in a session of its own.
@@ -12,9 +14,7 @@ func stray(t *testing.T, l layout) <-chan error {
 	cmd := exec.Command("sleep", "1000")
 	cmd.Env = []string{"A=b", podDirVar + "=" + l.pod("uid-1")}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	t.Cleanup(func() { cmd.Process.Kill() })
@@ -24,9 +24,7 @@ func stray(t *testing.T, l layout) <-chan error {
 func TestSweepKillsMarkedProcessesOfItsRootOnly(t *testing.T) {
 	ours, other := layout{t.TempDir()}, layout{t.TempDir()}
 	a, b := stray(t, ours), stray(t, other)
-	if err := sweep(ours); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, sweep(ours))
 	receive(t, a, "end of the marked process")
 	select {
 	case <-b:
@@ -38,9 +36,7 @@ func TestSweepKillsMarkedProcessesOfItsRootOnly(t *testing.T) {
 func TestWatchingShellSweepsWhenItsInputEnds(t *testing.T) {
 	ours, other := layout{t.TempDir()}, layout{t.TempDir()}
 	w, err := watch(ours)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	a, b := stray(t, ours), stray(t, other)
 	if err := w.Close(); err != nil {
 		t.Errorf("the shell did not end well: %v", err)
@@ -56,9 +52,7 @@ func TestWatchingShellSweepsWhenItsInputEnds(t *testing.T) {
 func TestRootDirectoryIsTakenByOneNode(t *testing.T) {
 	l := layout{t.TempDir()}
 	first, err := lock(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := lock(l); err == nil {
 		t.Fatal("a second node got the same root directory")
 	}

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // A namespace may be deleted and made anew: its service accounts have new UIDs then, and the API server refuses tokens of
@@ -32,9 +34,7 @@ func TestTokensAreReusedForOneServiceAccount(t *testing.T) {
 	} {
 		object := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "default", UID: types.UID(step.account)}}
 		_ = client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("serviceaccounts"), "ns", "default")
-		if err := client.Tracker().Add(object); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, client.Tracker().Add(object))
 		got, err := cache.token(t.Context(), "ns", "default", &corev1.ServiceAccountTokenProjection{Audience: step.audience})
 		if err != nil || got != step.want {
 			t.Errorf("account %q, audience %q: %q, %v; want %q", step.account, step.audience, got, err, step.want)

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // calls records the writes that reach a fake API server: "patch PHASE" and "delete UID GRACE".
@@ -101,9 +102,7 @@ var (
 func (c *calls) await(t *testing.T, want ...string) {
 	t.Helper()
 	eventually(t, "all writes", func() bool { return len(c.all()) >= len(want) })
-	if diff := cmp.Diff(want, c.all()); diff != "" {
-		t.Errorf("writes (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "writes", want, c.all())
 }
 
 func TestStatusesThatWaitAreMerged(t *testing.T) {
@@ -164,9 +163,7 @@ func TestForgottenPodIsNotWritten(t *testing.T) {
 	w.client.(*fake.Clientset).PrependReactor("*", "pods", c.react)
 	w.put(updateOf(running1, false))
 	w.forget("u-1")
-	if err := w.sync(t.Context(), "u-1"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.sync(t.Context(), "u-1"))
 	if got := c.all(); len(got) > 0 {
 		t.Errorf("writes are %q, want none", got)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"jobpolicy.dev/deploy/local/internal/supervise"
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // echo answers each connection with what it reads, and then ends it. It returns
@@ -16,9 +17,7 @@ import (
 func echo(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.2:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { listener.Close() })
 	go func() {
 		for {
@@ -48,15 +47,11 @@ func dialForwarded(t *testing.T, to string) net.Conn {
 	f := NewForwarder(inside)
 	t.Cleanup(f.Close)
 	listener, err := net.Listen("tcp", "127.0.0.3:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { listener.Close() })
 	go f.serve(listener, to)
 	conn, err := net.DialTimeout("tcp", listener.Addr().String(), time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }
@@ -68,9 +63,7 @@ func TestForward(t *testing.T) {
 	}
 	// When one direction ends, the other end must learn that, and the other direction
 	// must go on.
-	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, conn.(*net.TCPConn).CloseWrite())
 	if got, err := io.ReadAll(conn); err != nil || string(got) != "hello" {
 		t.Errorf("got %q, %v; want what was sent", got, err)
 	}
@@ -90,13 +83,9 @@ func TestConfigIsReadAsItWasSaved(t *testing.T) {
 		Hostname: "h", Root: filepath.Join(dir, "root"), NodeAddress: netip.MustParseAddr("172.30.0.1"),
 		ServiceRange: netip.MustParsePrefix("10.96.0.0/16"), Cgroup: "a/b",
 	}
-	if err := want.Save(file); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, want.Save(file))
 	got, err := load(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got.NodeAddress != want.NodeAddress || got.ServiceRange != want.ServiceRange || got.Cgroup != want.Cgroup || got.Root != want.Root {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

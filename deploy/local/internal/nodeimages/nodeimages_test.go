@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"jobpolicy.dev/deploy/local/must"
 )
 
 const database = "perl\t\tperl-base (= 5.36.0), libperl5.36 (= 5.36.0) | libperl-old\n" +
@@ -39,13 +39,9 @@ func TestClosure(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, err := parsePackages(database).closure(tc.wanted)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			slices.Sort(got)
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("packages (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "packages", tc.want, got)
 		})
 	}
 	_, err := parsePackages(database).closure([]string{"perl", "python3"})
@@ -63,9 +59,7 @@ func entries(t *testing.T, r io.Reader) (headers []*tar.Header, contents map[str
 		if err == io.EOF {
 			return headers, contents
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		headers = append(headers, h)
 		if contents[h.Name], err = io.ReadAll(archive); err != nil {
 			t.Fatal(err)
@@ -84,13 +78,9 @@ func TestAnImageIsOneLayerWithItsNames(t *testing.T) {
 		Env:        []string{"A=B"},
 		Entrypoint: []string{"/bin/a/run"},
 	}
-	if err := image.WriteFile(file); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, image.WriteFile(file))
 	archive, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer archive.Close()
 	_, parts := entries(t, archive)
 
@@ -98,21 +88,15 @@ func TestAnImageIsOneLayerWithItsNames(t *testing.T) {
 		Config           string
 		RepoTags, Layers []string
 	}
-	if err := json.Unmarshal(parts["manifest.json"], &manifest); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(image.Names, manifest[0].RepoTags); diff != "" {
-		t.Errorf("names (-want +got):\n%s", diff)
-	}
+	must.Succeed(t, json.Unmarshal(parts["manifest.json"], &manifest))
+	must.Equal(t, "names", image.Names, manifest[0].RepoTags)
 	var config struct {
 		Config struct{ Env, Entrypoint []string }
 		Rootfs struct {
 			DiffIDs []string `json:"diff_ids"`
 		}
 	}
-	if err := json.Unmarshal(parts[manifest[0].Config], &config); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(parts[manifest[0].Config], &config))
 	layer := parts[manifest[0].Layers[0]]
 	sum := sha256.Sum256(layer)
 	if want := []string{"sha256:" + hex.EncodeToString(sum[:])}; !slices.Equal(config.Rootfs.DiffIDs, want) {
@@ -131,7 +115,5 @@ func TestAnImageIsOneLayerWithItsNames(t *testing.T) {
 		"drwxr-xr-x bin/", "drwxr-xr-x bin/a/", "Lrwxrwxrwx bin/a/linkrun", "-rwxr-xr-x bin/a/run",
 		"drwxr-xr-x etc/", "-rw-r--r-- etc/group", "-rw-r--r-- etc/passwd", "drwx------ root/", "dtrwxrwxrwx tmp/",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "files", want, got)
 }

@@ -10,8 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	certutil "k8s.io/client-go/util/cert"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 const testNode = "node-of-test"
@@ -19,18 +20,14 @@ const testNode = "node-of-test"
 func ensure(t *testing.T, dir string) Files {
 	t.Helper()
 	files, err := Ensure(dir, Node{Name: testNode})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return files
 }
 
 func parse(t *testing.T, path string) *x509.Certificate {
 	t.Helper()
 	certs, err := certutil.CertsFromFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return certs[0]
 }
 
@@ -104,12 +101,8 @@ func TestClientsAreWhoTheySay(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			subject := parse(t, tc.pair.Cert).Subject
-			if diff := cmp.Diff(tc.wantUser, subject.CommonName); diff != "" {
-				t.Errorf("user (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tc.wantGroups, subject.Organization); diff != "" {
-				t.Errorf("groups (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "user", tc.wantUser, subject.CommonName)
+			must.Equal(t, "groups", tc.wantGroups, subject.Organization)
 			for _, ca := range authorities {
 				err := verify(t, tc.pair.Cert, ca, x509.ExtKeyUsageClientAuth, "")
 				if trusted := err == nil; trusted != (ca == tc.ca) {
@@ -139,9 +132,7 @@ func TestEverythingIsPrivate(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 func TestEnsureKeepsAuthoritiesAndRenewsTheRest(t *testing.T) {
@@ -167,15 +158,11 @@ func TestEnsureKeepsAuthoritiesAndRenewsTheRest(t *testing.T) {
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	all := map[string]string{}
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		all[path] = string(text)
 	}
 	return all
@@ -185,9 +172,7 @@ func TestEnsureRepairsOrReportsDamage(t *testing.T) {
 	t.Run("an authority without its certificate is made anew", func(t *testing.T) {
 		dir := t.TempDir()
 		f := ensure(t, dir)
-		if err := os.Remove(f.EngineCA); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Remove(f.EngineCA))
 		ensure(t, dir)
 		if err := verify(t, f.EngineServer.Cert, f.EngineCA, x509.ExtKeyUsageServerAuth, "localhost"); err != nil {
 			t.Errorf("the new authority does not vouch for the engine: %v", err)
@@ -196,9 +181,7 @@ func TestEnsureRepairsOrReportsDamage(t *testing.T) {
 	t.Run("a file that is no key is named", func(t *testing.T) {
 		dir := t.TempDir()
 		f := ensure(t, dir)
-		if err := os.WriteFile(f.EtcdCA, []byte("not a certificate"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(f.EtcdCA, []byte("not a certificate"), 0o600))
 		_, err := Ensure(dir, Node{Name: testNode})
 		if err == nil || !strings.Contains(err.Error(), f.EtcdCA) {
 			t.Errorf("error does not name %s: %v", f.EtcdCA, err)
@@ -206,9 +189,7 @@ func TestEnsureRepairsOrReportsDamage(t *testing.T) {
 	})
 	t.Run("a directory that cannot be made is an error", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "file")
-		if err := os.WriteFile(file, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, nil, 0o600))
 		_, err := Ensure(filepath.Join(file, "pki"), Node{Name: testNode})
 		if pathErr := new(fs.PathError); !errors.As(err, &pathErr) {
 			t.Errorf("got %v, want a path error", err)
@@ -219,9 +200,7 @@ func TestEnsureRepairsOrReportsDamage(t *testing.T) {
 func TestServiceAccountKeyIsAPrivateECKey(t *testing.T) {
 	f := ensure(t, t.TempDir())
 	text, err := os.ReadFile(f.ServiceAccountKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	block, _ := pem.Decode(text)
 	if block == nil || block.Type != "EC PRIVATE KEY" {
 		t.Fatalf("no PEM block of an EC key in %q", text)

@@ -6,26 +6,22 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 func open(t *testing.T, path string) *Dir {
 	t.Helper()
 	d, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { d.Close() })
 	return d
 }
 
 func write(t *testing.T, path string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte("content"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must.Succeed(t, os.WriteFile(path, []byte("content"), 0o600))
 }
 
 func exists(path string) bool {
@@ -37,9 +33,7 @@ func TestOpenMakesAPrivateDirectory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a", "b")
 	d := open(t, path)
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if info.Mode().Perm() != 0o700 {
 		t.Errorf("mode is %s", info.Mode())
 	}
@@ -84,9 +78,7 @@ func TestReopenKeepsContentUntilCleared(t *testing.T) {
 	if !exists(second.Path("etcd", "db")) {
 		t.Fatal("opening again lost content")
 	}
-	if err := second.Clear(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, second.Clear())
 	if exists(second.Path("etcd")) {
 		t.Error("Clear left content")
 	}
@@ -101,9 +93,7 @@ func TestKeepIsRemembered(t *testing.T) {
 	if first.Kept() {
 		t.Error("a new directory counts as kept")
 	}
-	if err := first.Keep(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, first.Keep())
 	first.Close()
 	if !open(t, path).Kept() {
 		t.Error("the next run does not know that the directory was kept")
@@ -114,9 +104,7 @@ func TestRemoveDeletesTheDirectory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	d := open(t, path)
 	write(t, d.Path("logs", "etcd.log"))
-	if err := d.Remove(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, d.Remove())
 	if exists(path) {
 		t.Error("the directory is still there")
 	}
@@ -130,16 +118,10 @@ func TestOnlyAbandonedDirectoriesAreRemoved(t *testing.T) {
 	made := func(name string, giveUp func(*Dir) error) {
 		t.Helper()
 		d, err := Open(filepath.Join(parent, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		write(t, d.Path("etcd", "db"))
-		if err := giveUp(d); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(d.Path(marker), old, old); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, giveUp(d))
+		must.Succeed(t, os.Chtimes(d.Path(marker), old, old))
 	}
 	made("jobpolicy-killed", (*Dir).Close)
 	made("jobpolicy-failed", (*Dir).Leave)
@@ -149,9 +131,7 @@ func TestOnlyAbandonedDirectoriesAreRemoved(t *testing.T) {
 	write(t, filepath.Join(parent, "jobpolicy-foreign", "thesis.tex"))
 	made("jobpolicy-young", (*Dir).Close)
 	now := time.Now()
-	if err := os.Chtimes(filepath.Join(parent, "jobpolicy-young", marker), now, now); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Chtimes(filepath.Join(parent, "jobpolicy-young", marker), now, now))
 
 	RemoveAbandoned(parent)
 
@@ -167,13 +147,9 @@ func TestOnlyAbandonedDirectoriesAreRemoved(t *testing.T) {
 
 func TestADirectoryThatIsUsedAgainIsNoLongerLeftForItsLogs(t *testing.T) {
 	path := t.TempDir()
-	if err := open(t, path).Leave(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, open(t, path).Leave())
 	again := open(t, path)
-	if err := again.Clear(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, again.Clear())
 	if text, err := os.ReadFile(again.Path(marker)); err != nil || len(text) > 0 {
 		t.Errorf("the marker says %q, %v; want nothing", text, err)
 	}

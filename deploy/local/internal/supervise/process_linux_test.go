@@ -12,22 +12,18 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 func TestChildDiesWithAKilledSupervisor(t *testing.T) {
 	parent := exec.Command(os.Args[0], filepath.Join(t.TempDir(), "log"))
 	parent.Env = append(os.Environ(), helperEnv+"=parent")
 	output, err := parent.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, parent.Start())
 	line, err := bufio.NewReader(output).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	child, err := strconv.Atoi(strings.TrimSpace(line))
 	if err != nil {
 		t.Fatalf("the helper printed %q", line)
@@ -40,9 +36,7 @@ func TestChildDiesWithAKilledSupervisor(t *testing.T) {
 	if !alive(child) {
 		t.Fatal("the child does not run while its supervisor does")
 	}
-	if err := parent.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, parent.Process.Kill())
 	parent.Wait()
 	eventually(t, func() bool { return !alive(child) }, "the child outlived its supervisor")
 }
@@ -89,9 +83,7 @@ func TestChildOutlivesTheThreadThatAskedForIt(t *testing.T) {
 // A connection may ask for a socket while the cluster ends.
 func TestAThreadThatHasEndedRunsNothing(t *testing.T) {
 	thread, err := StartThread(func() error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	stop := make(chan struct{})
 	var users sync.WaitGroup
 	for range 4 {

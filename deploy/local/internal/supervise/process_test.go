@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // helperEnv makes the test binary behave as one of the programs in helpers.
@@ -88,9 +88,7 @@ func helperCommand(logFile, helper string, args ...string) Command {
 func start(t *testing.T, logFile, helper string, args ...string) *Process {
 	t.Helper()
 	p, err := Start(helperCommand(logFile, helper, args...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { p.Kill() })
 	return p
 }
@@ -126,12 +124,8 @@ func TestExitState(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := start(t, filepath.Join(t.TempDir(), "log"), tc.helper, tc.arg)
 			<-p.Exited()
-			if diff := cmp.Diff(tc.want, p.ExitState()); diff != "" {
-				t.Errorf("exit state (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tc.wantText, p.ExitState().String()); diff != "" {
-				t.Errorf("text (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "exit state", tc.want, p.ExitState())
+			must.Equal(t, "text", tc.wantText, p.ExitState().String())
 			if p.Running() {
 				t.Error("a process that has exited counts as running")
 			}
@@ -154,16 +148,10 @@ func TestTailShowsOnlyThisRun(t *testing.T) {
 
 	second := start(t, logFile, "exit", "1")
 	<-second.Exited()
-	if diff := cmp.Diff("about to exit", second.Tail(10)); diff != "" {
-		t.Errorf("tail of the second run (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "tail of the second run", "about to exit", second.Tail(10))
 	text, err := os.ReadFile(logFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff("ready\nabout to exit\n", string(text)); diff != "" {
-		t.Errorf("whole log (-want +got):\n%s", diff)
-	}
+	must.Succeed(t, err)
+	must.Equal(t, "whole log", "ready\nabout to exit\n", string(text))
 }
 
 func TestStop(t *testing.T) {
@@ -198,9 +186,7 @@ func TestStop(t *testing.T) {
 				tc.before(p)
 			}
 			state, killed := p.Stop(context.Background(), tc.grace)
-			if diff := cmp.Diff(tc.wantState, state); diff != "" {
-				t.Errorf("exit state (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "exit state", tc.wantState, state)
 			if killed != tc.wantKilled {
 				t.Errorf("killed is %t, want %t", killed, tc.wantKilled)
 			}
@@ -221,9 +207,7 @@ func TestStopKillsWhenItsContextEnds(t *testing.T) {
 func TestChildLeadsItsOwnProcessGroup(t *testing.T) {
 	p := start(t, filepath.Join(t.TempDir(), "log"), "wait")
 	group, err := syscall.Getpgid(p.PID())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if group != p.PID() {
 		t.Errorf("process group is %d, want the child's own %d", group, p.PID())
 	}
@@ -249,9 +233,7 @@ func TestLastLines(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, lastLines(tc.text, tc.n, tc.cut)); diff != "" {
-				t.Errorf("lines (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "lines", tc.want, lastLines(tc.text, tc.n, tc.cut))
 		})
 	}
 }
@@ -262,12 +244,8 @@ func TestTailReadsOnlyTheEndOfALongLog(t *testing.T) {
 	for i := range 200000 {
 		fmt.Fprintf(&text, "line %d\n", i)
 	}
-	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff("line 199998\nline 199999", Tail(path, 0, 2)); diff != "" {
-		t.Errorf("tail (-want +got):\n%s", diff)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(text.String()), 0o600))
+	must.Equal(t, "tail", "line 199998\nline 199999", Tail(path, 0, 2))
 	whole := strings.Split(Tail(path, 0, 1<<30), "\n")
 	if len(whole) >= 200000 || !strings.HasPrefix(whole[0], "line 1") {
 		t.Errorf("the tail starts with %q and has %d lines", whole[0], len(whole))

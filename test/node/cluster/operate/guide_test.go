@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/documents/guide"
 	"jobpolicy.dev/test/kit/executables"
 	"jobpolicy.dev/test/node/cluster/shared"
@@ -75,14 +76,10 @@ func sections() map[string]section {
 func TestGuide(t *testing.T) {
 	page := filepath.Join(top, "docs", "operate.md")
 	steps, err := guide.Read(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	do := sections()
 	env, err := environment()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	shell := guide.Shell{Dir: top, Env: env}
 	for i, step := range steps {
 		first := i

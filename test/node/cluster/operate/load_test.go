@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"jobpolicy.dev/deploy/local/must"
+	"jobpolicy.dev/test/kit/objects"
 	"jobpolicy.dev/test/node/cluster/shared"
 	"jobpolicy.dev/test/plane/migration"
 )
@@ -30,9 +32,7 @@ func newNamespace(t *testing.T) string {
 	t.Helper()
 	name := fmt.Sprintf("load-%d", loads.Add(1))
 	object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if _, err := shared.Client().CoreV1().Namespaces().Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Create(t, shared.Client().CoreV1().Namespaces(), object)
 	return name
 }
 
@@ -47,9 +47,7 @@ func startLoad(t *testing.T, every time.Duration, unfinished int) (finish func(*
 	load, err := migration.StartLoad(context.Background(), shared.Client(), newNamespace(t), migration.LoadOptions{
 		ManagedBy: new(ours), Image: shellImage, Every: every, Unfinished: unfinished,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return func(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/node/cluster/shared"
 	"jobpolicy.dev/test/plane/migration"
 )
@@ -24,9 +25,7 @@ const withoutBuiltIn = "--controllers=-job-controller,-cronjob-controller,-ttl-a
 // controllers.
 func switchBuiltIn(t *testing.T, on bool) {
 	t.Helper()
-	if err := restartControllerManager(t.Context(), on, shared.Cluster().Kill); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, restartControllerManager(t.Context(), on, shared.Cluster().Kill))
 }
 
 func restartControllerManager(ctx context.Context, on bool, end func(string) error) error {

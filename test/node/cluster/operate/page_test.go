@@ -16,7 +16,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/documents/guide"
+	"jobpolicy.dev/test/kit/objects"
 	"jobpolicy.dev/test/node/cluster/shared"
 )
 
@@ -24,9 +26,7 @@ import (
 // with the real kubectl.
 func openPage(t *testing.T) {
 	env, err := environment()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	shell := guide.Shell{Dir: top, Env: env}
 	readPage(t, shell)
 	watchDecisions(t, shell)
@@ -59,13 +59,10 @@ func watchDecisions(t *testing.T, shell guide.Shell) {
 	watch.until(t, "default/fails")
 	jobs := shared.Client().BatchV1().Jobs("default")
 	pod := corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: shellImage}}}
-	_, err := jobs.Create(ctx, &batchv1.Job{
+	objects.Create(t, jobs, &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "seen"},
 		Spec:       batchv1.JobSpec{ManagedBy: new(ours), Suspend: new(true), Template: corev1.PodTemplateSpec{Spec: pod}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	t.Log(watch.until(t, "default/seen"))
 	watch.interrupt(ctx, t)
 	if err := jobs.Delete(ctx, "seen", metav1.DeleteOptions{}); err != nil {
@@ -86,12 +83,8 @@ func start(ctx context.Context, t *testing.T, shell guide.Shell, command string)
 	p.Dir, p.Env, p.Stderr = shell.Dir, shell.Env, os.Stderr
 	p.Cancel = func() error { return p.Process.Signal(os.Interrupt) }
 	out, err := p.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, p.Start())
 	p.out = bufio.NewReader(out)
 	return p
 }
@@ -133,14 +126,10 @@ type shownRow struct{ Name, State string }
 func awaitRow(ctx context.Context, t *testing.T, page string, want shownRow) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page+"events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	req.Close = true
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer resp.Body.Close()
 	lines := bufio.NewScanner(resp.Body)
 	lines.Buffer(nil, 1<<24)
@@ -163,18 +152,12 @@ func awaitRow(ctx context.Context, t *testing.T, page string, want shownRow) {
 func get(ctx context.Context, t *testing.T, address string) (status int, body string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	req.Close = true // kubectl complains of a forwarded connection that is left open
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return resp.StatusCode, string(text)
 }

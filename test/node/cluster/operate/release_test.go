@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/documents/guide"
 	"jobpolicy.dev/test/node/cluster/shared"
 )
@@ -52,9 +53,7 @@ func mixVersions(t *testing.T) {
 		"-n " + release + " set image --field-manager=helm deployment/" + executor + " executor=jobpolicy.dev/" + executor + ":" + nextTag,
 		"-n " + release + " rollout status deployment/" + executor,
 	} {
-		if err := kubectl(ctx, command); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, kubectl(ctx, command))
 	}
 	sleep(t, 5*time.Second)
 }
@@ -117,14 +116,10 @@ func killAndFreeze(finish func(*testing.T)) func(*testing.T) {
 	return func(t *testing.T) {
 		for _, component := range []string{"engine", "executor"} {
 			pods, err := podsOf(t.Context(), shared.Client(), component)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for i := range pods {
 				t.Logf("kill the program in %s", pods[i].Name)
-				if err := signalPod(&pods[i], syscall.SIGKILL); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, signalPod(&pods[i], syscall.SIGKILL))
 				sleep(t, 3*time.Second)
 			}
 		}
@@ -139,9 +134,7 @@ func rolledOut(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := kubectl(ctx, "-n "+release+" rollout status deployment -l app.kubernetes.io/instance=jobpolicy"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, kubectl(ctx, "-n "+release+" rollout status deployment -l app.kubernetes.io/instance=jobpolicy"))
 }
 
 func freezeLeader(t *testing.T) {
@@ -175,9 +168,7 @@ func renew(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := kubectl(ctx, "-n "+release+" rollout restart deployment -l app.kubernetes.io/instance=jobpolicy"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, kubectl(ctx, "-n "+release+" rollout restart deployment -l app.kubernetes.io/instance=jobpolicy"))
 	rolledOut(t)
 }
 
@@ -219,9 +210,7 @@ func checkOneOfEach(t *testing.T) {
 	t.Helper()
 	for _, component := range []string{"engine", "executor"} {
 		pods, err := podsOf(t.Context(), shared.Client(), component)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		stays := func(pod corev1.Pod) bool {
 			return pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil
 		}

@@ -25,8 +25,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/controlplane"
 	"jobpolicy.dev/test/kit/executables"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // askedFor is the variable of the environment that asks for these tests.
@@ -100,9 +102,7 @@ func Client() kubernetes.Interface { return kubernetes.NewForConfigOrDie(running
 // Load makes the images in a tar archive known to the node.
 func Load(t *testing.T, file string) {
 	t.Helper()
-	if err := running.LoadImage(t.Context(), file); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, running.LoadImage(t.Context(), file))
 }
 
 // Namespace makes a namespace for the test, with the service account that pods
@@ -124,9 +124,7 @@ func CreateNamespace(t *testing.T, name string) {
 	t.Helper()
 	client := Client()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if _, err := client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Create(t, client.CoreV1().Namespaces(), namespace)
 	Eventually(t, "the service account of namespace "+name, func() error {
 		_, err := client.CoreV1().ServiceAccounts(name).Get(t.Context(), "default", metav1.GetOptions{})
 		return err

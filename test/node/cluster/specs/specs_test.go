@@ -17,7 +17,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/executables"
+	"jobpolicy.dev/test/kit/objects"
 	"jobpolicy.dev/test/node/cluster/shared"
 )
 
@@ -75,10 +77,7 @@ func requireImages(t *testing.T) {
 	if err != nil {
 		t.Fatalf("images of the specs: %v; make test-cluster builds the command", err)
 	}
-	nodes, err := shared.Client().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	nodes := objects.List(t, shared.Client().CoreV1().Nodes(), metav1.ListOptions{})
 	var there []string
 	for _, node := range nodes.Items {
 		for _, image := range node.Status.Images {
@@ -99,9 +98,7 @@ const volumes = "/tmp/job-e2e"
 func leaveNoVolumes(t *testing.T) {
 	t.Helper()
 	before, err := filepath.Glob(volumes + "/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		after, err := filepath.Glob(volumes + "/*")
 		if err != nil {

@@ -19,6 +19,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"jobpolicy.dev/deploy/local/must"
+	"jobpolicy.dev/test/kit/objects"
 	"jobpolicy.dev/test/node/cluster/shared"
 )
 
@@ -35,9 +37,7 @@ const (
 func call(t *testing.T, name, secret string, files ...string) corev1.Pod {
 	t.Helper()
 	request, err := os.ReadFile("../../../../deploy/examples/snapshots/second-failure.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	source := &corev1.SecretVolumeSource{SecretName: secret}
 	if len(files) == 0 {
 		files = []string{"ca.crt", "tls.crt", "tls.key"} // the pod waits until all are there
@@ -63,9 +63,7 @@ func call(t *testing.T, name, secret string, files ...string) corev1.Pod {
 			BackoffLimit: new(int32(0)), ManagedBy: new(managedBy), Template: corev1.PodTemplateSpec{Spec: pod},
 		},
 	}
-	if _, err := shared.Client().BatchV1().Jobs(callerNamespace).Create(t.Context(), job, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Create(t, shared.Client().BatchV1().Jobs(callerNamespace), job)
 	return endedPod(t, name)
 }
 
@@ -110,32 +108,21 @@ func refused(t *testing.T, caller corev1.Pod) {
 func foreignSecret(t *testing.T) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "caller"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}
 	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	secrets := shared.Client().CoreV1().Secrets(callerNamespace)
-	ours, err := secrets.Get(t.Context(), clientSecret, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ours := objects.Get(t, secrets, clientSecret)
 	foreign := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "other-authority"}, Data: maps.Clone(ours.Data)}
 	foreign.Data["tls.crt"] = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})
 	foreign.Data["tls.key"] = pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
-	if _, err := secrets.Create(t.Context(), foreign, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Create(t, secrets, foreign)
 	return foreign.Name
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"jobpolicy.dev/test/kit/objects"
 	"jobpolicy.dev/test/node/cluster/shared"
 )
 
@@ -35,9 +36,7 @@ func startCollector(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: collectorName},
 		Spec:       corev1.ServiceSpec{Selector: labels, Ports: []corev1.ServicePort{{Port: 4317}}},
 	}
-	if _, err := client.CoreV1().Services(collectorNamespace).Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Create(t, client.CoreV1().Services(collectorNamespace), service)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: collectorName, Labels: labels},
 		Spec: corev1.PodSpec{
@@ -50,9 +49,7 @@ func startCollector(t *testing.T) {
 		},
 	}
 	program(t, &pod.Spec, "otelcol", "--config=yaml:"+collectorConfig)
-	if _, err := client.CoreV1().Pods(collectorNamespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Create(t, client.CoreV1().Pods(collectorNamespace), pod)
 	shared.Eventually(t, "the collector", func() error {
 		pod, err := client.CoreV1().Pods(collectorNamespace).Get(t.Context(), collectorName, metav1.GetOptions{})
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/executables"
 	"jobpolicy.dev/test/node/cluster/shared"
 )
@@ -97,8 +98,6 @@ func program(t *testing.T, spec *corev1.PodSpec, name string, args ...string) {
 func logOf(t *testing.T, pod corev1.Pod) string {
 	t.Helper()
 	text, err := shared.Client().CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(context.WithoutCancel(t.Context()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(text)
 }

@@ -6,11 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/yaml"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // recorded is a recording of versions, each as YAML behind the type of its event.
@@ -19,9 +20,7 @@ func recorded(t *testing.T, versions ...string) *Recorder {
 	r := &Recorder{lives: map[types.UID]*life{}, latest: time.Now()}
 	for _, text := range versions {
 		o := map[string]any{}
-		if err := yaml.Unmarshal([]byte(text), &o); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, yaml.Unmarshal([]byte(text), &o))
 		kind := watch.Modified
 		if o["gone"] == true {
 			kind = watch.Deleted
@@ -82,9 +81,7 @@ func TestLines(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, recorded(t, tc.versions...).Lines()); diff != "" {
-				t.Errorf("lines (-want +got):\n%s", diff)
-			}
+			must.Equal(t, "lines", tc.want, recorded(t, tc.versions...).Lines())
 		})
 	}
 }
@@ -111,15 +108,9 @@ func TestCompare(t *testing.T) {
 		{Name: "sometimes", Race: true},
 	}}
 	builtin, ours := []string{"a", "b: Suspended", "c", "d"}, []string{"a", "d", "c"}
-	if diff := cmp.Diff([]string{"+ c", "- b: Suspended", "- c"}, sorted(known.Compare("jobset/a", builtin, ours))); diff != "" {
-		t.Errorf("a row about another client explains something (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"late"}, known.Unused([]string{"jobset/a", "kueue/a"})); diff != "" {
-		t.Errorf("unused (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"+ c", "- c"}, sorted(known.Compare("kueue/a", builtin, ours))); diff != "" {
-		t.Errorf("the order counts, and the difference is known (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "a row about another client explains something", []string{"+ c", "- b: Suspended", "- c"}, sorted(known.Compare("jobset/a", builtin, ours)))
+	must.Equal(t, "unused", []string{"late"}, known.Unused([]string{"jobset/a", "kueue/a"}))
+	must.Equal(t, "the order counts, and the difference is known", []string{"+ c", "- c"}, sorted(known.Compare("kueue/a", builtin, ours)))
 	if unused := known.Unused([]string{"kueue/a"}); len(unused) > 0 {
 		t.Errorf("a difference that showed is unused: %v", unused)
 	}
@@ -127,15 +118,11 @@ func TestCompare(t *testing.T) {
 
 func TestADifferenceWithoutItsSignExplainsNothing(t *testing.T) {
 	c := Comparison{Differences: []Difference{{Name: "lost", Sign: regexp.MustCompile("^event lost$"), Builtin: regexp.MustCompile("^(event lost|b)$")}}}
-	if diff := cmp.Diff([]string{"- b"}, c.Compare("jobset/a", []string{"a", "b"}, []string{"a"})); diff != "" {
-		t.Errorf("without the sign (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "without the sign", []string{"- b"}, c.Compare("jobset/a", []string{"a", "b"}, []string{"a"}))
 	if left := c.Compare("jobset/b", []string{"a", "b", "event lost"}, []string{"a"}); len(left) > 0 {
 		t.Errorf("with the sign: %v", left)
 	}
-	if diff := cmp.Diff([]string{"lost: showed in 1 scenarios [jobset/b]"}, c.Summary()); diff != "" {
-		t.Errorf("summary (-want +got):\n%s", diff)
-	}
+	must.Equal(t, "summary", []string{"lost: showed in 1 scenarios [jobset/b]"}, c.Summary())
 }
 
 func sorted(lines []string) []string {

@@ -4,13 +4,13 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 func TestSession(t *testing.T) {
 	s, err := begin(exec.Command("sh", "-c", `printf 'name?\n'; read name; printf '\033[2J\033[Hhello %s\n' "$name"; read more; exit 3`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer s.kill()
 	for _, step := range []struct{ command, argument, answer, err string }{
 		{"see", `^[a-z]+\?$`, "name?", ""},

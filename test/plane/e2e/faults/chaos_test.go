@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"jobpolicy.dev/test/kit/objects"
 )
 
 var (
@@ -127,10 +129,7 @@ func (c *chaos) calmDown() {
 
 // node advances the pods.
 func (c *chaos) node() {
-	pods, err := client.CoreV1().Pods(c.namespace).List(c.Context(), metav1.ListOptions{})
-	if err != nil {
-		c.Fatalf("list pods: %v", err)
-	}
+	pods := objects.List(c, client.CoreV1().Pods(c.namespace), metav1.ListOptions{})
 	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	for _, pod := range pods.Items {
 		c.moveOn(pod)

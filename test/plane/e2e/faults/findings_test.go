@@ -19,9 +19,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/controlplane"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // findings are those of docs/upstream-findings.md. Each brings a defect about, and returns what reports whether it shows.
@@ -157,9 +158,7 @@ func TestFindings(t *testing.T) {
 		t.Skip("the findings are about the newest version")
 	}
 	page, err := os.ReadFile("../../../../docs/upstream-findings.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	told := regexp.MustCompile(`(?m)^## ([a-z]+-[a-z-]+)$`).FindAllStringSubmatch(string(page), -1)
 	if len(told) != len(findings) {
 		t.Errorf("the page tells of %d findings, and %d are played here", len(told), len(findings))
@@ -213,7 +212,7 @@ func (l *lab) putBack() (off func()) {
 	}))
 	l.Cleanup(server.Close)
 	webhooks := client.AdmissionregistrationV1().MutatingWebhookConfigurations()
-	_, err := webhooks.Create(l.Context(), &admissionregistrationv1.MutatingWebhookConfiguration{
+	objects.Create(l, webhooks, &admissionregistrationv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: l.namespace},
 		Webhooks: []admissionregistrationv1.MutatingWebhook{{
 			Name: "puts-back.jobpolicy.dev", AdmissionReviewVersions: []string{"v1"}, SideEffects: new(admissionregistrationv1.SideEffectClassNone),
@@ -227,10 +226,7 @@ func (l *lab) putBack() (off func()) {
 				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
 			}},
 		}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		l.Fatalf("create webhook: %v", err)
-	}
+	})
 	l.Cleanup(func() { _ = webhooks.Delete(context.Background(), l.namespace, metav1.DeleteOptions{}) }) // the plane goes, too
 	probe := l.untilPutBack()
 	return func() {
@@ -243,11 +239,7 @@ func (l *lab) putBack() (off func()) {
 // untilPutBack waits until a finalizer that is taken from a pod stays.
 func (l *lab) untilPutBack() *corev1.Pod {
 	l.Helper()
-	probe, err := client.CoreV1().Pods(l.namespace).Create(l.Context(),
-		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "probe"}, Spec: spec(1, 1).Template.Spec}, metav1.CreateOptions{})
-	if err != nil {
-		l.Fatalf("create pod: %v", err)
-	}
+	probe := objects.Create(l, client.CoreV1().Pods(l.namespace), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "probe"}, Spec: spec(1, 1).Template.Spec})
 	l.eventually("the webhook acts", func() (bool, string) {
 		l.patchFinalizers(probe, `["jobpolicy.dev/probe"]`)
 		return len(l.patchFinalizers(probe, "null").Finalizers) > 0, ""
@@ -257,18 +249,11 @@ func (l *lab) untilPutBack() *corev1.Pod {
 
 func (l *lab) patchFinalizers(pod *corev1.Pod, list string) *corev1.Pod {
 	l.Helper()
-	got, err := client.CoreV1().Pods(l.namespace).Patch(l.Context(), pod.Name, types.MergePatchType,
-		[]byte(`{"metadata":{"finalizers":`+list+`}}`), metav1.PatchOptions{})
-	if err != nil {
-		l.Fatalf("patch pod: %v", err)
-	}
-	return got
+	return objects.Patch(l, client.CoreV1().Pods(l.namespace), pod.Name, `{"metadata":{"finalizers":`+list+`}}`)
 }
 
 // deletePod deletes a pod as a user does.
 func (l *lab) deletePod(pod corev1.Pod) {
 	l.Helper()
-	if err := client.CoreV1().Pods(l.namespace).Delete(l.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
-		l.Fatalf("delete pod: %v", err)
-	}
+	objects.Delete(l, client.CoreV1().Pods(l.namespace), pod.Name, metav1.DeleteOptions{})
 }

@@ -10,10 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"jobpolicy.dev/test/kit/ledger"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // spec returns the spec of a Job that is to complete n times, p pods at a time.
@@ -42,37 +42,22 @@ func withPerIndex(s batchv1.JobSpec, n int32) batchv1.JobSpec {
 
 func (l *lab) create(name string, spec batchv1.JobSpec) *batchv1.Job {
 	l.Helper()
-	job, err := client.BatchV1().Jobs(l.namespace).Create(l.Context(),
-		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}, metav1.CreateOptions{})
-	if err != nil {
-		l.Fatalf("create Job: %v", err)
-	}
-	return job
+	return objects.Create(l, client.BatchV1().Jobs(l.namespace), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec})
 }
 
 func (l *lab) job(name string) *batchv1.Job {
 	l.Helper()
-	job, err := client.BatchV1().Jobs(l.namespace).Get(l.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		l.Fatalf("get Job: %v", err)
-	}
-	return job
+	return objects.Get(l, client.BatchV1().Jobs(l.namespace), name)
 }
 
 func (l *lab) patch(name, patch string) {
 	l.Helper()
-	_, err := client.BatchV1().Jobs(l.namespace).Patch(l.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	if err != nil {
-		l.Fatalf("patch Job: %v", err)
-	}
+	objects.Patch(l, client.BatchV1().Jobs(l.namespace), name, patch)
 }
 
 func (l *lab) delete(name string, propagation metav1.DeletionPropagation) {
 	l.Helper()
-	err := client.BatchV1().Jobs(l.namespace).Delete(l.Context(), name, metav1.DeleteOptions{PropagationPolicy: &propagation})
-	if err != nil {
-		l.Fatalf("delete Job: %v", err)
-	}
+	objects.Delete(l, client.BatchV1().Jobs(l.namespace), name, metav1.DeleteOptions{PropagationPolicy: &propagation})
 }
 
 // gone waits until a Job does not exist any more.
@@ -115,10 +100,7 @@ func (l *lab) ends(name string, condition batchv1.JobConditionType, succeeded, f
 // pods lists a Job's pods.
 func (l *lab) pods(job *batchv1.Job) []corev1.Pod {
 	l.Helper()
-	pods, err := client.CoreV1().Pods(l.namespace).List(l.Context(), metav1.ListOptions{})
-	if err != nil {
-		l.Fatalf("list pods: %v", err)
-	}
+	pods := objects.List(l, client.CoreV1().Pods(l.namespace), metav1.ListOptions{})
 	return slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return !ownedBy(&pod, job.UID) })
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"jobpolicy.dev/test/kit/controlplane"
 	"jobpolicy.dev/test/kit/ledger"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 var labs atomic.Int32
@@ -49,10 +50,8 @@ func (l *lab) open() *lab {
 	t := l.T
 	t.Helper()
 	l.namespace, l.wantCreated = fmt.Sprintf("faults-%d", labs.Add(1)), map[types.UID]int{}
-	_, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: l.namespace}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatalf("create namespace: %v", err)
-	}
+	objects.Create(t, client.CoreV1().Namespaces(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: l.namespace}})
+	var err error
 	l.proxy = l.newProxy()
 	if l.seen, err = ledger.Watch(client, l.namespace); err != nil {
 		t.Fatalf("watch: %v", err)

@@ -8,6 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // The tests simulate the node. A bound pod that is deleted disappears only when end is
@@ -109,9 +111,7 @@ func endedStatus(phase corev1.PodPhase, how ending) corev1.PodStatus {
 func (l *lab) setStatus(pod corev1.Pod, status corev1.PodStatus) {
 	l.Helper()
 	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": status})
-	if err != nil {
-		l.Fatal(err)
-	}
+	must.Succeed(l, err)
 	_, err = client.CoreV1().Pods(pod.Namespace).Patch(l.Context(), pod.Name, types.MergePatchType, body, metav1.PatchOptions{}, "status")
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		l.Fatalf("pod status: %v", err)

@@ -12,6 +12,7 @@ import (
 
 	"jobpolicy.dev/deploy/local/cluster"
 	"jobpolicy.dev/deploy/local/freeport"
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // A process is an executor behind a proxy, or, if it has no URL, a kube-controller-manager with the built-in
@@ -52,9 +53,7 @@ func startProgram(t *testing.T, p *Proxy, program string, args ...string) *proce
 	}
 	x := &process{log: &lockedBuffer{}, cmd: exec.Command(filepath.Join(binaries, program), append(args, "--kubeconfig="+kubeconfig)...)}
 	x.cmd.Stderr = x.log
-	if err := x.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, x.cmd.Start())
 	return x
 }
 

@@ -6,6 +6,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // Reports about the built-in controller, played against the executor. The lab fails a test if the
@@ -162,9 +164,7 @@ func TestADeletedPodCountsAsFailedUnlessItIsMarkedAsDisrupted_141316(t *testing.
 			pod := l.active(job, 1)[0]
 			l.bind(pod)
 			l.run(pod)
-			if err := client.CoreV1().Pods(l.namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			objects.Delete(t, client.CoreV1().Pods(l.namespace), pod.Name, metav1.DeleteOptions{})
 			l.setStatus(pod, endedStatus(corev1.PodFailed, ending{exit: 143, condition: marked}))
 			l.remove(pod)
 			if marked == "" {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"jobpolicy.dev/deploy/local/must"
 )
 
 // A fakeServer answers every request with a body of lines, one each second.
@@ -31,13 +33,9 @@ func (f fakeServer) RoundTrip(*http.Request) (*http.Response, error) {
 func arrivals(t *testing.T, l *link) []int64 {
 	t.Helper()
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://world/api/v1/pods?watch=true", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	resp, err := l.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer resp.Body.Close()
 	begun, line := time.Now(), make([]byte, 2)
 	var at []int64
@@ -84,9 +82,7 @@ func TestNothingComesThroughALinkThatIsCut(t *testing.T) {
 			t.Errorf("%d events arrived, want those of the time before the cut: 2", len(got))
 		}
 		req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://world/api/v1/pods", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if resp, err := l.RoundTrip(req); !errors.Is(err, errCut) {
 			t.Errorf("RoundTrip() = %v, %v; want %v", resp, err, errCut)
 		}

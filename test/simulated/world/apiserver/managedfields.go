@@ -34,7 +34,7 @@ func fieldManager(kind schema.GroupVersionKind, subresource string, storage rest
 	if r, ok := storage.(rest.ResetFieldsStrategy); ok {
 		reset = fieldpath.NewExcludeFilterSetMap(r.GetResetFields())
 	}
-	return must(managedfields.NewDefaultFieldManager(
+	return noError(managedfields.NewDefaultFieldManager(
 		typeConverter(), legacyscheme.Scheme, legacyscheme.Scheme, legacyscheme.Scheme, kind, hub(kind), subresource, reset))
 }
 
@@ -42,8 +42,8 @@ func fieldManager(kind schema.GroupVersionKind, subresource string, storage rest
 // need one, but in most worlds nobody reads who set which field, and recording it takes
 // longer than the rest of a request.
 func noManagedFields(kind schema.GroupVersionKind, subresource string) *managedfields.FieldManager {
-	empty := must(typed.DeducedParseableType.FromUnstructured(map[string]any{}))
-	return must(managedfields.NewDefaultFieldManager(
+	empty := noError(typed.DeducedParseableType.FromUnstructured(map[string]any{}))
+	return noError(managedfields.NewDefaultFieldManager(
 		emptyObjects{empty}, asItIs{legacyscheme.Scheme}, legacyscheme.Scheme, legacyscheme.Scheme, kind, hub(kind), subresource, nil))
 }
 

@@ -8,6 +8,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // A server with Options.FieldManager records which client wrote which field, as a real one does.
@@ -17,10 +19,7 @@ func TestRecordsWhoWroteWhat(t *testing.T) {
 		creator, other := clientOf(s, "creator", true), clientOf(s, "other", true)
 		job := family(t, creator)
 		job.Status.Active = 1
-		job, err := other.BatchV1().Jobs(job.Namespace).UpdateStatus(t.Context(), job, metav1.UpdateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		job = objects.UpdateStatus(t, other.BatchV1().Jobs(job.Namespace), job)
 		if m := writerOf(job.ManagedFields, "status", `"f:active"`); m != "other" {
 			t.Errorf("%q wrote how many pods are active: %v", m, job.ManagedFields)
 		}

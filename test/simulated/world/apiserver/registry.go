@@ -102,12 +102,12 @@ func buildRegistries() *registryTable {
 	options := registration{t}
 	core, batch, scheduling := corev1.SchemeGroupVersion, batchv1.SchemeGroupVersion, schedulingv1beta1.SchemeGroupVersion
 
-	pods := must(podstore.NewStorage(options, nil, nil, nil, nil))
+	pods := noError(podstore.NewStorage(options, nil, nil, nil, nil))
 	t.serve(core, "pods", "Pod", pods.Pod)
 	t.serve(core, "pods/status", "Pod", pods.Status)
 	t.serve(core, "pods/binding", "Binding", pods.Binding)
 
-	jobs := must(jobstore.NewStorage(options))
+	jobs := noError(jobstore.NewStorage(options))
 	jobStore := t.store("jobs")
 	jobStore.hasUID = true
 	jobs.Job.CreateStrategy = earlyUID{jobs.Job.CreateStrategy, job.Strategy, jobStore}
@@ -119,13 +119,13 @@ func buildRegistries() *registryTable {
 	t.serve(batch, "cronjobs", "CronJob", cronJobs)
 	t.serve(batch, "cronjobs/status", "CronJob", cronJobStatus)
 
-	events := must(eventstore.NewREST(options, eventsLive))
+	events := noError(eventstore.NewREST(options, eventsLive))
 	t.store("events").uncached = true
 	t.serve(core, "events", "Event", events)
 	t.serve(eventsv1.SchemeGroupVersion, "events", "Event", events)
 
-	t.serve(coordinationv1.SchemeGroupVersion, "leases", "Lease", must(leasestore.NewREST(options)))
-	t.serve(core, "configmaps", "ConfigMap", must(configmapstore.NewREST(options)))
+	t.serve(coordinationv1.SchemeGroupVersion, "leases", "Lease", noError(leasestore.NewREST(options)))
+	t.serve(core, "configmaps", "ConfigMap", noError(configmapstore.NewREST(options)))
 
 	namespaces, namespaceStatus, finalize, err := namespacestore.NewREST(options)
 	check(err)
@@ -133,7 +133,7 @@ func buildRegistries() *registryTable {
 	t.serve(core, "namespaces/status", "Namespace", namespaceStatus)
 	t.serve(core, "namespaces/finalize", "Namespace", finalize)
 
-	nodes := must(nodestore.NewStorage(options, kubeletclient.KubeletClientConfig{}, nil))
+	nodes := noError(nodestore.NewStorage(options, kubeletclient.KubeletClientConfig{}, nil))
 	t.serve(core, "nodes", "Node", nodes.Node)
 	t.serve(core, "nodes/status", "Node", nodes.Status)
 
@@ -142,7 +142,7 @@ func buildRegistries() *registryTable {
 	t.serve(core, "resourcequotas", "ResourceQuota", quotas)
 	t.serve(core, "resourcequotas/status", "ResourceQuota", quotaStatus)
 
-	t.serve(scheduling, "workloads", "Workload", must(workloadstore.NewREST(options)))
+	t.serve(scheduling, "workloads", "Workload", noError(workloadstore.NewREST(options)))
 	podGroups, podGroupStatus, err := podgroupstore.NewREST(options)
 	check(err)
 	t.serve(scheduling, "podgroups", "PodGroup", podGroups)
@@ -156,8 +156,8 @@ func (t *registryTable) serve(version schema.GroupVersion, path, kind string, st
 	t.endpoints[at] = newEndpoint(at, version.WithKind(kind), storage, false)
 }
 
-// must returns a value that is made once, from constants: an error is a programming error.
-func must[T any](made T, err error) T {
+// noError returns a value that is made once, from constants: an error is a programming error.
+func noError[T any](made T, err error) T {
 	check(err)
 	return made
 }

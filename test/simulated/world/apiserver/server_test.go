@@ -15,6 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"jobpolicy.dev/deploy/local/must"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 func clientOf(s *Server, by string, protobuf bool) kubernetes.Interface {
@@ -63,33 +66,23 @@ func TestJobLifecycle(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *Server, client kubernetes.Interface) {
 		jobs := client.BatchV1().Jobs("default")
 		ctx := context.Background()
-		job, err := jobs.Create(ctx, newJob("a"), metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		job := objects.Create(t, jobs, newJob("a"))
 		if job.UID == "" || job.Generation != 1 || job.Spec.Selector == nil || *job.Spec.BackoffLimit != 6 {
 			t.Errorf("created %+v", job)
 		}
 		now := metav1.Now()
 		job.Status.StartTime = &now
 		job.Status.Active = 1
-		job, err = jobs.UpdateStatus(ctx, job, metav1.UpdateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		job = objects.UpdateStatus(t, jobs, job)
 		if job.Status.Active != 1 || job.Generation != 1 {
 			t.Errorf("status %+v", job.Status)
 		}
-		job, err = jobs.Patch(ctx, "a", types.StrategicMergePatchType, []byte(`{"spec":{"parallelism":3}}`), metav1.PatchOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		job, err := jobs.Patch(ctx, "a", types.StrategicMergePatchType, []byte(`{"spec":{"parallelism":3}}`), metav1.PatchOptions{})
+		must.Succeed(t, err)
 		if *job.Spec.Parallelism != 3 || job.Generation != 2 {
 			t.Errorf("patched %+v", job)
 		}
-		if err := jobs.Delete(ctx, "a", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, jobs.Delete(ctx, "a", metav1.DeleteOptions{}))
 		if got, _ := s.Get("jobs", key("a")); got == nil {
 			t.Fatal("the Job is gone, though it was to orphan its pods first")
 		}
@@ -105,12 +98,8 @@ func TestWatchSeesWrites(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *Server, client kubernetes.Interface) {
 		ctx, cancel := context.WithCancel(context.Background())
 		w, err := client.CoreV1().Pods("default").Watch(ctx, metav1.ListOptions{ResourceVersion: "1", TimeoutSeconds: new(int64(60))})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := client.CoreV1().Pods("default").Create(ctx, newPod("a"), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
+		objects.Create(t, client.CoreV1().Pods("default"), newPod("a"))
 		e := <-w.ResultChan()
 		if e.Type != "ADDED" || e.Object.(*corev1.Pod).Name != "a" {
 			t.Errorf("%+v", e)
@@ -131,26 +120,15 @@ func BenchmarkCreateGetStatusDelete(b *testing.B) {
 	ctx := context.Background()
 	jobs := client.BatchV1().Jobs("default")
 	for b.Loop() {
-		job, err := jobs.Create(ctx, newJob("a"), metav1.CreateOptions{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		job := objects.Create(b, jobs, newJob("a"))
 		now := metav1.Now()
 		job.Status.StartTime = &now
-		if _, err = jobs.UpdateStatus(ctx, job, metav1.UpdateOptions{}); err != nil {
-			b.Fatal(err)
-		}
+		objects.UpdateStatus(b, jobs, job)
 		pods := client.CoreV1().Pods("default")
-		if _, err := pods.Create(ctx, newPod("a"), metav1.CreateOptions{}); err != nil {
-			b.Fatal(err)
-		}
-		if err := pods.Delete(ctx, "a", metav1.DeleteOptions{}); err != nil {
-			b.Fatal(err)
-		}
+		objects.Create(b, pods, newPod("a"))
+		must.Succeed(b, pods.Delete(ctx, "a", metav1.DeleteOptions{}))
 		policy := metav1.DeletePropagationBackground
-		if err := jobs.Delete(ctx, "a", metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, jobs.Delete(ctx, "a", metav1.DeleteOptions{PropagationPolicy: &policy}))
 	}
 }
 
@@ -164,15 +142,11 @@ func BenchmarkNew(b *testing.B) {
 func BenchmarkWatchedStatus(b *testing.B) {
 	s := New(Options{})
 	client := clientOf(s, "bench", true)
-	if _, err := client.CoreV1().Pods("default").Create(b.Context(), newPod("a"), metav1.CreateOptions{}); err != nil {
-		b.Fatal(err)
-	}
+	objects.Create(b, client.CoreV1().Pods("default"), newPod("a"))
 	var watches []watch.Interface
 	for range 3 {
 		w, err := client.CoreV1().Pods("").Watch(b.Context(), metav1.ListOptions{ResourceVersion: "0", TimeoutSeconds: new(int64(3600))})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		<-w.ResultChan()
 		watches = append(watches, w)
 	}

@@ -17,6 +17,9 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+
+	"jobpolicy.dev/deploy/local/must"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 // A follower is an informer of pods, with the events that it has received.
@@ -38,9 +41,7 @@ func follow(t *testing.T, s *Server, protobuf bool) *follower {
 			f.events = append(f.events, "deleted "+key)
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	factory.Start(f.stop)
 	t.Cleanup(factory.Shutdown)
 	return f
@@ -96,9 +97,7 @@ func TestInformerFollows(t *testing.T) {
 				f.check(t, s)
 
 				s.BreakWatches("follower")
-				if err := pods.Delete(t.Context(), "before", metav1.DeleteOptions{}); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, pods.Delete(t.Context(), "before", metav1.DeleteOptions{}))
 				s.Compact(s.version)
 				time.Sleep(time.Minute)
 				f.check(t, s)
@@ -118,10 +117,7 @@ func create(t *testing.T, client kubernetes.Interface, name string) *corev1.Pod 
 			name = name[:i] + "-" + name[i+1:]
 		}
 	}
-	pod, err := client.CoreV1().Pods("default").Create(t.Context(), newPod(name), metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pod := objects.Create(t, client.CoreV1().Pods("default"), newPod(name))
 	return pod
 }
 
@@ -132,9 +128,7 @@ func watchPods(t *testing.T, client kubernetes.Interface, options metav1.ListOpt
 	defer cancel()
 	options.TimeoutSeconds = new(int64(60))
 	w, err := client.CoreV1().Pods("").Watch(ctx, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var told []string
 	for e := range w.ResultChan() {
 		told = append(told, describe(e))
@@ -180,9 +174,7 @@ func TestWatchBegins(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *Server, client kubernetes.Interface) {
 				create(t, client, "a") // Version 6: the namespaces were first.
 				create(t, client, "gone")
-				if err := client.CoreV1().Pods("default").Delete(t.Context(), "gone", metav1.DeleteOptions{}); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, client.CoreV1().Pods("default").Delete(t.Context(), "gone", metav1.DeleteOptions{}))
 				s.Compact(6)
 				create(t, client, "b")
 				if got := watchPods(t, client, tc.options); !slices.Equal(got, tc.want) {
@@ -199,9 +191,7 @@ func TestWatchSaysWhatNoLongerMatches(t *testing.T) {
 		w, err := client.CoreV1().Pods("").Watch(t.Context(), metav1.ListOptions{
 			FieldSelector: "status.phase=Pending", ResourceVersion: fmt.Sprint(s.version), TimeoutSeconds: new(int64(60)),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer w.Stop()
 		s.Update("kubelet", "pods", "status", key("a"), func(obj runtime.Object) { obj.(*corev1.Pod).Status.Phase = corev1.PodRunning })
 		pod, _ := s.Get("pods", key("a"))
@@ -218,9 +208,7 @@ func TestBookmarksGoOutWithWrites(t *testing.T) {
 		w, err := client.BatchV1().Jobs("").Watch(t.Context(), metav1.ListOptions{
 			AllowWatchBookmarks: true, ResourceVersion: fmt.Sprint(s.version), TimeoutSeconds: new(int64(600)),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer w.Stop()
 		time.Sleep(2 * bookmarkEvery)
 		create(t, client, "another-resource")
@@ -237,10 +225,7 @@ func TestListOfThePast(t *testing.T) {
 		create(t, client, "b")
 		s.Update("kubelet", "pods", "status", key("a"), func(obj runtime.Object) { obj.(*corev1.Pod).Status.Phase = corev1.PodRunning })
 		options := metav1.ListOptions{ResourceVersion: fmt.Sprint(then), ResourceVersionMatch: metav1.ResourceVersionMatchExact}
-		list, err := client.CoreV1().Pods("").List(t.Context(), options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := objects.List(t, client.CoreV1().Pods(""), options)
 		if len(list.Items) != 1 || list.Items[0].Status.Phase != corev1.PodPending || list.ResourceVersion != fmt.Sprint(then) {
 			t.Errorf("%+v", list)
 		}
@@ -283,15 +268,9 @@ func TestListInPages(t *testing.T) {
 			create(t, client, name)
 		}
 		pods := client.CoreV1().Pods("default")
-		first, err := pods.List(t.Context(), metav1.ListOptions{Limit: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := objects.List(t, pods, metav1.ListOptions{Limit: 2})
 		create(t, client, "d") // Later than the list.
-		second, err := pods.List(t.Context(), metav1.ListOptions{Limit: 2, Continue: first.Continue})
-		if err != nil {
-			t.Fatal(err)
-		}
+		second := objects.List(t, pods, metav1.ListOptions{Limit: 2, Continue: first.Continue})
 		if len(first.Items) != 2 || *first.RemainingItemCount != 1 || len(second.Items) != 1 || second.Items[0].Name != "c" {
 			t.Errorf("pages of %d and %d", len(first.Items), len(second.Items))
 		}

@@ -20,6 +20,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	"k8s.io/kubernetes/pkg/features"
+
+	"jobpolicy.dev/deploy/local/must"
+	"jobpolicy.dev/test/kit/objects"
 )
 
 func TestPodsDieGracefully(t *testing.T) {
@@ -28,13 +31,9 @@ func TestPodsDieGracefully(t *testing.T) {
 		create(t, client, "unscheduled")
 		scheduled := newPod("scheduled")
 		scheduled.Spec.NodeName = "node"
-		if _, err := pods.Create(t.Context(), scheduled, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		objects.Create(t, pods, scheduled)
 		for _, name := range []string{"unscheduled", "scheduled"} {
-			if err := pods.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, pods.Delete(t.Context(), name, metav1.DeleteOptions{}))
 		}
 		if _, there := s.Get("pods", key("unscheduled")); there {
 			t.Error("a pod without a node waits for a kubelet")
@@ -55,16 +54,11 @@ func TestPodsDieGracefully(t *testing.T) {
 // family makes a Job and a pod of it.
 func family(t *testing.T, client kubernetes.Interface) *batchv1.Job {
 	t.Helper()
-	job, err := client.BatchV1().Jobs("default").Create(t.Context(), newJob("job"), metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	job := objects.Create(t, client.BatchV1().Jobs("default"), newJob("job"))
 	pod := newPod("pod")
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
 	pod.Finalizers = []string{batchv1.JobTrackingFinalizer}
-	if _, err := client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	objects.Create(t, client.CoreV1().Pods("default"), pod)
 	return job
 }
 
@@ -84,16 +78,12 @@ func TestGarbage(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *Server, client kubernetes.Interface) {
 				family(t, client)
 				options := metav1.DeleteOptions{PropagationPolicy: &policy}
-				if err := client.BatchV1().Jobs("default").Delete(t.Context(), "job", options); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, client.BatchV1().Jobs("default").Delete(t.Context(), "job", options))
 				collectAll(s)
 				_, job := s.Get("jobs", key("job"))
 				pod, _ := s.Get("pods", key("pod"))
 				m, err := meta.Accessor(pod)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				if job != want.job || (m.GetDeletionTimestamp() != nil) != want.dying || (len(m.GetOwnerReferences()) > 0) != want.owned {
 					t.Errorf("the Job is there: %t; its pod: %+v", job, m)
 				}
@@ -115,13 +105,9 @@ func TestOrphansAreKept(t *testing.T) {
 		job := family(t, client)
 		config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "config"}} // Its table comes after that of the Jobs.
 		config.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
-		if _, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), config, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		objects.Create(t, client.CoreV1().ConfigMaps("default"), config)
 		policy := metav1.DeletePropagationOrphan
-		if err := client.BatchV1().Jobs("default").Delete(t.Context(), "job", metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, client.BatchV1().Jobs("default").Delete(t.Context(), "job", metav1.DeleteOptions{PropagationPolicy: &policy}))
 		collectAll(s)
 		if _, there := s.Get("configmaps", key("config")); !there {
 			t.Error("the orphan is gone")
@@ -133,18 +119,14 @@ func TestQuotaIsKept(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *Server, client kubernetes.Interface) {
 		quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "quota"}}
 		quota.Spec.Hard = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")}
-		if _, err := client.CoreV1().ResourceQuotas("default").Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		objects.Create(t, client.CoreV1().ResourceQuotas("default"), quota)
 		create(t, client, "a")
 		_, err := client.CoreV1().Pods("default").Create(t.Context(), newPod("b"), metav1.CreateOptions{})
 		want := `pods "b" is forbidden: exceeded quota: quota, requested: pods=1, used: pods=1, limited: pods=1`
 		if !errors.IsForbidden(err) || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
-		if err := client.CoreV1().Pods("default").Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, client.CoreV1().Pods("default").Delete(t.Context(), "a", metav1.DeleteOptions{}))
 		create(t, client, "b")
 	})
 }
@@ -152,17 +134,11 @@ func TestQuotaIsKept(t *testing.T) {
 func TestNamespaceEnds(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *Server, client kubernetes.Interface) {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "short"}}
-		if _, err := client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		objects.Create(t, client.CoreV1().Namespaces(), namespace)
 		job := newJob("job")
 		job.Namespace = "short"
-		if _, err := client.BatchV1().Jobs("short").Create(t.Context(), job, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		if err := client.CoreV1().Namespaces().Delete(t.Context(), "short", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		objects.Create(t, client.BatchV1().Jobs("short"), job)
+		must.Succeed(t, client.CoreV1().Namespaces().Delete(t.Context(), "short", metav1.DeleteOptions{}))
 		job.Name = "late"
 		_, err := client.BatchV1().Jobs("short").Create(t.Context(), job, metav1.CreateOptions{})
 		if !errors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || !errors.IsForbidden(err) {
@@ -192,15 +168,11 @@ func logOf(t *testing.T) []string {
 		pod := newPod("")
 		pod.GenerateName = "made-"
 		for range 3 {
-			if _, err := client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			objects.Create(t, client.CoreV1().Pods("default"), pod)
 		}
 		s.Update("kubelet", "pods", "status", key("pod"), func(obj runtime.Object) { obj.(*corev1.Pod).Status.Phase = corev1.PodFailed })
 		policy := metav1.DeletePropagationBackground
-		if err := client.BatchV1().Jobs("default").Delete(t.Context(), "job", metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, client.BatchV1().Jobs("default").Delete(t.Context(), "job", metav1.DeleteOptions{PropagationPolicy: &policy}))
 		collectAll(s)
 	})
 	return lines
@@ -225,10 +197,7 @@ func TestWhatChangesNothingIsNotWritten(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *Server, client kubernetes.Interface) {
 		pod := create(t, client, "a")
 		before := s.version
-		again, err := client.CoreV1().Pods("default").Update(t.Context(), pod, metav1.UpdateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := objects.Update(t, client.CoreV1().Pods("default"), pod)
 		if s.version != before || again.ResourceVersion != pod.ResourceVersion {
 			t.Errorf("version %d after %d", s.version, before)
 		}

@@ -110,12 +110,12 @@ func (d *drawer) update() call {
 		obj := s.version(r, len(s.seen[r])-1-which)
 		obj["apiVersion"], obj["kind"] = apiVersion(r.resource), kinds[r.resource].kind
 		change.apply(obj)
-		return s.resolve(must(json.Marshal(obj)))
+		return s.resolve(noError(json.Marshal(obj)))
 	}
 	return c
 }
 
-func must[T any](v T, err error) T {
+func noError[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
 	}
@@ -150,7 +150,7 @@ func (d *drawer) status() call {
 		} else {
 			obj["status"] = pod
 		}
-		return s.resolve(must(json.Marshal(obj)))
+		return s.resolve(noError(json.Marshal(obj)))
 	}
 	return c
 }
@@ -215,7 +215,7 @@ func (d *drawer) remove() call {
 		case 2:
 			options["preconditions"] = fields{"uid": "11111111-2222-3333-4444-555555555555"}
 		}
-		return s.resolve(must(json.Marshal(options)))
+		return s.resolve(noError(json.Marshal(options)))
 	}
 	return c
 }

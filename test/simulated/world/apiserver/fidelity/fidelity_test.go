@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"jobpolicy.dev/deploy/local/cluster"
+	"jobpolicy.dev/deploy/local/must"
 	"jobpolicy.dev/test/kit/controlplane"
 	"jobpolicy.dev/test/simulated/world/apiserver"
 )
@@ -30,9 +31,7 @@ const together = 4
 func TestBothServersAnswerTheSame(t *testing.T) {
 	plane := startAPIServer(t)
 	client, err := rest.HTTPClientFor(plane)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	started, answers := time.Now(), map[int]int{}
 	found := make([]error, *seedsFlag)
 	scripts := make([]*script, *seedsFlag)
