@@ -24,6 +24,7 @@ const presets = [
   { title: 'Option: a retry delay of its own', file: 'retry-delay.yaml', script: 'pod *:fail@1s' },
   { title: 'Option: a short delay while a quota is used up', file: 'quota.yaml', script: 'quota-until 1m' },
   { title: 'Option: pods of a lost node', file: 'lost-node.yaml', script: 'node-lost-at 5s' },
+  { title: 'Option: the node is Ready again, so the Job waits', file: 'unready-node.yaml', script: 'node-lost-at 5s\nnode-back-at 22s' },
   { title: 'Option: when it fails, logs stay', file: 'keep-logs.yaml', script: 'pod 0:hang\npod 1:fail@20s' },
   { title: 'Option: few finished pods stay', file: 'few-pods.yaml', runtime: '5s' },
   { title: 'Indexed', file: 'indexed.yaml', runtime: '30s±15s' },
