@@ -63,8 +63,15 @@ func TestOptionsFollowThePolicy(t *testing.T) {
 	resource := policies.Resource(policy.Resource).Namespace("ns")
 	cfg := testConfig(newServer(testJob(withPolicy)), d)
 	cfg.JobPolicies = policies
-	start(t, cfg)
+	e := start(t, cfg)
 	awaitOptions(t, d, "the policy's options", 1, false)
+	shown := func(ttl int32, problems int) {
+		t.Helper()
+		if got := e.Options(testUID(1)); got.From != "JobPolicy policy" || got.Job.GetTtlSecondsAfterFailed() != ttl || len(got.Problems) != problems {
+			t.Errorf("shown are %v, want %d s of JobPolicy policy, and problems: %d", got, ttl, problems)
+		}
+	}
+	shown(1, 0)
 	if _, err := resource.Update(t.Context(), testPolicy(2, 2), metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -74,6 +81,10 @@ func TestOptionsFollowThePolicy(t *testing.T) {
 	}
 	if spec := awaitOptions(t, d, "the last valid options", 2, true); !strings.Contains(spec.GetOptionProblems()[0], "spec.job.ttlSecondsAfterFailed: expected") {
 		t.Errorf("problems %q, want them to name the field", spec.GetOptionProblems())
+	}
+	shown(2, 1)
+	if got := e.Options("unknown"); got.From != "" || got.Job != nil {
+		t.Errorf("shown of a Job that there is not: %v", got)
 	}
 	if err := resource.Delete(t.Context(), "policy", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -87,8 +98,11 @@ func TestOptionsFollowThePolicy(t *testing.T) {
 	restarted := &script{}
 	cfg = testConfig(newServer(testJob(withPolicy)), restarted)
 	cfg.JobPolicies = testPolicies()
-	start(t, cfg)
+	e = start(t, cfg)
 	awaitOptions(t, restarted, "no options after a restart", 0, true)
+	if got := e.Options(testUID(1)); got.Job != nil || len(got.Problems) != 1 {
+		t.Errorf("shown after a restart: %v, want no options and a problem", got)
+	}
 }
 
 // Whether a pod has run is told because of a policy's deadline to start, as because of one in an annotation. It

@@ -6,6 +6,7 @@ import (
 
 	"jobpolicy.dev/executor/tracker"
 	"jobpolicy.dev/executor/writes"
+	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 )
 
 // An Observation is a Job with the last decision on it. Decision is nil if there is none,
@@ -46,6 +47,30 @@ func (e *Executor) Job(uid types.UID, mostPods int) (o Observation, pods tracker
 		pods = s.Census(mostPods)
 	}
 	return o, pods, ok
+}
+
+// Options are the options that a Job has.
+type Options struct {
+	// From says for people where they are (wire.PolicyOrigin); empty: the Job has none.
+	From string
+	// Job are those by which the executor goes. Nil: the policy has none for Jobs.
+	Job *jobpolicyv1.JobOptions
+	// Problems say why the options cannot be read. Then Job are the last ones that could be; nil: there are none.
+	Problems []string
+}
+
+// Options are those of the managed Job with this UID.
+func (e *Executor) Options(uid types.UID) Options {
+	s, known := e.jobs.Existing(uid)
+	if !known || s.Current() == nil {
+		return Options{}
+	}
+	job := s.Current()
+	read, problems := e.decider.policies.OfJob(job)
+	if len(problems) > 0 {
+		read = s.Options(nil, problems)
+	}
+	return Options{e.decider.policies.Origin(job.Namespace, job.Annotations), read, problems}
 }
 
 func (e *Executor) observation(s *tracker.Job) (o Observation, ok bool) {

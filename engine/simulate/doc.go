@@ -6,8 +6,9 @@
 // cluster, no clock and no waiting, and the same scenario always gives the same
 // result. Repeat plays it with many seeds and says how the results are distributed.
 //
-// The simulated executor is ideal: it sees every change at once, and its calls never
-// fail and take no time. So a play shows how the policy treats a Job, not how fast a
+// The simulated executor is ideal: it sees every change at once, and its calls take no time and
+// never fail, except that a quota may refuse pods for a while (QuotaUntil). Every pod finds a node at once, and
+// one node may be lost (NodeLost). So a play shows how the policy treats a Job, not how fast a
 // cluster is. Pods need StartDelay before they run, and StopDelay to end after they
 // were deleted.
 //

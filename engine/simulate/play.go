@@ -40,6 +40,7 @@ type player struct {
 	attempts map[int32]int
 	runs     map[runKey]int
 	restarts int
+	quota    refusals
 
 	result  *Result
 	current []*Entry
@@ -97,6 +98,12 @@ func newPlayer(sc Scenario) *player {
 	for _, c := range sc.Changes {
 		p.plan(c.At, func() { p.change(c) })
 	}
+	if sc.NodeLost > 0 {
+		p.plan(sc.NodeLost, p.loseNode)
+	}
+	if sc.NodeBack > 0 {
+		p.plan(sc.NodeBack, p.nodeBack)
+	}
 	return p
 }
 
@@ -118,14 +125,14 @@ func (p *player) in(delay time.Duration, do func()) {
 	p.plan(at, do)
 }
 
-// inLoop is in for an event of a container.
-func (p *player) inLoop(c *simContainer, delay time.Duration, do func()) {
+// inLoop is onNodeIn for an event of a container.
+func (p *player) inLoop(pod *simPod, c *simContainer, delay time.Duration, do func()) {
 	if !c.loops {
-		p.in(delay, do)
+		p.onNodeIn(pod, delay, do)
 		return
 	}
 	p.loops++
-	p.in(delay, func() { p.loops--; do() })
+	p.in(delay, func() { p.loops--; pod.onNode(do) })
 }
 
 // loopText says what keeps the Job open when containers restart, and nothing else will ever
@@ -159,6 +166,9 @@ func (p *player) nextMoment(requeue *time.Duration) (at time.Duration, ok bool) 
 		return 0, false
 	case p.restarts > p.sc.MaxPods:
 		p.result.Stopped = fmt.Sprintf("containers were restarted more than %d times", p.sc.MaxPods)
+		return 0, false
+	case p.quota.tries > p.sc.MaxPods:
+		p.result.Stopped = fmt.Sprintf("the quota refused pods more than %d times", p.sc.MaxPods)
 		return 0, false
 	case requeue == nil && p.loops == len(p.events) && p.loops > 0:
 		p.result.Stopped = p.loopText()
@@ -230,6 +240,9 @@ func (p *player) decide() (*jobpolicyv1.DecideJobResponse, error) {
 
 // carryOut does what a decision asks for, in the contract's order.
 func (p *player) carryOut(resp *jobpolicyv1.DecideJobResponse) {
+	if p.refused(resp.GetCreate()) {
+		return // What comes after it in the order is not done either.
+	}
 	p.create(resp.GetCreate())
 	byUID := p.podsByUID(len(resp.GetDelete()) + len(resp.GetEnd()) + len(resp.GetRelease()))
 	for _, d := range resp.GetDelete() {

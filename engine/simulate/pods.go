@@ -31,6 +31,9 @@ type simPod struct {
 	stopping, overdue bool
 	// deadline is how long it may be active; 0: for ever.
 	deadline time.Duration
+	// lost: its node is lost. missed is what its kubelet does when the node is back.
+	lost   bool
+	missed []func()
 
 	readySince, finished time.Duration
 	failures, ignored    int32
@@ -79,9 +82,9 @@ func (p *player) addPod(c *jobpolicyv1.CreatePods, n answer.NewPod) {
 	p.counter.Add(&pod.counted, true)
 	p.tracked[string(pod.uid)] = true
 	p.say(PodsCreated, pod, more(n.Raised))
-	p.in(p.sc.StartDelay, func() { p.sync(pod) })
+	p.onNodeIn(pod, p.sc.StartDelay, func() { p.sync(pod) })
 	if pod.deadline > 0 {
-		p.in(pod.deadline, func() { p.overdue(pod) })
+		p.onNodeIn(pod, pod.deadline, func() { p.overdue(pod) })
 	}
 }
 
@@ -146,7 +149,7 @@ func (p *player) runContainer(pod *simPod, c *simContainer) {
 		return
 	}
 	c.loops = c.restarts >= shownRestarts && p.endless(c, o, last)
-	p.inLoop(c, o.After, func() {
+	p.inLoop(pod, c, o.After, func() {
 		if pod.runs() {
 			p.endContainer(pod, c, o)
 		}
@@ -184,7 +187,7 @@ func (p *player) restart(pod *simPod, c *simContainer) {
 	if c.exitCode != 0 {
 		pod.life.Failures = append(pod.life.Failures, p.now)
 	}
-	p.inLoop(c, delay, func() {
+	p.inLoop(pod, c, delay, func() {
 		if !pod.runs() {
 			return
 		}
@@ -233,7 +236,7 @@ func (p *player) overdue(pod *simPod) {
 func (p *player) tellToEnd(pod *simPod, e *jobpolicyv1.EndPod) {
 	pod.deadline, pod.overdue = time.Duration(e.GetActiveDeadlineSeconds())*time.Second, true
 	p.say(PodsToldToEnd, pod, "the Job is over, and the logs stay")
-	p.stop(pod)
+	pod.onNode(func() { p.stop(pod) })
 }
 
 // stop ends a pod: its containers have ended, but for the sidecars, or must end. The
@@ -252,7 +255,7 @@ func (p *player) stop(pod *simPod) {
 		p.sayOutcome(pod)
 	}
 	if pod.anyRuns() {
-		p.in(p.stopTime(), end)
+		p.onNodeIn(pod, p.stopTime(), end)
 		return
 	}
 	end()
@@ -260,10 +263,12 @@ func (p *player) stop(pod *simPod) {
 
 // stopTime is how long containers need to end, and stopCode their exit code: what does not
 // end in the pod's grace period is killed.
-func (p *player) stopTime() time.Duration { return min(p.sc.StopDelay, p.sc.GracePeriod) }
+func (p *player) stopTime() time.Duration { return min(p.sc.StopDelay, p.grace()) }
+
+func (p *player) grace() time.Duration { return max(p.sc.GracePeriod, minGracePeriod) }
 
 func (p *player) stopCode() int32 {
-	if p.sc.StopDelay > p.sc.GracePeriod {
+	if p.sc.StopDelay > p.grace() {
 		return exitKilled
 	}
 	return exitTerminated
@@ -302,15 +307,20 @@ func (p *player) remove(pod *simPod, releaseFirst bool, why string) {
 		p.release(pod)
 	}
 	p.say(PodsDeleted, pod, why)
-	p.in(p.stopTime(), func() {
-		if !pod.ended() {
-			pod.halt(p.stopCode())
-			p.end(pod)
-		}
+	pod.onNode(func() {
+		p.onNodeIn(pod, p.stopTime(), func() {
+			if !pod.ended() {
+				pod.halt(p.stopCode())
+				p.end(pod)
+			}
+		})
 	})
 }
 
 func (p *player) release(pod *simPod) {
+	if pod.tracked && p.givenUp(pod) {
+		p.say(PodsGivenUp, pod, "it has not ended by its termination deadline")
+	}
 	pod.tracked = false
 	delete(p.tracked, string(pod.uid))
 }

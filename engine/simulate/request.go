@@ -26,8 +26,10 @@ func (p *player) request(activeRows bool) *jobpolicyv1.DecideJobRequest {
 		counted = append(counted, &pod.counted)
 	}
 	recorded := podfacts.Recorded(p.status)
+	terminating := p.counter.TerminatingPods(p.spec.GetOptions(), recorded, p.at(p.now).AsTime(), nodeState) // Before Retry, as it says.
 	req := &jobpolicyv1.DecideJobRequest{
 		Now: p.at(p.now), Job: p.job, Spec: p.spec, Status: p.status, Settings: p.sc.Settings, Retry: p.counter.Retry(nil),
+		TerminatingPods: terminating, Deferrals: p.deferrals(),
 		Pods: p.counter.Totals.Summary(), ConfirmedReleases: recorded.Confirmed(func(uid string) bool { return p.tracked[uid] }),
 	}
 	if p.counter.Totals.HasRun() {
@@ -61,7 +63,7 @@ func (p *player) facts(pod *simPod) podfacts.Pod {
 	case pod.ended():
 		facts.Finished = at(pod.finished)
 	case pod.deleting:
-		facts.DeletionRequested = at(pod.finished)
+		facts.DeletionRequested, facts.DeletionDue = at(pod.finished), at(p.due(pod))
 	case pod.ready:
 		facts.ReadySince = at(pod.readySince)
 	}

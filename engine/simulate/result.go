@@ -97,6 +97,10 @@ const (
 	PodsDeleted         Kind = "PodsDeleted"
 	PodsOverdue         Kind = "PodsOverdue"
 	PodsToldToEnd       Kind = "PodsToldToEnd"
+	PodsRefused         Kind = "PodsRefused"
+	PodsLost            Kind = "PodsLost"
+	PodsBack            Kind = "PodsBack"
+	PodsGivenUp         Kind = "PodsGivenUp"
 	ContainersEnded     Kind = "ContainersEnded"
 	ContainersFailed    Kind = "ContainersFailed"
 	ContainersRestarted Kind = "ContainersRestarted"
@@ -201,6 +205,9 @@ var verbs = map[Kind]string{
 	PodsDeleted:         "deleted",
 	PodsOverdue:         "past its deadline",
 	PodsToldToEnd:       "told to end",
+	PodsLost:            "lost: the node is not Ready",
+	PodsBack:            "back: the node is Ready again",
+	PodsGivenUp:         "given up",
 	ContainersEnded:     "container ended",
 	ContainersFailed:    "container failed",
 	ContainersRestarted: "container restarted",

@@ -66,6 +66,12 @@ type Scenario struct {
 	// Changes are what the Job's user does.
 	Changes []Change
 
+	// QuotaUntil is until when a quota has no room for new pods. Zero: it always has.
+	QuotaUntil time.Duration
+	// NodeLost is when the node of all pods that exist then stops answering and is not Ready any more. Zero: never. NodeBack, which
+	// is later, is when it is Ready again. Zero: never.
+	NodeLost, NodeBack time.Duration
+
 	// StartDelay is how long a pod is Pending. Zero: 1 s.
 	StartDelay time.Duration
 	// StopDelay is how long containers need to end when their pod is stopped; after
@@ -171,7 +177,6 @@ func (sc Scenario) completed() (Scenario, error) {
 			*d.value = d.byDefault
 		}
 	}
-	sc.GracePeriod = max(sc.GracePeriod, minGracePeriod)
 	return sc, sc.check()
 }
 
@@ -191,10 +196,21 @@ func (sc Scenario) check() error {
 	for _, d := range []struct {
 		name  string
 		value time.Duration
-	}{{"start delay", sc.StartDelay}, {"stop delay", sc.StopDelay}, {"span", sc.Span}, {"pod deadline", sc.PodDeadline}} {
+	}{
+		{"start delay", sc.StartDelay},
+		{"stop delay", sc.StopDelay},
+		{"span", sc.Span},
+		{"pod deadline", sc.PodDeadline},
+		{"quota until", sc.QuotaUntil},
+		{"node lost", sc.NodeLost},
+		{"node back", sc.NodeBack},
+	} {
 		if d.value < 0 {
 			return fmt.Errorf("%s: must be 0 or more, is %s", d.name, d.value)
 		}
+	}
+	if err := sc.CheckNode(); err != nil {
+		return fmt.Errorf("node back: %w", err)
 	}
 	for _, s := range sc.Scripts {
 		if err := sc.checkScript(s); err != nil {
@@ -202,6 +218,17 @@ func (sc Scenario) check() error {
 		}
 	}
 	return sc.checkChanges()
+}
+
+// CheckNode says what is wrong with NodeBack.
+func (sc Scenario) CheckNode() error {
+	switch {
+	case sc.NodeBack > 0 && sc.NodeLost == 0:
+		return fmt.Errorf("expected a time after the node was lost, got %s, but it never was", Clock(sc.NodeBack))
+	case sc.NodeBack > 0 && sc.NodeBack <= sc.NodeLost:
+		return fmt.Errorf("expected a time after the node was lost at %s, got %s", Clock(sc.NodeLost), Clock(sc.NodeBack))
+	}
+	return nil
 }
 
 func (sc Scenario) checkScript(s Script) error {

@@ -64,6 +64,21 @@ func PolicyName(annotations map[string]string) (name string, named bool) {
 	return name, true
 }
 
+// PolicyOrigin says for people where the options of an object are: in the JobPolicy that its annotations name, in the
+// annotation itself, or in the JobPolicy byDefault that its namespace names for those without an annotation; empty: it has none.
+func PolicyOrigin(namespace string, annotations map[string]string, byDefault string) string {
+	if name, named := PolicyName(annotations); named {
+		return "JobPolicy " + name
+	}
+	switch {
+	case HasPolicy(annotations):
+		return "the annotation " + Policy
+	case byDefault != "":
+		return fmt.Sprintf("JobPolicy %s, the default of namespace %s", byDefault, namespace)
+	}
+	return ""
+}
+
 // readable are the specs of texts that were read lately. They are read at each reconcile, and many objects have
 // the same text.
 var readable = lru.New(1000)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -14,7 +15,6 @@ import (
 
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
-	"jobpolicy.dev/proto/options"
 )
 
 // maxEnded is how many Jobs that have ended a report lists.
@@ -125,29 +125,23 @@ func (w *cronWork) settings() {
 			w.set(name, w.CronJob.Annotations[name], meaning)
 		}
 	}
-	policy, _ := wire.PolicySpec(w.CronJob.Annotations)
-	if policy.GetCronJob() != nil {
-		w.options(policy.GetCronJob())
-	}
+	w.options()
 }
 
-// options lists the options that are set, in the order of the contract.
-func (w *cronWork) options(o *jobpolicyv1.CronJobOptions) {
-	m := o.ProtoReflect()
-	fields := m.Descriptor().Fields()
-	for i := range fields.Len() {
-		field := fields.Get(i)
-		if !m.Has(field) {
-			continue
-		}
-		value := fmt.Sprint(m.Get(field))
-		if enum := field.Enum(); enum != nil {
-			value = options.EnumName(enum, enum.Values().ByNumber(m.Get(field).Enum()))
-		}
-		if field.Message() != nil {
-			value = groupText(o.GetGroup())
-		}
-		w.set("cronJob."+field.JSONName(), value, cronOptions[field.JSONName()])
+// options lists the options that are set, and where they are.
+func (w *cronWork) options() {
+	policy, problems := wire.PolicySpec(w.CronJob.Annotations)
+	o := OptionsOf(originOf(w.OptionsFrom, w.CronJob.Namespace, w.CronJob.Annotations), policy.GetCronJob(), len(problems) == 0)
+	if o == nil {
+		return
+	}
+	meaning := "where its options are"
+	if o.Unread {
+		meaning += "; they cannot be read"
+	}
+	w.set("options", o.From, meaning)
+	for _, option := range o.Set {
+		w.set(option.Name, option.Value, cronOptions[strings.TrimPrefix(option.Name, "cronJob.")])
 	}
 }
 

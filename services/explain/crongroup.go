@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -91,9 +90,4 @@ func (w *cronWork) waitsInCluster(run string, byHand bool) bool {
 	w.advise("No action needed: the run starts by itself when others of the group have ended. The operator of the cluster says how many runs of all namespaces may be active (--cluster-group of the executor); who may list CronJobs of all namespaces sees them: kubectl get cronjobs -A")
 	w.say(Waiting, "%s waits for room in its group, which is one of the cluster: %s. The executor said so %s.", run, afterWaits(last.Message), w.ago(Seen(last)))
 	return true
-}
-
-// groupText is a group as a setting.
-func groupText(group *jobpolicyv1.RunGroup) string {
-	return fmt.Sprintf("%s, maxActiveRuns %d", group.GetName(), group.GetMaxActiveRuns())
 }

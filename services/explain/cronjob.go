@@ -17,6 +17,8 @@ import (
 // CronFacts hold what was read of a CronJob.
 type CronFacts struct {
 	CronJob *batchv1.CronJob
+	// OptionsFrom says where its options are, as that of Facts does.
+	OptionsFrom string
 	// Jobs are all Jobs of its namespace, whoever controls them, read after the CronJob.
 	Jobs []batchv1.Job
 	// Others are all CronJobs of the namespace with their options, if the CronJob has a group.

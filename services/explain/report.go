@@ -63,6 +63,8 @@ type Report struct {
 	Pods []PodProblem `json:"pods,omitempty"`
 	// Notes say what is often misunderstood about a Job in this situation.
 	Notes []Note `json:"notes,omitempty"`
+	// Options are those of a JobPolicy. Nil: the Job has none.
+	Options *Options `json:"options,omitempty"`
 	// Rules are the engine's verdict rules with their answers.
 	Rules []Rule `json:"rules,omitempty"`
 	// Unread says what could not be read.
@@ -135,6 +137,7 @@ func Explain(f Facts, decide Decide) (*Report, error) {
 	if w.Next, err = next(f, resp, decide); err != nil {
 		return nil, err
 	}
+	w.Report.Options = f.Options()
 	w.count()
 	w.doubt()
 	w.explain()

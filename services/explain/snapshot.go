@@ -20,6 +20,9 @@ type Facts struct {
 	Pods []corev1.Pod
 	// NotStarting is how many pods cannot start, if Pods has only an example of them.
 	NotStarting int
+	// OptionsFrom says where the Job's options are (wire.PolicyOrigin), if its annotations, which hold them, do not say
+	// that any more.
+	OptionsFrom string
 	// Events are those on the Job, PodEvents those on its pods by pod name.
 	Events    []corev1.Event
 	PodEvents map[string][]corev1.Event

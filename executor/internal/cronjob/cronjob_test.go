@@ -633,7 +633,9 @@ func TestAnUnknownDispositionIsRefused(t *testing.T) {
 }
 
 func TestEachCronJobIsObservedWithItsLastDecision(t *testing.T) {
-	s := newServer(testCron(), testCron(func(c *batchv1.CronJob) { c.Name, c.UID = "another", testUID(2) }))
+	s := newServer(testCron(), testCron(func(c *batchv1.CronJob) {
+		c.Name, c.UID, c.Annotations = "another", testUID(2), map[string]string{wire.Policy: "{cronJob: {staggerSeconds: 5}}"}
+	}))
 	explaining := func(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
 		return &jobpolicyv1.DecideCronJobResponse{
 			Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED,
@@ -646,6 +648,9 @@ func TestEachCronJobIsObservedWithItsLastDecision(t *testing.T) {
 		c.EachCronJob(func(o Observation) {
 			if o.Explanation.GetSummary() == "nothing is due for "+o.CronJob.Name && !o.Suspended {
 				decided++
+			}
+			if held := o.CronJob.Name == "another"; (o.OptionsFrom != "") != held || o.Explanation != nil && (o.Options.GetStaggerSeconds() == 5) != held {
+				t.Errorf("%s: options %v of %q, want them of the one that has an annotation", o.CronJob.Name, o.Options, o.OptionsFrom)
 			}
 		})
 		return decided == 2

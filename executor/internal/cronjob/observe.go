@@ -19,6 +19,10 @@ type Observation struct {
 	Suspended bool
 	// Zone is that of a schedule that names none. Empty: UTC.
 	Zone string
+	// OptionsFrom says for people where the options are (wire.PolicyOrigin); empty: there are none. Options are the last ones
+	// that could be read; nil: none could be yet.
+	OptionsFrom string
+	Options     *jobpolicyv1.CronJobOptions
 }
 
 // EachCronJob calls f with each managed CronJob, in no order.
@@ -31,10 +35,13 @@ func (c *Controller) EachCronJob(f func(Observation)) {
 	c.mu.Unlock()
 	for _, s := range states {
 		s.mu.Lock()
-		cron, last := s.cron, s.last
+		cron, last, options := s.cron, s.last, s.options
 		s.mu.Unlock()
 		if cron != nil && c.scope.Runs(cron) {
-			f(Observation{CronJob: cron, Explanation: last, Refusals: s.refusals.Standing(), Suspended: c.scope.Suspended(cron), Zone: c.cfg.TimeZone})
+			f(Observation{
+				CronJob: cron, Explanation: last, Refusals: s.refusals.Standing(), Suspended: c.scope.Suspended(cron), Zone: c.cfg.TimeZone,
+				OptionsFrom: c.cfg.Policies.Origin(cron.Namespace, cron.Annotations), Options: options,
+			})
 		}
 	}
 }

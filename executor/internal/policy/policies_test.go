@@ -183,6 +183,31 @@ func TestOptionsOfAnObject(t *testing.T) {
 	}
 }
 
+// Where the options of an object are is told to people, also if there is no such policy.
+func TestWhereOptionsAre(t *testing.T) {
+	cases := map[string]struct{ annotation, namespace, want string }{
+		"nowhere":                  {},
+		"named":                    {"one", "", "JobPolicy one"},
+		"named, and a default":     {"one", "other", "JobPolicy one"},
+		"default of the namespace": {"", "other", "JobPolicy other, the default of namespace ns"},
+		"in itself, and a default": {"{}", "other", "the annotation jobpolicy.dev/policy"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, nil, testNamespace(tc.namespace))
+				annotations := map[string]string{}
+				if tc.annotation != "" {
+					annotations[wire.Policy] = tc.annotation
+				}
+				if got := w.policies.Origin("ns", annotations); got != tc.want {
+					t.Errorf("got %q, want %q", got, tc.want)
+				}
+			})
+		})
+	}
+}
+
 // Names of failure rules that are not as many as the Job has rules, wherever they are from, are a problem of this Job.
 func TestOptionsMustFitTheJob(t *testing.T) {
 	const misfit = "job.failureRuleNames: expected as many names as spec.podFailurePolicy has rules (1), or none, found 2"

@@ -66,6 +66,11 @@ func (p *Policies) source(namespace string, annotations map[string]string) (name
 	return "", false, ""
 }
 
+// Origin is wire.PolicyOrigin of an object with these annotations.
+func (p *Policies) Origin(namespace string, annotations map[string]string) string {
+	return wire.PolicyOrigin(namespace, annotations, p.defaultOf(namespace))
+}
+
 // Asked reports whether Of may have options for the object.
 func (p *Policies) Asked(namespace string, annotations map[string]string) bool {
 	return wire.HasPolicy(annotations) || p.defaultOf(namespace) != ""

@@ -272,6 +272,8 @@ func TestProblems(t *testing.T) {
 		"an unknown field":     {State{Manifest: job + "  x: 1\n"}, "manifest: unknown field"},
 		"too much parallelism": {State{Manifest: strings.Replace(job, "completions: 2\n  completionMode: Indexed", "parallelism: 2000000000", 1)}, "manifest: expected at most 1000 on this page"},
 		"a large scale":        {State{Manifest: job, Script: "scale 20000@1s"}, "script: expected at most 1000 pods"},
+		"a node that is back":  {State{Manifest: job, Script: "node-back-at 5s"}, "script: node-back-at: expected a time after the node was lost, got 5s"},
+		"a quota":              {State{Manifest: job, Script: "quota-until noon"}, "script: expected a duration above 0"},
 		"a scale":              {State{Manifest: job, Script: "scale x"}, "script: "},
 		"a time of suspension": {State{Manifest: job, Script: "suspend-at"}, `script: expected a duration above 0, such as 30s or 1h30m, got ""`},
 		"no time":              {State{Manifest: cron}, "now: is required"},

@@ -84,6 +84,9 @@ func (s State) scenario() (simulate.Scenario, *Problem) {
 			return sc, &Problem{Field: "script", Line: i + 1, Text: err.Error()}
 		}
 	}
+	if err := sc.CheckNode(); err != nil {
+		return sc, problem("script", "node-back-at: "+err.Error())
+	}
 	return sc, nil
 }
 
@@ -115,7 +118,12 @@ func addLine(sc *simulate.Scenario, line string) error {
 		sc.Changes = append(sc.Changes, simulate.Change{At: at, Delete: true})
 		return err
 	}
-	return fmt.Errorf("expected pod, scale, suspend-at, resume-at or delete-at in front, got %q", what)
+	if at := map[string]*time.Duration{"quota-until": &sc.QuotaUntil, "node-lost-at": &sc.NodeLost, "node-back-at": &sc.NodeBack}[what]; at != nil {
+		var err error
+		*at, err = parseAt(value)
+		return err
+	}
+	return fmt.Errorf("expected pod, scale, suspend-at, resume-at, delete-at, quota-until, node-lost-at or node-back-at in front, got %q", what)
 }
 
 func parseAt(text string) (time.Duration, error) {

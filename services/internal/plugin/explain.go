@@ -139,7 +139,8 @@ func readFacts(ctx context.Context, reader *clusterReader, name string) (explain
 	}
 	f.Events, err = reader.EventsOf(ctx, f.Job.UID)
 	if explain.TakesOptions(f) {
-		if unread := reader.usePolicy(ctx, &f.Job.ObjectMeta); unread != "" {
+		from, unread := reader.usePolicy(ctx, &f.Job.ObjectMeta)
+		if f.OptionsFrom = from; unread != "" {
 			f.Unread = append(f.Unread, unread)
 		}
 		if explain.ReadsNodes(f.Job) {
@@ -196,6 +197,9 @@ func printExplanation(w io.Writer, r *explain.Report, wide bool, now time.Time) 
 	rows := [][]string{{"pods", countsText(r.Counts)}}
 	if r.Retries != "" {
 		rows = append(rows, []string{"retries", r.Retries})
+	}
+	if r.Options != nil {
+		rows = append(rows, []string{"options", r.Options.String()})
 	}
 	if err := cli.Table(w, rows); err != nil {
 		return err

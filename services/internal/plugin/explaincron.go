@@ -48,7 +48,8 @@ func readCronFacts(ctx context.Context, reader *clusterReader, name string) (exp
 	if f.CronJob, err = reader.CronJob(ctx, name); err != nil {
 		return f, err
 	}
-	if unread := reader.usePolicy(ctx, &f.CronJob.ObjectMeta); unread != "" {
+	from, unread := reader.usePolicy(ctx, &f.CronJob.ObjectMeta)
+	if f.OptionsFrom = from; unread != "" {
 		f.Unread = append(f.Unread, unread)
 	}
 	if explain.GroupOf(f.CronJob) != nil {

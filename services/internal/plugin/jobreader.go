@@ -34,7 +34,7 @@ func (r *jobReader) Job(ctx context.Context, arg string) (*batchv1.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	if unread := reader.usePolicy(ctx, &job.ObjectMeta); unread != "" {
+	if _, unread := reader.usePolicy(ctx, &job.ObjectMeta); unread != "" {
 		return nil, errors.New(unread) // Without its options, it would be another Job that is played.
 	}
 	return job, nil

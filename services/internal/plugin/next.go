@@ -148,7 +148,8 @@ func (c *nextCommand) crons(ctx context.Context, args []string) ([]namedCronJob,
 		if err != nil {
 			return nil, err
 		}
-		return []namedCronJob{{CronJob: cron, unread: reader.usePolicy(ctx, &cron.ObjectMeta)}}, nil
+		_, unread := reader.usePolicy(ctx, &cron.ObjectMeta)
+		return []namedCronJob{{CronJob: cron, unread: unread}}, nil
 	}
 	return []namedCronJob{{CronJob: &batchv1.CronJob{Spec: batchv1.CronJobSpec{Schedule: args[0]}}}}, nil
 }

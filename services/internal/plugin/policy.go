@@ -19,22 +19,25 @@ import (
 var policyVersion = schema.GroupVersion{Group: "jobpolicy.dev", Version: "v1alpha1"}
 
 // usePolicy gives an object the options of the JobPolicy that it names, or else its namespace: its annotation
-// then holds them in place of the name. unread says what could not be read; empty: nothing.
-func (r *clusterReader) usePolicy(ctx context.Context, object *metav1.ObjectMeta) (unread string) {
+// then holds them in place of the name. from says where they are (wire.PolicyOrigin). unread says what could not be read; empty:
+// nothing.
+func (r *clusterReader) usePolicy(ctx context.Context, object *metav1.ObjectMeta) (from, unread string) {
+	from = wire.PolicyOrigin(r.Namespace, object.Annotations, "")
 	name, named := wire.PolicyName(object.Annotations)
 	if !named && wire.HasPolicy(object.Annotations) {
-		return ""
+		return from, ""
 	}
 	if !named {
 		// Without the right to read the namespace, its default is not known. Few namespaces have one, so the
 		// answer does not mention this.
 		ns := &corev1.Namespace{}
 		if err := r.core.Get().Resource("namespaces").Name(r.Namespace).Do(ctx).Into(ns); err != nil {
-			return ""
+			return "", ""
 		}
 		if name = strings.TrimSpace(ns.Annotations[wire.DefaultPolicy]); name == "" {
-			return ""
+			return "", ""
 		}
+		from = wire.PolicyOrigin(r.Namespace, nil, name)
 	}
 	annotations := maps.Clone(object.Annotations)
 	if annotations == nil {
@@ -44,10 +47,10 @@ func (r *clusterReader) usePolicy(ctx context.Context, object *metav1.ObjectMeta
 	object.Annotations = annotations
 	spec, err := r.policySpec(ctx, name)
 	if err != nil {
-		return fmt.Sprintf("read JobPolicy %s in namespace %s: %v", name, r.Namespace, err)
+		return from, fmt.Sprintf("read JobPolicy %s in namespace %s: %v", name, r.Namespace, err)
 	}
 	annotations[wire.Policy] = string(spec)
-	return ""
+	return from, ""
 }
 
 // usePolicies is usePolicy for many CronJobs. It reads each JobPolicy once.
@@ -64,7 +67,7 @@ func (r *clusterReader) usePolicies(ctx context.Context, crons []batchv1.CronJob
 		switch {
 		case !ok:
 			read[asked{text, is}] = cron
-			if problem := r.usePolicy(ctx, &cron.ObjectMeta); problem != "" {
+			if _, problem := r.usePolicy(ctx, &cron.ObjectMeta); problem != "" {
 				unread = append(unread, problem)
 			}
 		case first.Annotations[wire.Policy] != text:

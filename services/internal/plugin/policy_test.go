@@ -7,11 +7,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"jobpolicy.dev/services/internal/cli"
+	"jobpolicy.dev/services/internal/testenv"
 )
 
 // serveTexts serves these answers in JSON, by path. Those of a Status have its code.
@@ -99,5 +101,56 @@ func TestExplainReadsAPolicyOnlyOfAJobThatTakesOptions(t *testing.T) {
 		if code != cli.ExitOK || strings.Contains(out, "read JobPolicy spread in namespace ns: you may not") != reads {
 			t.Errorf("%s: exit code %d, want the policy to be read: %v\n%s", manager, code, reads, out)
 		}
+	}
+}
+
+// Explain and timeline list the options of a Job, and where they are.
+func TestTheOptionsOfAJobAreListed(t *testing.T) {
+	setNow(t, time.Date(2026, time.October, 24, 12, 0, 0, 0, time.UTC))
+	t.Setenv("KUBECONFIG", os.DevNull)
+	const (
+		spread = `{"spec":{"job":{"whenJobFails":"EndPods","retryDelay":{"delaysSeconds":[4,1]}}}}`
+		listed = "job.retryDelay delaysSeconds [4, 1]; job.whenJobFails EndPods"
+	)
+	cases := map[string]struct{ annotation, byDefault, policy, want string }{
+		"the policy that it names":       {"spread", "", spread, "JobPolicy spread: " + listed},
+		"the default of the namespace":   {"", "spread", spread, "JobPolicy spread, the default of namespace ns: " + listed},
+		"its own annotation":             {"{job: {endCondition: true}}", "", "", "the annotation jobpolicy.dev/policy: job.endCondition true"},
+		"a policy that cannot be read":   {"spread", "", forbiddenPolicy, "JobPolicy spread: cannot be read"},
+		"a policy for CronJobs":          {"spread", "", `{"spec":{"cronJob":{"staggerSeconds":60}}}`, "JobPolicy spread: none"},
+		"no policy, and none by default": {"", "", "", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			annotations := "{}"
+			if tc.annotation != "" {
+				annotations = fmt.Sprintf(`{"jobpolicy.dev/policy":%q}`, tc.annotation)
+			}
+			server := serveTexts(t, map[string]string{
+				"/apis/batch/v1/namespaces/ns/jobs/backup": `{"apiVersion":"batch/v1","kind":"Job",
+					"metadata":{"namespace":"ns","name":"backup","uid":"00000000-0000-0000-0000-000000000001","creationTimestamp":"2026-10-24T11:30:00Z","annotations":` + annotations + `},
+					"spec":{"managedBy":"jobpolicy.dev/executor","selector":{"matchLabels":{"a":"b"}},"template":{"spec":{"restartPolicy":"Never"}}}}`,
+				"/api/v1/namespaces/ns/pods":                                    `{"apiVersion":"v1","kind":"PodList"}`,
+				"/api/v1/namespaces/ns/events":                                  `{"apiVersion":"v1","kind":"EventList"}`,
+				"/api/v1/namespaces/ns":                                         fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"ns","annotations":{"jobpolicy.dev/default-policy":%q}}}`, tc.byDefault),
+				"/apis/jobpolicy.dev/v1alpha1/namespaces/ns/jobpolicies/spread": tc.policy,
+			})
+			for command, before := range map[string]string{"explain": "\noptions   ", "timeline": "\noptions of "} {
+				code, out := run(t, command, "job/backup", "-n", "ns", "--server", server)
+				_, line, has := strings.Cut(out, before)
+				line, _, _ = strings.Cut(line, "\n")
+				if code != cli.ExitOK || has != (tc.want != "") || line != tc.want {
+					t.Errorf("%s: exit code %d, options %q, want %q:\n%s", command, code, line, tc.want, out)
+				}
+			}
+			page := filepath.Join(t.TempDir(), "page.html")
+			if code, out := run(t, "timeline", "job/backup", "-n", "ns", "--server", server, "--html", page); code != cli.ExitOK {
+				t.Fatal(out)
+			}
+			text := string(testenv.ReadFile(t, page))
+			if strings.Contains(text, "<p>Options of ") != (tc.want != "") || tc.want != "" && !strings.Contains(text, "<p>Options of "+tc.want+"</p>") {
+				t.Errorf("the page lacks %q, or has options of nobody:\n%s", tc.want, text)
+			}
+		})
 	}
 }

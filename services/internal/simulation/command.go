@@ -108,6 +108,9 @@ func (s *simulation) addFlags(fs *pflag.FlagSet) {
 	fs.Var(cli.Value(&s.scenario.Runtime, simulate.ParseRuntime), "runtime", "How long a container runs: 5m, or `5m±1m` to draw from 4 to 6 minutes. Default: 1m.")
 	fs.Var(cli.Value(&s.scenario.StartDelay, cli.ParseDuration), "start-delay", "How long a pod is Pending. Default: 1s.")
 	fs.Var(cli.Value(&s.scenario.StopDelay, cli.ParseDuration), "stop-delay", "How long the containers of a pod that is stopped take to end; after the pod's grace period they are killed. Default: 1s.")
+	fs.Var(cli.Value(&s.scenario.QuotaUntil, cli.ParseDuration), "quota-until", "A quota refuses all new pods until this `time`.")
+	fs.Var(cli.Value(&s.scenario.NodeLost, cli.ParseDuration), "node-lost-at", "The node of all pods that are there at this `time` is lost: it is not Ready, and nobody knows what they do. After 5m they are deleted.")
+	fs.Var(cli.Value(&s.scenario.NodeBack, cli.ParseDuration), "node-back-at", "The lost node is Ready again at this `time`.")
 	fs.Var(cli.Value(&s.suspend, cli.ParseDuration), "suspend-at", "Suspend the Job at this `time`.")
 	fs.Var(cli.Value(&s.resume, cli.ParseDuration), "resume-at", "Resume the Job at this `time`.")
 	fs.Var(cli.Value(&s.delete, cli.ParseDuration), "delete-at", "Delete the Job at this `time`; the simulation ends there.")
@@ -122,6 +125,9 @@ func (s *simulation) run(ctx context.Context) error {
 	}
 	if (len(s.files) == 0) == (s.from == "") {
 		return cli.Usagef("expected one of -f FILE, the file with the Job (- is standard input), and --from job/NAME, a Job of the cluster")
+	}
+	if err := s.scenario.CheckNode(); err != nil {
+		return cli.Usagef("--node-back-at: %w", err)
 	}
 	if s.runs < 1 || s.runs > 1_000_000 {
 		return cli.Usagef("--runs: expected a number from 1 to 1000000, got %d", s.runs)

@@ -17,7 +17,7 @@ import (
 	"jobpolicy.dev/services/explain"
 )
 
-// Of is the chart of a Job: its pods, conditions and warnings.
+// Of is the chart of a Job: its pods, conditions and warnings, and its options.
 func Of(f explain.Facts) Chart {
 	f.Job = Dated(f.Job)
 	var bars []Bar
@@ -26,7 +26,9 @@ func Of(f explain.Facts) Chart {
 		bar.Line = lineOf(f.Job, &f.Pods[i])
 		bars = append(bars, bar)
 	}
-	return New("Job "+f.Job.Namespace+"/"+f.Job.Name, f.Now, bars, marksOf(f))
+	c := New("Job "+f.Job.Namespace+"/"+f.Job.Name, f.Now, bars, marksOf(f))
+	c.Options = f.Options()
+	return c
 }
 
 // Dated is a Job whose conditions all have a time, and all times are within the bounds of

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"jobpolicy.dev/engine/simulate"
+	"jobpolicy.dev/services/explain"
 )
 
 // A Chart is the life of a Job, to be drawn. Programs can read it as JSON.
@@ -25,6 +26,8 @@ type Chart struct {
 	End   time.Time `json:"end"`
 	Bars  []Bar     `json:"pods"`
 	Marks []Mark    `json:"events"`
+	// Options are those that the Job has by a JobPolicy. Nil: none.
+	Options *explain.Options `json:"options,omitempty"`
 
 	// precision is how precise the times in texts are.
 	precision time.Duration
@@ -160,7 +163,11 @@ func (c *Chart) WriteText(w io.Writer) error {
 		width = max(width, len(b.Name))
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s\nfrom %s on, for %s\n\n", c.Title, c.Begin.UTC().Format(time.RFC3339), simulate.Clock(c.End.Sub(c.Begin).Round(time.Second)))
+	fmt.Fprintf(&out, "%s\nfrom %s on, for %s\n", c.Title, c.Begin.UTC().Format(time.RFC3339), simulate.Clock(c.End.Sub(c.Begin).Round(time.Second)))
+	if c.Options != nil {
+		fmt.Fprintf(&out, "options of %s\n", c.Options)
+	}
+	out.WriteString("\n")
 	for _, b := range c.Bars {
 		fmt.Fprintf(&out, "%-*s  |%s|  %s\n", width, b.Name, c.row(b), b.Text)
 	}
@@ -209,6 +216,8 @@ i.wait { background: var(--wait); } i.run { background: var(--run); }
 i.succeeded { background: var(--succeeded); } i.failed { background: var(--failed); }
 </style></head><body>
 <h1>{{.Title}}</h1><p>From {{.From}} on, for {{.Took}}. Grey: not running yet; blue: running; green: succeeded; red: failed.</p>
+{{with .Options}}<p>Options of {{.}}</p>
+{{end -}}
 <table><thead><tr><th scope="col">Pod</th><th scope="col">Life</th><th scope="col">What became of it</th></tr></thead><tbody>
 {{range .Bars}}<tr><th scope="row">{{.Name}}</th><td class="bar"><div>{{range .Parts}}<i class="{{.Class}}" style="left:{{.Left}}%;width:{{.Width}}%"></i>{{end}}</div></td><td>{{.Text}}</td></tr>
 {{end}}</tbody></table>
@@ -222,6 +231,8 @@ type Picture struct {
 	Title string `json:"title"`
 	From  string `json:"from"`
 	Took  string `json:"took"`
+	// Options are those of the Chart in one line.
+	Options string `json:"options,omitempty"`
 	// Seconds is how long the chart is.
 	Seconds float64       `json:"seconds"`
 	Bars    []PictureBar  `json:"bars"`
@@ -264,6 +275,9 @@ func (c *Chart) WriteHTML(w io.Writer) error {
 func (c *Chart) Picture() Picture {
 	data := Picture{
 		Title: c.Title, From: c.Begin.UTC().Format(time.RFC3339), Took: c.clock(c.End), Seconds: c.End.Sub(c.Begin).Seconds(),
+	}
+	if c.Options != nil {
+		data.Options = c.Options.String()
 	}
 	for _, b := range c.Bars {
 		running := b.Outcome

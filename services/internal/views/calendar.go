@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"jobpolicy.dev/executor"
+	"jobpolicy.dev/services/explain"
 	"jobpolicy.dev/services/internal/cronruns"
 )
 
@@ -18,7 +19,9 @@ const (
 // calendarRow is one row of the calendar: what the table of CronJobs says, and the days.
 type calendarRow struct {
 	cronJobJSON
-	Days []dayJSON `json:"days,omitempty"`
+	// Options are those of a JobPolicy in one line; empty: the CronJob has none.
+	Options string    `json:"options,omitempty"`
+	Days    []dayJSON `json:"days,omitempty"`
 }
 
 // A dayJSON is a day on the clock of the CronJob.
@@ -45,6 +48,9 @@ func daysFrom(now time.Time) []string {
 
 func cronRow(o executor.CronJobObservation, now time.Time) json.RawMessage {
 	row := calendarRow{cronJobJSON: cronJobOf(o)}
+	if list := explain.OptionsOf(o.OptionsFrom, o.Options, o.Options != nil); list != nil {
+		row.Options = list.String()
+	}
 	reader, err := cronruns.Read(cronruns.PlanOf(o.CronJob, o.Zone))
 	if err != nil || o.Suspended || o.CronJob.DeletionTimestamp != nil {
 		row.Next = nil

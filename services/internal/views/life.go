@@ -28,6 +28,8 @@ type lifeJSON struct {
 	Report *explain.Report `json:"report,omitempty"`
 	// Ended is the rule that decided how the Job ends.
 	Ended *explain.Rule `json:"ended,omitempty"`
+	// Options are those of a JobPolicy in one line; empty: the Job has none.
+	Options string `json:"options,omitempty"`
 	// Life has a bar for each pod that still exists, unless there are too many.
 	Life  timeline.Picture `json:"life"`
 	Pods  int              `json:"pods"`
@@ -57,8 +59,9 @@ func (h *hub) life(uid types.UID, now time.Time) lifeJSON {
 	sum := pods.Summary
 	counts := explain.Counts{Active: sum.GetActive(), Ready: sum.GetReady(), Terminating: sum.GetTerminating()}
 	life := lifeJSON{
-		Report: recorded(o, o.Decision.Explained(), explained, many, now, counts),
-		Life:   chart.Picture(), Pods: pods.Known, Cells: cells(o.Job, pods),
+		Report:  recorded(o, o.Decision.Explained(), explained, many, now, counts),
+		Options: optionsText(h.cfg.Jobs.Options(uid)),
+		Life:    chart.Picture(), Pods: pods.Known, Cells: cells(o.Job, pods),
 	}
 	for _, r := range o.Decision.Ended().GetRules() {
 		if r.GetDecided() {
@@ -66,6 +69,15 @@ func (h *hub) life(uid types.UID, now time.Time) lifeJSON {
 		}
 	}
 	return life
+}
+
+// optionsText lists the options by which the executor goes: the last ones that could be read, if these cannot.
+func optionsText(o executor.Options) string {
+	list := explain.OptionsOf(o.From, o.Job, len(o.Problems) == 0 || o.Job != nil)
+	if list == nil {
+		return ""
+	}
+	return list.String()
 }
 
 // tells reports whether the cache says something about a pod that a report needs: that it

@@ -21,10 +21,11 @@ const PagePath = "/debug/page/"
 // Job a second one.
 const maxWatchers = 64
 
-// PageJobs is the controller of Jobs, package executor, with the pods of one Job.
+// PageJobs is the controller of Jobs, package executor, with the pods and the options of one Job.
 type PageJobs interface {
 	Jobs
 	Job(uid types.UID, mostPods int) (executor.Observation, tracker.Census, bool)
+	Options(uid types.UID) executor.Options
 }
 
 // PageConfig says what the page shows. All fields but CronJobs and Interval are required.

@@ -34,7 +34,9 @@ type cluster struct {
 	jobs  map[types.UID]executor.Observation
 	pods  map[types.UID]tracker.Census
 	crons []executor.CronJobObservation
-	asked int
+	// options are those of Jobs.
+	options map[types.UID]executor.Options
+	asked   int
 	// listed counts the pods that were listed.
 	listed int
 }
@@ -60,6 +62,12 @@ func (c *cluster) Job(uid types.UID, mostPods int) (executor.Observation, tracke
 		c.listed += pods.Known
 	}
 	return o, pods, ok
+}
+
+func (c *cluster) Options(uid types.UID) executor.Options {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.options[uid]
 }
 
 func (c *cluster) EachCronJob(f func(executor.CronJobObservation)) {
@@ -145,14 +153,16 @@ type event struct {
 	Crons    []struct {
 		Name, TimeZone string
 		Suspended      bool
+		Options        string
 		Days           []struct {
 			Runs  int64
 			First []struct{ At string }
 		}
 	}
-	Days   []string
-	Gone   bool
-	Report struct {
+	Days    []string
+	Gone    bool
+	Options string
+	Report  struct {
 		State, Headline string
 		Pods            []struct{ Why string }
 	}
@@ -506,6 +516,62 @@ func TestCalendar(t *testing.T) {
 			}
 		}
 		return true
+	})
+}
+
+// The page says which options a Job or CronJob has, and where they are.
+func TestThePageListsOptions(t *testing.T) {
+	c := newCluster()
+	const nightly = "JobPolicy nightly, the default of namespace ns"
+	few := &jobpolicyv1.JobOptions{
+		WhenJobFails:     jobpolicyv1.WhenJobFails_WHEN_JOB_FAILS_END_PODS,
+		KeepFinishedPods: &jobpolicyv1.KeepFinishedPods{Succeeded: new(int32(0)), Failed: new(int32(3))},
+	}
+	cases := map[string]struct {
+		has  executor.Options
+		want string
+	}{
+		"none":                  {},
+		"some":                  {executor.Options{From: nightly, Job: few}, nightly + ": job.keepFinishedPods succeeded 0, failed 3; job.whenJobFails EndPods"},
+		"a policy for CronJobs": {executor.Options{From: nightly}, nightly + ": none"},
+		"unreadable":            {executor.Options{From: nightly, Problems: []string{"gone"}}, nightly + ": cannot be read"},
+		"unreadable by now":     {executor.Options{From: nightly, Job: &jobpolicyv1.JobOptions{EndCondition: true}, Problems: []string{"gone"}}, nightly + ": job.endCondition true"},
+	}
+	url := serve(t, c)
+	for name, tc := range cases {
+		j := job("held")
+		c.put(j, &jobpolicyv1.Explanation{})
+		c.mu.Lock()
+		c.options = map[types.UID]executor.Options{j.UID: tc.has}
+		c.mu.Unlock()
+		watch(t, url+"job?uid=uid-held", func(e event) bool {
+			if e.Options != tc.want {
+				t.Errorf("%s: %q, want %q", name, e.Options, tc.want)
+			}
+			return true
+		})
+	}
+	cron := func(name string) *batchv1.CronJob {
+		return &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name)}, Spec: batchv1.CronJobSpec{Schedule: "@daily"}}
+	}
+	c.crons = []executor.CronJobObservation{
+		{CronJob: cron("plain")},
+		{CronJob: cron("unread"), OptionsFrom: nightly},
+		{CronJob: cron("shared"), OptionsFrom: nightly, Options: &jobpolicyv1.CronJobOptions{
+			SkippedHour: jobpolicyv1.SkippedHour_SKIPPED_HOUR_RUN_AFTER, Group: &jobpolicyv1.RunGroup{Name: "db", MaxActiveRuns: 2},
+		}},
+	}
+	want := map[string]string{
+		"plain": "", "unread": nightly + ": cannot be read",
+		"shared": nightly + ": cronJob.skippedHour RunAfter; cronJob.group name db, maxActiveRuns 2",
+	}
+	watch(t, serve(t, c)+"events", func(e event) bool {
+		for _, row := range e.Crons {
+			if row.Options != want[row.Name] {
+				t.Errorf("CronJob %s: %q, want %q", row.Name, row.Options, want[row.Name])
+			}
+		}
+		return len(e.Crons) == 3
 	})
 }
 

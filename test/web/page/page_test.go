@@ -25,6 +25,7 @@ func cast() objects {
 	small := newJob(1, "batch", "resize-images", 40*time.Second)
 	small.Spec.Parallelism, small.Spec.Completions = new(int32(3)), new(int32(8))
 	small.Status.StartTime, small.Status.Active, small.Status.Ready = &small.CreationTimestamp, 3, new(int32(3))
+	small.Annotations = map[string]string{"jobpolicy.dev/policy": "{job: {whenJobFails: EndPods, retryDelay: {delaysSeconds: [4, 1]}}}"}
 	for i := range 3 {
 		o.pods = append(o.pods, podOf(small, i, -1, corev1.PodRunning))
 	}
@@ -125,7 +126,10 @@ func TestWhatAPersonSees(t *testing.T) {
 
 	browser.Do(ctx, t, chromedp.Navigate(url+"#job/"+string(uid(1))))
 	browser.Await(ctx, t, `document.querySelectorAll('.bars tbody tr').length === 4`)
-	for _, want := range []string{"The Job runs: 3 of 3 wanted pods are active, 3 of them ready; 0 of 8 completions.", "failed, exit code 3", "5 of 6 left"} {
+	for _, want := range []string{
+		"The Job runs: 3 of 3 wanted pods are active, 3 of them ready; 0 of 8 completions.", "failed, exit code 3", "5 of 6 left",
+		"Options of the annotation jobpolicy.dev/policy: job.retryDelay delaysSeconds [4, 1]; job.whenJobFails EndPods",
+	} {
 		if text := browser.Text(ctx, t, ".life"); !strings.Contains(text, want) {
 			t.Errorf("the life of the Job lacks %q:\n%s", want, text)
 		}

@@ -259,7 +259,7 @@ func testProblems(t *testing.T, ctx context.Context) {
 		"nothing":               {with("manifest", ""), "expected a Job or CronJob of batch/v1"},
 		"no YAML":               {with("manifest", "a: [b"), "manifest: the document that begins on line 1"},
 		"too many pods":         {with("manifest", strings.Replace(small, "completions: 2", "completions: 1001", 1)), "spec.completions: expected at most 1000 on this page, got 1001"},
-		"a script's line":       {with("script", "# fine\nkill 3"), `script: expected pod, scale, suspend-at, resume-at or delete-at in front, got "kill" Line 2`},
+		"a script's line":       {with("script", "# fine\nkill 3"), `script: expected pod, scale, suspend-at, resume-at, delete-at, quota-until, node-lost-at or node-back-at in front, got "kill" Line 2`},
 		"a runtime":             {with("runtime", "soon"), `runtime: "soon": expected a duration`},
 		"a share":               {with("failRate", "2"), "share that fails: expected a share from 0 to 1"},
 		"a seed":                {with("seed", "-1"), "seed: expected a whole number from 0 on"},

@@ -95,11 +95,22 @@ func optionExamples() []*example {
 		fails("lost-node", "pods that nobody ends, because their node is lost, are replaced all the same",
 			"DeadlineExceeded: Job was active longer than specified deadline", "failed 2", "pods in all: 2",
 			"replaced while the first is there ~ alive at most: 2").doing(deletePods(allActive)),
-		underQuota(), stuckPods(),
+		unreadyNode(), underQuota(), stuckPods(),
 		fails("keep-logs", "when it fails, the pod that still runs is ended, and its log stays",
 			"BackoffLimitExceeded: Job has reached the specified backoff limit", "failed 2", `both logs stay ~ output index 0\n\|index 1\n`),
 		completes("few-pods", "finished pods are deleted once they are counted", "succeeded 20", "pods in all: 20", "at most 9 are left ~ pods left: [1-9]"),
 	}
+}
+
+// unreadyNode shows that a pod that does not end is replaced when its node is gone, and not while that is Ready. By the deadline alone
+// the next pod would come two or three seconds after the first was to be gone.
+func unreadyNode() *example {
+	const wait = 5 * time.Second
+	ex := fails("unready-node", "a pod that does not end is replaced when its node is gone, not while that is Ready",
+		"DeadlineExceeded: Job was active longer than specified deadline", "failed 2", "pods in all: 2",
+		`5s after it was to be gone, not sooner ~ seconds from due to the next pod (?:[5-9]|1\d)`)
+	ex.node = "slow"
+	return ex.doing(deletePods(allActive), deleteNode(ex.node, overdue(wait)))
 }
 
 // underQuota shows a delay of the Job's own while a quota refuses its pod. With the executor's delays, which double up to a minute,

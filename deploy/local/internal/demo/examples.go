@@ -38,6 +38,8 @@ type example struct {
 	shares string
 	// quota, if not empty, is the name of a quota that has no room for a pod, in the example's namespace.
 	quota string
+	// node, if not empty, is the name of a node that is Ready, and that no kubelet runs.
+	node string
 	// adopts, if not empty, is the name of another Job. This one is created
 	// when that is gone, with its selector, to take over its pods.
 	adopts string
@@ -165,7 +167,25 @@ func (ex *example) create(ctx context.Context, client kubernetes.Interface) erro
 	if ex.cron != nil {
 		return createCronJob(ctx, client, ex.cron)
 	}
+	if ex.node != "" {
+		if err := createNode(ctx, client, ex.node); err != nil {
+			return err
+		}
+	}
 	return createJob(ctx, client, ex.job)
+}
+
+// createNode creates a node that is Ready and takes no pods from the scheduler. The control plane believes that for 50 s, in which its
+// kubelet should say something.
+func createNode(ctx context.Context, client kubernetes.Interface, name string) error {
+	_, err := client.CoreV1().Nodes().Create(ctx, &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{Unschedulable: true},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Now()}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("create node %s: %w", name, err)
+	}
+	return nil
 }
 
 func createJob(ctx context.Context, client kubernetes.Interface, job *batchv1.Job) error {

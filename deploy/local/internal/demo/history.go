@@ -45,6 +45,9 @@ type podPast struct {
 	memory string
 	// created is when the pod was created, ended when the last of its containers ended; zero: none has.
 	created, ended time.Time
+	// due is when the pod was to be gone at first; zero: nobody has deleted it. When a pod goes that nobody has ended, its
+	// deletionTimestamp changes once more.
+	due time.Time
 }
 
 // noIndex is the index of a pod that has none.
@@ -82,6 +85,9 @@ func (p *podPast) saw(pod *corev1.Pod, exists bool) {
 	p.restarts = max(p.restarts, restarts)
 	p.alive = exists && !podEnded(pod)
 	p.stopped = p.stopped || (!podEnded(pod) && pod.DeletionTimestamp != nil)
+	if pod.DeletionTimestamp != nil && p.due.IsZero() {
+		p.due = pod.DeletionTimestamp.Time
+	}
 	p.nodeSelector = pod.Spec.NodeSelector
 	p.created = pod.CreationTimestamp.Time
 	for _, status := range pod.Status.ContainerStatuses {

@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -21,6 +22,8 @@ type step struct {
 	// due reports whether it is time for the step.
 	due func(history) bool
 	do  func(context.Context, kubernetes.Interface, *batchv1.Job) error
+	// edits: it changes the Job's spec, so the next step waits until that is seen.
+	edits bool
 }
 
 // allReady: as many pods run as the Job may have at once.
@@ -31,6 +34,13 @@ func allReady(past history) bool {
 // allActive: as many pods are there as the Job may have at once. They need not run.
 func allActive(past history) bool {
 	return past.job.Status.Active == ptr.Deref(past.job.Spec.Parallelism, 0)
+}
+
+// overdue: a pod was to be gone so long ago.
+func overdue(by time.Duration) func(history) bool {
+	return func(past history) bool {
+		return slices.ContainsFunc(past.pods, func(pod podPast) bool { return !pod.due.IsZero() && time.Since(pod.due) >= by })
+	}
 }
 
 func suspended(past history) bool { return conditionTrue(past.job, batchv1.JobSuspended) }
@@ -49,6 +59,7 @@ func patch(due func(history) bool, body string) step {
 			_, err := client.BatchV1().Jobs(job.Namespace).Patch(ctx, job.Name, types.MergePatchType, []byte(body), metav1.PatchOptions{})
 			return err
 		},
+		true,
 	}
 }
 
@@ -60,6 +71,7 @@ func orphanPods(due func(history) bool) step {
 			orphan := metav1.DeletePropagationOrphan
 			return client.BatchV1().Jobs(job.Namespace).Delete(ctx, job.Name, metav1.DeleteOptions{PropagationPolicy: &orphan})
 		},
+		false,
 	}
 }
 
@@ -69,6 +81,7 @@ func deletePods(due func(history) bool) step {
 		eachPod(func(ctx context.Context, client kubernetes.Interface, pod corev1.Pod) error {
 			return client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{})
 		}),
+		false,
 	}
 }
 
@@ -81,13 +94,20 @@ func createConfigMap(name, key, value string, due func(history) bool) step {
 			}, metav1.CreateOptions{})
 			return err
 		},
+		false,
 	}
 }
 
 func deleteQuota(name string, due func(history) bool) step {
 	return step{"kubectl delete quota " + name, due, func(ctx context.Context, client kubernetes.Interface, job *batchv1.Job) error {
 		return client.CoreV1().ResourceQuotas(job.Namespace).Delete(ctx, name, metav1.DeleteOptions{})
-	}}
+	}, false}
+}
+
+func deleteNode(name string, due func(history) bool) step {
+	return step{"kubectl delete node " + name, due, func(ctx context.Context, client kubernetes.Interface, _ *batchv1.Job) error {
+		return client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
+	}, false}
 }
 
 // evictPods does to the Job's pods what draining their node does.
@@ -99,6 +119,7 @@ func evictPods(due func(history) bool) step {
 				ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace},
 			})
 		}),
+		false,
 	}
 }
 
@@ -134,8 +155,8 @@ type progress struct {
 	created bool
 	// started: the CronJob was made to start its run.
 	started bool
-	// steps are how many steps were taken, generation that of the Job before
-	// the last one: until a newer one is seen, that step shows no effect yet.
+	// steps are how many steps were taken, generation that of the Job before the last one that
+	// edits it: until a newer one is seen, that step shows no effect yet.
 	steps      int
 	generation int64
 }
@@ -220,7 +241,9 @@ func (d *director) step(ctx context.Context, ex *example) error {
 	if !next.due(past) {
 		return nil
 	}
-	p.steps, p.generation = p.steps+1, past.job.Generation
+	if p.steps++; next.edits {
+		p.generation = past.job.Generation
+	}
 	d.progress[ex.name] = p
 	command := ex.command(next.command, ex.job.Name)
 	d.say(command)

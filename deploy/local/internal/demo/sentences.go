@@ -108,7 +108,8 @@ func lifeSentences(past history, logs []string) []string {
 		"stopped pods of indexes " + list(stopped),
 		"node selectors " + strings.Join(slices.Compact(selectors), ", "),
 		"memory limits " + strings.Join(memory, ", "),
-		"seconds before tries " + list(delaysOf(past.pods)),
+		"seconds before tries " + list(delaysOf(past.pods, func(pod podPast) time.Time { return pod.ended })),
+		"seconds from due to the next pod " + list(delaysOf(past.pods, func(pod podPast) time.Time { return pod.due })),
 		fmt.Sprintf("start times: %d", len(past.startTimes)),
 		fmt.Sprintf("first pod %.0fs after the first start", firstPodAfter(past).Seconds()),
 		fmt.Sprintf("pods left: %d", len(logs)),
@@ -136,14 +137,14 @@ func firstPodAfter(past history) time.Duration {
 	return first.created.Sub(past.startTimes[0])
 }
 
-// delaysOf are the seconds from the end of each pod to the creation of the next. Pods that have not ended count for
-// nothing.
-func delaysOf(pods []podPast) []int {
+// delaysOf are the seconds from a time of each pod, such as its end, to the creation of the next. Pods that have no such time
+// count for nothing.
+func delaysOf(pods []podPast, of func(podPast) time.Time) []int {
 	pods = slices.SortedFunc(slices.Values(pods), func(a, b podPast) int { return a.created.Compare(b.created) })
 	var delays []int
 	for i := 1; i < len(pods); i++ {
-		if end := pods[i-1].ended; !end.IsZero() {
-			delays = append(delays, int(pods[i].created.Sub(end).Seconds()))
+		if at := of(pods[i-1]); !at.IsZero() {
+			delays = append(delays, int(pods[i].created.Sub(at).Seconds()))
 		}
 	}
 	return delays

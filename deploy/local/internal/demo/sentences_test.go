@@ -79,7 +79,7 @@ func TestTheLifeOfAJobIsSaid(t *testing.T) {
 		startTimes: []time.Time{time.Unix(1, 0), time.Unix(5, 0)},
 		pods: []podPast{
 			{index: 0, nodeSelector: linux, memory: "64Mi", created: time.Unix(3, 0), ended: time.Unix(4, 0)},
-			{index: 2, stopped: true, nodeSelector: linux, created: time.Unix(9, 0)},
+			{index: 2, stopped: true, nodeSelector: linux, created: time.Unix(9, 0), due: time.Unix(13, 0)},
 			{index: noIndex, created: time.Unix(20, 0)},
 			{index: 0, restarts: 2, nodeSelector: linux, memory: "0", created: time.Unix(6, 0), ended: time.Unix(8, 0)},
 		},
@@ -87,7 +87,7 @@ func TestTheLifeOfAJobIsSaid(t *testing.T) {
 	}
 	want := []string{
 		"active at most: 2", "alive at most: 4", "seen terminating: 3", "pods in all: 4", "container runs: 6", "pods by index 2,0,1",
-		"stopped pods of indexes 2", "node selectors map[], map[os:linux]", "memory limits , , 0, 64Mi", "seconds before tries 2,1",
+		"stopped pods of indexes 2", "node selectors map[], map[os:linux]", "memory limits , , 0, 64Mi", "seconds before tries 2,1", "seconds from due to the next pod 7",
 		"start times: 2", "first pod 2s after the first start", "pods left: 2", "output a\nc\n|b\n", "lines a\nb\nc",
 		`jobpolicy_hindered_pods{reason="CreateContainerConfigError"} at most 3`, "jobpolicy_job_without_progress_seconds at most 2",
 		`jobpolicy_refused_writes_total{write="create_pod"} at most 8`,

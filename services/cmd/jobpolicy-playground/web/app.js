@@ -241,7 +241,7 @@ function addLine() {
 function showParts() {
   const what = get('add-what').value;
   for (const part of document.querySelectorAll('[data-for]')) part.hidden = !part.dataset.for.split(' ').includes(what);
-  get('when').textContent = ['fail', 'evict'].includes(what) ? 'After' : 'At';
+  get('when').textContent = { fail: 'After', evict: 'After', 'quota-until': 'Until' }[what] ?? 'At';
 }
 
 function listen() {

@@ -53,7 +53,7 @@ export function cronsView(main, model) {
   function row(c, text) {
     const next = el('td', {}, el('p', {}, text), c.nextSchedule && !c.suspended ? null : el('p', { class: 'soft' }, c.reason), c.active ? el('p', {}, `active: ${c.active}`) : null);
     const cells = c.days ? c.days.map(day) : model.days.map(() => el('td', { class: 'day' }));
-    return { of: c, next, row: el('tr', {}, el('th', { scope: 'row' }, `${c.namespace}/${c.name}`, el('p', { class: 'mono' }, c.schedule), el('p', {}, c.timeZone)), next, ...cells) };
+    return { of: c, next, row: el('tr', {}, el('th', { scope: 'row' }, `${c.namespace}/${c.name}`, el('p', { class: 'mono' }, c.schedule), el('p', {}, c.timeZone), c.options ? el('p', {}, 'Options of ' + c.options) : null), next, ...cells) };
   }
 
   function day(d) {

@@ -25,6 +25,7 @@ export function lifeView(main, model, at) {
     root.replaceChildren(
       el('div', { class: 'top' }, part('name', el('h1', {})), part('state', el('span', {}))),
       part('headline', el('p', { class: 'headline' })),
+      part('options', el('p', { class: 'soft', hidden: true })),
       part('tiles', el('dl', { class: 'tiles' })),
       el('div', { class: 'columns' },
         section('waits', 'Waits for'), section('change', 'What you can do'), section('ends', 'How it may end'), section('pods', 'Pods to look at'), section('notes', 'Good to know')),
@@ -47,6 +48,8 @@ export function lifeView(main, model, at) {
     parts.state.className = stateClass(r.state);
     setText(parts.state, r.state);
     setText(parts.headline, r.headline);
+    parts.options.hidden = !life.options;
+    setText(parts.options, life.options ? 'Options of ' + life.options : '');
     const c = r.counts;
     same(parts.tiles, [
       ['Active', c.active], ['Ready', c.ready], ['Ending', c.terminating],
