@@ -19,6 +19,7 @@ import (
 	"jobpolicy.dev/executor/leaderelection"
 	"jobpolicy.dev/executor/shadow"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
+	"jobpolicy.dev/services/gauges"
 	"jobpolicy.dev/services/internal/buildinfo"
 	"jobpolicy.dev/services/internal/kubeclient"
 	"jobpolicy.dev/services/internal/probes"
@@ -224,7 +225,7 @@ func (o *options) newExecutor(shared executor.Common, server *executor.APIServer
 	if err != nil {
 		return nil, err
 	}
-	return jobs, errors.Join(views.RegisterJobMetrics(shared.Registerer, jobs, jobs), views.RegisterCronJobMetrics(shared.Registerer, jobs))
+	return jobs, errors.Join(gauges.RegisterJobs(shared.Registerer, jobs, jobs), gauges.RegisterCronJobs(shared.Registerer, jobs))
 }
 
 // jobWrites is how many writes one Job may have in flight. Writes that wait for the

@@ -144,6 +144,9 @@ func (e *aftermath) report() report {
 			r.Features = append(r.Features, "reached: "+what)
 		}
 	}
+	for _, m := range e.compared {
+		r.Features = append(r.Features, "metric: "+m)
+	}
 	for s := range e.steps {
 		r.Features = append(r.Features, "step: "+s)
 	}
@@ -180,6 +183,18 @@ func (t *tally) add(r report) {
 		}
 	}
 	t.crossing.add(r.Jobs, happened)
+}
+
+// uncompared are the metrics that no executor had to tell anything in, also not after a restart.
+func (t *tally) uncompared() (series []string) {
+	for _, m := range metered {
+		for _, what := range []string{m, m + afterRestart} {
+			if t.byOutcome["metric: "+what] == nil {
+				series = append(series, what)
+			}
+		}
+	}
+	return series
 }
 
 // untaken are the steps of the model that no executor took.

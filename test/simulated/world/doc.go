@@ -89,5 +89,9 @@
 //     such a Job alone until the controller has touched no Job for ten minutes. After that
 //     the Job comes to rest as any other. An executor need not know the ends of pods that
 //     the controller released a moment ago.
+//   - metrics: they are compared while nothing hinders the executor. Objects to which something
+//     happened lately may count or not. Who reads metrics sees a Job's progress at the next
+//     reading, and after a restart knows of a Job whose pods have ended only what happens from
+//     then on. While the clocks of a zone change, no run of its CronJobs is certain.
 //   - writes: each write by others, each fault and each change of a spec allows some.
 package world

@@ -51,6 +51,7 @@ func draw(seed uint64, options drawOptions) *plan {
 		d.neverStarts()
 		d.endsPods()
 		d.fullQuotas()
+		d.standstills()
 	}
 	switch {
 	case d.podjob:

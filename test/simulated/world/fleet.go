@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -48,6 +49,8 @@ type process struct {
 	name string
 	link *link
 	stop context.CancelFunc
+	// metrics are those of an executor; nil for what stands in for one.
+	metrics prometheus.Gatherer
 }
 
 func (f *fleet) now() time.Time { return time.Now().Add(time.Duration(f.skew.Load())) }
@@ -187,7 +190,12 @@ func (f *fleet) executor(p *process, transport http.RoundTripper, log *slog.Logg
 			return nil, err
 		}
 	}
-	return executor.New(cfg)
+	e, err := executor.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	p.metrics, err = metricsOf(e)
+	return e, err
 }
 
 // asked are the settings of each question about a Job.

@@ -23,7 +23,7 @@ const defaultLag = 2 * time.Minute
 type breach struct {
 	at time.Time
 	// rule is an invariant, I1 to I12, or one of deletion, order, verdict, options, status,
-	// liveness, rest, writes, cron, ttl, event, runaway, stray.
+	// liveness, rest, writes, metrics, cron, ttl, event, runaway, stray.
 	rule string
 	key  types.NamespacedName
 	uid  types.UID
@@ -72,6 +72,8 @@ type judgeOptions struct {
 	fewRows bool
 	// lateJobs: the watch may show a Job later than an executor sends a request again.
 	lateJobs bool
+	// metersEvery is how often metrics are read.
+	metersEvery time.Duration
 	// lag is how old the data of an executor's write may be, except its own writes;
 	// calmLag is the limit when nothing has failed for the time lag. Defaults:
 	// defaultLag, and lag.
@@ -93,10 +95,12 @@ type judge struct {
 	// write breaks is reported once.
 	said map[said]bool
 
-	jobs       map[types.UID]*jobRecord
-	pods       map[types.UID]*podRecord
-	book       *ledger.Book // What package ledger says of the writes.
-	steps      stepCounts   // How often executors took each of its steps.
+	jobs  map[types.UID]*jobRecord
+	pods  map[types.UID]*podRecord
+	book  *ledger.Book // What package ledger says of the writes.
+	steps stepCounts   // How often executors took each of its steps.
+	// compared are the metrics that were compared while they said something, and whether after a restart.
+	compared   map[string]bool
 	crons      map[types.UID]*cronRecord
 	quotas     map[types.UID]*corev1.ResourceQuota
 	namespaces map[string]*corev1.Namespace
@@ -179,6 +183,7 @@ func newJudge(options judgeOptions) *judge {
 		said:         map[said]bool{},
 		book:         book,
 		steps:        stepCounts{},
+		compared:     map[string]bool{},
 		jobs:         map[types.UID]*jobRecord{},
 		pods:         map[types.UID]*podRecord{},
 		crons:        map[types.UID]*cronRecord{},

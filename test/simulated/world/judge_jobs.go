@@ -80,6 +80,8 @@ type jobRecord struct {
 	// everything.
 	decidedOn time.Time
 
+	advance advance
+
 	// guardedUntil is until when counts and the end may wait because a policy refuses to release
 	// a pod.
 	guardedUntil time.Time
@@ -147,6 +149,7 @@ func (j *judge) jobWritten(w apiserver.Write, ours bool) {
 	if w.Subresource == "status" {
 		r.observeStatus(w, ours, j.second(w.By), next, j.surely())
 	}
+	r.advance.observe(w, old, next)
 	specChanged := old.Generation != next.Generation
 	if specChanged {
 		r.earlier = append(r.earlier, earlierSpec{old, w.Time})

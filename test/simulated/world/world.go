@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	clientrand "math/rand"
 	"math/rand/v2"
 	"slices"
@@ -70,6 +71,7 @@ type aftermath struct {
 	reached  map[string]bool
 	steps    map[string]int
 	taken    stepCounts
+	compared []string // The metrics that were compared.
 	outcomes map[string]int
 	jobs     []crossedJob
 	writes   int
@@ -96,7 +98,7 @@ func newWorld(p *plan, tells bool) *world {
 	w := &world{plan: p, tells: tells, begun: time.Now(), actors: map[string]*client{}, agenda: map[int64][]func(){}, done: map[string]int{}, outcomes: map[types.UID]*batchv1.Job{}, due: map[*step]bool{}}
 	w.journal.begun = w.begun
 	w.judge = newJudge(judgeOptions{
-		executors: isExecutor, second: isSecond, standDown: p.executor.standDown, noticing: p.executor.noticing, managed: w.managed, podjob: p.executor.podjob, zone: p.executor.zone, elected: p.executor.elected(), rivals: p.executor.together, maxUnseen: p.executor.maxUnseen, clusterRuns: p.executor.clusterRuns, lag: p.lag(), calmLag: p.calmLag(), busy: p.executor.maxWrites > 0, keepsStart: p.executor.keepStartTime,
+		executors: isExecutor, second: isSecond, standDown: p.executor.standDown, noticing: p.executor.noticing, managed: w.managed, podjob: p.executor.podjob, zone: p.executor.zone, elected: p.executor.elected(), rivals: p.executor.together, maxUnseen: p.executor.maxUnseen, clusterRuns: p.executor.clusterRuns, metersEvery: p.readsEvery(), lag: p.lag(), calmLag: p.calmLag(), busy: p.executor.maxWrites > 0, keepsStart: p.executor.keepStartTime,
 		fewRows:  p.executor.maxRows > 0 && p.executor.leastRows > 0,
 		limited:  p.executor.maxUncounted > 0 || p.executor.maxRows > 0 || p.executor.leastRows > 0,
 		lateJobs: slices.ContainsFunc(p.faults, func(f *fault) bool { return f.kind == watchLag && (f.resource == "" || f.resource == "jobs") }),
@@ -173,6 +175,7 @@ func (w *world) run() {
 			return
 		}
 	}
+	w.readMetrics()
 	w.playSteps()
 	_ = w.second.switchOff(nil) // It may be off.
 	w.network.end()
@@ -326,7 +329,7 @@ func (c *client) createNamespace(name string) {
 func (w *world) aftermath() *aftermath {
 	e := &aftermath{
 		plan: w.plan, journal: &w.journal, faults: w.network.happened, reached: w.network.reached, writes: len(w.journal.lines),
-		steps: w.done, taken: w.judge.steps, outcomes: map[string]int{},
+		steps: w.done, taken: w.judge.steps, compared: slices.Collect(maps.Keys(w.judge.compared)), outcomes: map[string]int{},
 		breaches: w.own,
 	}
 	if !w.network.runaway() {

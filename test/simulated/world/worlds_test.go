@@ -200,6 +200,9 @@ func simulate(t *testing.T, n uint64) *tally {
 	if untaken := total.untaken(); total.worlds >= 500 && !*podjobFlag && !*upstreamFlag && len(untaken) > 0 {
 		t.Errorf("no executor takes these steps of the model: %s", untaken)
 	}
+	if uncompared := total.uncompared(); total.worlds >= 500 && !*podjobFlag && !*upstreamFlag && len(uncompared) > 0 {
+		t.Errorf("no judge compared these metrics while they told something: %q", uncompared)
+	}
 	fmt.Fprintln(os.Stderr, progress(total, n, time.Since(began)))
 	if *upstreamFlag {
 		t.Logf("%s\n%s", progress(total, n, time.Since(began)), found)

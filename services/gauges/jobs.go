@@ -1,6 +1,7 @@
-package views
+package gauges
 
 import (
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,7 +14,16 @@ import (
 	"jobpolicy.dev/executor/writes"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
 	"jobpolicy.dev/proto/jobpolicy/v1/jobpolicyv1grpc"
-	"jobpolicy.dev/services/internal/telemetry"
+)
+
+// Jobs and CronJobs are the controllers, those of executor.Executor.
+type (
+	Jobs interface {
+		EachJob(f func(executor.Observation))
+	}
+	CronJobs interface {
+		EachCronJob(f func(executor.CronJobObservation))
+	}
 )
 
 // Reasons to wait that the engine does not know.
@@ -45,9 +55,9 @@ type collector struct {
 	managed, waiting, rejected, hindered, stuck, lastRetry, missed *prometheus.Desc
 }
 
-// RegisterJobMetrics exports how many Jobs the executor manages, how many of them wait for something,
+// RegisterJobs exports how many Jobs the executor manages, how many of them wait for something,
 // and how many the engine rejects; which of them may need somebody; and which CronJobs do not start their runs.
-func RegisterJobMetrics(r prometheus.Registerer, jobs Jobs, crons CronJobs) error {
+func RegisterJobs(r prometheus.Registerer, jobs Jobs, crons CronJobs) error {
 	return r.Register(newCollector(jobs, crons, time.Now))
 }
 
@@ -113,12 +123,17 @@ func count(jobs []executor.Observation, is func(executor.Observation) bool) (n i
 	return n
 }
 
+// waitName is what the metrics of engines call a reason, too: pods_remaining, for example.
+func waitName(r jobpolicyv1.WaitReason) string {
+	return strings.ToLower(strings.TrimPrefix(r.String(), "WAIT_REASON_"))
+}
+
 // waitingJobs counts Jobs by what they wait for.
 func waitingJobs(jobs []executor.Observation) map[string]int {
 	waiting := map[string]int{podsRefused: 0, writesRefused: 0, podsHindered: 0}
 	for reason := range jobpolicyv1.WaitReason_name {
 		if reason := jobpolicyv1.WaitReason(reason); reason != jobpolicyv1.WaitReason_WAIT_REASON_UNSPECIFIED {
-			waiting[telemetry.WaitReason(reason)] = 0
+			waiting[waitName(reason)] = 0
 		}
 	}
 	for _, o := range jobs {
@@ -187,7 +202,7 @@ func reasons(o executor.Observation) map[string]bool {
 		found[podsHindered] = true
 	}
 	for _, wait := range o.Decision.Explained().GetWaits() {
-		found[telemetry.WaitReason(wait.GetReason())] = true
+		found[waitName(wait.GetReason())] = true
 	}
 	return found
 }

@@ -1,4 +1,4 @@
-package views
+package gauges
 
 import (
 	"strings"
@@ -22,6 +22,14 @@ type counted []executor.Observation
 
 func (j *counted) EachJob(f func(executor.Observation)) {
 	for _, o := range *j {
+		f(o)
+	}
+}
+
+type crons []executor.CronJobObservation
+
+func (c crons) EachCronJob(f func(executor.CronJobObservation)) {
+	for _, o := range c {
 		f(o)
 	}
 }
@@ -87,7 +95,7 @@ func TestJobsAreCountedByWhatTheyWaitFor(t *testing.T) {
 	undecided.Decision = nil
 	all := &counted{done, job(t, 2, backoff), job(t, 3, backoff, backoff, remaining), refused, hindered, undecided}
 	registry := prometheus.NewRegistry()
-	if err := RegisterJobMetrics(registry, all, crons{}); err != nil {
+	if err := RegisterJobs(registry, all, crons{}); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, registry, map[string]float64{
@@ -103,7 +111,7 @@ func TestRejectedJobsAreCountedByReason(t *testing.T) {
 	invalid, other, unsupported := job(t, 1), job(t, 2), job(t, 3)
 	invalid.Rejected, other.Rejected, unsupported.Rejected = "INVALID_REQUEST", "INVALID_REQUEST", "UNSUPPORTED_FIELD"
 	registry := prometheus.NewRegistry()
-	if err := RegisterJobMetrics(registry, &counted{invalid, other, unsupported, job(t, 4)}, crons{}); err != nil {
+	if err := RegisterJobs(registry, &counted{invalid, other, unsupported, job(t, 4)}, crons{}); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, registry, map[string]float64{
@@ -117,7 +125,7 @@ func TestReasonsOfPodsAreBounded(t *testing.T) {
 	image.Hindered = tracker.Hindered{Pods: 3, Reason: "ImagePullBackOff"}
 	made.Hindered, more.Hindered = tracker.Hindered{Pods: 1, Reason: "MadeUp1"}, tracker.Hindered{Pods: 4, Reason: "MadeUp2"}
 	registry := prometheus.NewRegistry()
-	if err := RegisterJobMetrics(registry, &counted{image, made, more}, crons{}); err != nil {
+	if err := RegisterJobs(registry, &counted{image, made, more}, crons{}); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, registry, map[string]float64{"hindered_pods ImagePullBackOff": 3, "hindered_pods other": 5})
@@ -132,7 +140,7 @@ func TestCronJobsThatDoNotStartTheirRuns(t *testing.T) {
 	}
 	late, forbidden := jobpolicyv1.Rule_RULE_STARTING_DEADLINE_PASSED, jobpolicyv1.Rule_RULE_CONCURRENCY_FORBIDDEN
 	registry := prometheus.NewRegistry()
-	err := RegisterJobMetrics(registry, &counted{}, crons{by(late), by(late), by(forbidden), by(jobpolicyv1.Rule_RULE_NOTHING_DUE), {CronJob: &batchv1.CronJob{}}})
+	err := RegisterJobs(registry, &counted{}, crons{by(late), by(late), by(forbidden), by(jobpolicyv1.Rule_RULE_NOTHING_DUE), {CronJob: &batchv1.CronJob{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +162,7 @@ func TestJobsWithoutRetries(t *testing.T) {
 	decided := with(5, 7, 0)
 	decided.Job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue}}
 	registry := prometheus.NewRegistry()
-	if err := RegisterJobMetrics(registry, &counted{with(1, 6, 0), with(2, 0, 0), with(3, 1, 5), job(t, 4), decided}, crons{}); err != nil {
+	if err := RegisterJobs(registry, &counted{with(1, 6, 0), with(2, 0, 0), with(3, 1, 5), job(t, 4), decided}, crons{}); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, registry, map[string]float64{"jobs_without_retries": 1})

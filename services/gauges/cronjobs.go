@@ -1,4 +1,4 @@
-package views
+package gauges
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,9 +13,9 @@ type cronCollector struct {
 	managed, next *prometheus.Desc
 }
 
-// RegisterCronJobMetrics exports how many CronJobs the executor manages, and when the next run of any of them
+// RegisterCronJobs exports how many CronJobs the executor manages, and when the next run of any of them
 // is due. The number of metrics does not grow with that of CronJobs.
-func RegisterCronJobMetrics(r prometheus.Registerer, crons CronJobs) error {
+func RegisterCronJobs(r prometheus.Registerer, crons CronJobs) error {
 	return r.Register(&cronCollector{
 		crons:   crons,
 		managed: prometheus.NewDesc("jobpolicy_managed_cronjobs", "CronJobs that this executor manages.", nil, nil),

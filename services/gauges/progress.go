@@ -1,4 +1,4 @@
-package views
+package gauges
 
 import (
 	"sync"
@@ -53,7 +53,10 @@ func (w *watcher) progress(o executor.Observation, now time.Time) progress {
 	before, known := w.seen[o.Job.UID]
 	switch {
 	case known && before.ready == p.ready && before.succeeded == p.succeeded && before.failed == p.failed:
-		p.since = before.since
+		// It may have been suspended and resumed since then.
+		if p.since = before.since; startOf(o.Job).After(p.since) {
+			p.since = startOf(o.Job)
+		}
 	case !known && s.Succeeded == 0 && s.Failed == 0:
 		p.since = startOf(o.Job)
 	}

@@ -1,4 +1,4 @@
-package views
+package gauges
 
 import (
 	"testing"
@@ -47,6 +47,7 @@ func TestSecondsWithoutProgress(t *testing.T) {
 		"pods had failed":                       {[]executor.Observation{started(), started(failed(1)), started(failed(1)), started(failed(1))}, 2},
 		"pods had failed before it was known":   {[]executor.Observation{started(failed(3)), started(failed(3))}, 1},
 		"suspended":                             {[]executor.Observation{started(), started(spec(func(s *batchv1.JobSpec) { s.Suspend = new(true) }))}, 0},
+		"suspended, and resumed a moment later": {[]executor.Observation{started(), started(status(func(s *batchv1.JobStatus) { s.StartTime.Time = noon.Add(30 * time.Second) }))}, 0.5},
 		"without parallelism":                   {[]executor.Observation{started(spec(func(s *batchv1.JobSpec) { s.Parallelism = new(int32(0)) }))}, 0},
 		"being deleted":                         {[]executor.Observation{started(func(o *executor.Observation) { o.Job.DeletionTimestamp = &metav1.Time{Time: noon} })}, 0},
 		"its pods are held by scheduling gates": {[]executor.Observation{started(func(o *executor.Observation) { o.Hindered.Reason = "SchedulingGated" })}, 0},

@@ -1,4 +1,4 @@
-package views
+package gauges
 
 import (
 	"testing"
@@ -26,12 +26,12 @@ func (n nextRuns) EachCronJob(f func(executor.CronJobObservation)) {
 
 func TestTheNextRunOfAllCronJobs(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	if err := RegisterCronJobMetrics(registry, nextRuns{time.Unix(900, 0), {}, time.Unix(600, 0), time.Unix(700, 0)}); err != nil {
+	if err := RegisterCronJobs(registry, nextRuns{time.Unix(900, 0), {}, time.Unix(600, 0), time.Unix(700, 0)}); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, registry, map[string]float64{"managed_cronjobs": 4, "next_schedule_time_seconds": 600})
 	without := prometheus.NewRegistry()
-	if err := RegisterCronJobMetrics(without, nextRuns{{}}); err != nil {
+	if err := RegisterCronJobs(without, nextRuns{{}}); err != nil {
 		t.Fatal(err)
 	}
 	if families, err := without.Gather(); err != nil || len(families) != 1 {
