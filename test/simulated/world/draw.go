@@ -52,6 +52,7 @@ func draw(seed uint64, options drawOptions) *plan {
 		d.endsPods()
 		d.fullQuotas()
 	}
+	d.breakPolicies()
 	switch {
 	case d.podjob:
 		d.forPodjob()
