@@ -109,9 +109,15 @@ func (r *reconciler) reconcile(ctx context.Context, s *tracker.Job, calls *api.P
 		r.report.skipped(s)
 		return noAction, controller.Result{Requeue: true}, nil
 	}
-	describeDecision(trace.SpanFromContext(ctx), d)
-	r.report.remember(ctx, s, snap, d)
-	result, err = r.applier.apply(ctx, s, calls, snap, d)
+	kept, err := r.applier.keepOptions(ctx, s, calls, snap)
+	switch {
+	case kept:
+		return actionReconciling, controller.Result{Requeue: true}, nil
+	case err == nil:
+		describeDecision(trace.SpanFromContext(ctx), d)
+		r.report.remember(ctx, s, snap, d)
+		result, err = r.applier.apply(ctx, s, calls, snap, d)
+	}
 	if errors.Is(err, errStatusConflict) {
 		err = r.changedSince(ctx, s, snap.job, err)
 	}

@@ -34,6 +34,8 @@ type snapshot struct {
 	job  *batchv1.Job
 	req  *jobpolicyv1.DecideJobRequest
 	made time.Time
+	// asks: the Job asks for options.
+	asks bool
 }
 
 // errStale: while the snapshot was made, something changed that has to be read or adopted
@@ -52,6 +54,9 @@ func (d *decider) snapshot(s *tracker.Job, activeRows bool) (snapshot, error) {
 	}
 	made, now := time.Now(), d.cfg.Now()
 	read, problems := d.policies.OfJob(job)
+	if len(problems) > 0 {
+		read = d.policies.LastOfJob(job)
+	}
 	asked := s.Options(read, problems)
 	options := tracker.ViewOptions{Uncounted: job.Status.UncountedTerminatedPods, Now: now, MaxRows: s.MaxRows(d.cfg.rowLimit(job)), Options: asked}
 	if podfacts.ReadsNodes(asked) {
@@ -74,7 +79,7 @@ func (d *decider) snapshot(s *tracker.Job, activeRows bool) (snapshot, error) {
 	req.NamespaceDeleting = s.Has(tracker.NamespaceTerminating)
 	req.SeenSuspended = job.Status.StartTime == nil && !isSuspended(job) && s.SeenSuspended()
 	req.Deferrals = d.deferrals(s, job, now)
-	return snapshot{job: job, req: req, made: made}, nil
+	return snapshot{job: job, req: req, made: made, asks: d.policies.Asked(job.Namespace, job.Annotations)}, nil
 }
 
 // deferred reports whether the engine was asked to leave a step for later.

@@ -27,7 +27,7 @@ func (a *applier) writeStatus(ctx context.Context, s *tracker.Job, calls *api.Po
 	if err != nil || !changed {
 		return write, err
 	}
-	write.Status = status
+	write.Status, write.LastValid = status, snap.lastValid(&status)
 	ctx, end := a.api.Tracer.Span(ctx, telemetry.SpanStatusWritten)
 	defer func() { end(err) }()
 	if err := a.sendStatus(ctx, s, calls, &write); err != nil {

@@ -60,15 +60,32 @@ func (d *Decision) after(at time.Time, verdict *jobpolicyv1.Verdict, explanation
 }
 
 // Options returns the options to ask with: those that were read, or the last ones that could be if problems say
-// that these cannot. If the last ones were none, they are empty; nil with problems: they are not known.
+// that these cannot. With problems, read are those that the Job's annotation has, which this process may not have
+// known. If the last ones were none, they are empty; nil with problems: they are not known.
 func (j *Job) Options(read *jobpolicyv1.JobOptions, problems []string) *jobpolicyv1.JobOptions {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if len(problems) > 0 {
+		j.decisions.options = cmp.Or(j.decisions.options, read)
 		return j.decisions.options
 	}
 	j.decisions.options = cmp.Or(read, noOptions)
 	return read
+}
+
+// KeptOptions records the text that the Job's annotation has got because its options cannot be read any more.
+func (j *Job) KeptOptions(text string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.decisions.kept = text
+}
+
+// HasKeptOptions reports whether that text was the last one. The annotation may lack it all the same: an admission
+// webhook may have taken it out.
+func (j *Job) HasKeptOptions(text string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.decisions.kept == text
 }
 
 // NewProblems records what is told to be wrong with the Job's options, and reports whether something else, or nothing,
@@ -98,6 +115,8 @@ type decisions struct {
 	problems string
 	// options are the last ones that could be read; nil: that was never so.
 	options *jobpolicyv1.JobOptions
+	// kept is the text that the Job's annotation got last because its options could not be read any more.
+	kept string
 }
 
 // NextRequest returns the number of the next request.

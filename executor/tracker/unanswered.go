@@ -13,10 +13,12 @@ import (
 // It is announced exactly once, when the write is known to have taken effect. If no answer
 // came, a later version of the Job shows that.
 type StatusWrite struct {
-	Job     *batchv1.Job // The version that the write replaces.
-	Status  batchv1.JobStatus
-	Events  []*jobpolicyv1.JobEvent
-	Actions []*jobpolicyv1.PodFailureActionCount
+	Job    *batchv1.Job // The version that the write replaces.
+	Status batchv1.JobStatus
+	// LastValid is the annotation wire.LastValidPolicy that the Job has with the status; empty: it has none.
+	LastValid string
+	Events    []*jobpolicyv1.JobEvent
+	Actions   []*jobpolicyv1.PodFailureActionCount
 	// End is how the Job failed, if this write is the first one that says that it did.
 	End *jobpolicyv1.JobEnd
 }
@@ -25,6 +27,7 @@ type StatusWrite struct {
 func (w *StatusWrite) Result() *batchv1.Job {
 	job := w.Job.DeepCopy()
 	job.Status = w.Status
+	wire.WithLastValid(&job.ObjectMeta, w.LastValid)
 	job.ManagedFields = nil // What is kept of them must not replace what the API server has.
 	return job
 }

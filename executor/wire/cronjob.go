@@ -46,6 +46,10 @@ func CronJobSuspended(cron *batchv1.CronJob, handedOver bool) bool {
 func CronJobSpec(cron *batchv1.CronJob, suspended bool, localZone string) *jobpolicyv1.CronJobSpec {
 	in := &cron.Spec
 	policy, problems := PolicySpec(cron.Annotations)
+	options := policy.GetCronJob()
+	if len(problems) > 0 {
+		options = LastCronJobOptions(policy)
+	}
 	out := &jobpolicyv1.CronJobSpec{
 		Schedule:                   in.Schedule,
 		TimeZone:                   in.TimeZone,
@@ -57,7 +61,7 @@ func CronJobSpec(cron *batchv1.CronJob, suspended bool, localZone string) *jobpo
 		Deleting:                   cron.DeletionTimestamp != nil,
 		CreationTime:               Timestamp(cron.CreationTimestamp.Time),
 		LocalTimeZone:              localZone,
-		Options:                    policy.GetCronJob(),
+		Options:                    options,
 		OptionProblems:             problems,
 	}
 	readRecords(cron.Annotations, out)

@@ -1,13 +1,17 @@
 package wire
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/yaml"
 
@@ -25,8 +29,14 @@ const (
 	RunNow = "jobpolicy.dev/run-now"
 )
 
-// NextScheduleTime is the annotation in which a CronJob has its CronJobStatus.next_schedule_time.
-const NextScheduleTime = "jobpolicy.dev/next-schedule-time"
+// Annotations that the executor writes together with a status.
+const (
+	// NextScheduleTime is the annotation in which a CronJob has its CronJobStatus.next_schedule_time.
+	NextScheduleTime = "jobpolicy.dev/next-schedule-time"
+	// LastValidPolicy is the annotation in which a Job or CronJob that asks for options has the last valid ones, as the
+	// spec of a JobPolicy in JSON. They count once those that it asks for cannot be read any more.
+	LastValidPolicy = "jobpolicy.dev/last-valid-policy"
+)
 
 // Annotations of a CronJob in which the engine's records are kept (CronJobEdits).
 const (
@@ -88,45 +98,103 @@ const maxReadableBytes = 4096
 
 // PolicySpec reads the options that an object holds in its annotations; nil if it asks
 // for none. A JobPolicy that it names is read elsewhere (package policy of the executor). problems say why they cannot be read, as the contract has them
-// (JobSpec.option_problems); then there is no spec.
+// (JobSpec.option_problems); then spec is the last valid one (LastValid).
 func PolicySpec(annotations map[string]string) (spec *jobpolicyv1.PolicySpec, problems []string) {
 	text, has := annotations[Policy]
 	if !has {
 		return nil, nil
 	}
 	if name, named := PolicyName(annotations); named {
-		return nil, []string{Text(fmt.Sprintf("annotation %s names the JobPolicy %q, which is not known here", Policy, name), maxProblemBytes)}
+		problems = []string{Text(fmt.Sprintf("annotation %s names the JobPolicy %q, which is not known here", Policy, name), maxProblemBytes)}
+		return LastValid(annotations), problems
 	}
-	if known, ok := readable.Get(text); ok {
-		return proto.CloneOf(known.(*jobpolicyv1.PolicySpec)), nil
-	}
-	document, err := yaml.YAMLToJSONStrict([]byte(text))
-	if err != nil {
-		return nil, []string{problemText(options.Problem{Description: fmt.Sprintf("expected JSON, or YAML in braces, found %s", err)})}
-	}
-	spec, found := options.Parse(document)
+	spec, found := readSpec(text)
 	if len(found) == 0 {
-		if len(text) <= maxReadableBytes {
-			readable.Add(text, proto.CloneOf(spec))
-		}
 		return spec, nil
 	}
 	for _, p := range found[:min(len(found), maxProblems)] {
 		problems = append(problems, problemText(p))
 	}
-	return nil, problems
+	return LastValid(annotations), problems
 }
 
-// jobOptions are the options that a Job holds in its annotations, which must fit its spec.
+// LastValid are the options in the annotation LastValidPolicy; nil if there are none that can be read. Whoever may write
+// annotations can write this one, too: what holds for options in the annotation Policy holds for these.
+func LastValid(annotations map[string]string) *jobpolicyv1.PolicySpec {
+	text, has := annotations[LastValidPolicy]
+	if !has {
+		return nil
+	}
+	spec, problems := readSpec(text)
+	if len(problems) > 0 {
+		return nil
+	}
+	return spec
+}
+
+// readSpec reads the spec of a JobPolicy in JSON or YAML.
+func readSpec(text string) (*jobpolicyv1.PolicySpec, []options.Problem) {
+	if known, ok := readable.Get(text); ok {
+		return proto.CloneOf(known.(*jobpolicyv1.PolicySpec)), nil
+	}
+	document, err := yaml.YAMLToJSONStrict([]byte(text))
+	if err != nil {
+		return nil, []options.Problem{{Description: fmt.Sprintf("expected JSON, or YAML in braces, found %s", err)}}
+	}
+	spec, problems := options.Parse(document)
+	if len(problems) == 0 && len(text) <= maxReadableBytes {
+		readable.Add(text, proto.CloneOf(spec))
+	}
+	return spec, problems
+}
+
+// WithLastValid sets the annotation LastValidPolicy of an object; an empty text removes it. A text for which the API
+// server has no room beside the other annotations is left out: it would refuse the whole write.
+func WithLastValid(object *metav1.ObjectMeta, text string) {
+	annotations := maps.Clone(object.Annotations)
+	delete(annotations, LastValidPolicy)
+	if text != "" {
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[LastValidPolicy] = text
+		if validation.ValidateAnnotationsSize(annotations) != nil {
+			delete(annotations, LastValidPolicy)
+		}
+	}
+	object.Annotations = annotations
+}
+
+// jobOptions are the options that a Job holds in its annotations, which must fit its spec; with problems, the last valid
+// ones.
 func jobOptions(job *batchv1.Job) (*jobpolicyv1.JobOptions, []string) {
 	policy, problems := PolicySpec(job.Annotations)
-	for _, p := range CheckOptions(job, policy.GetJob()) {
-		problems = append(problems, problemText(p))
+	if len(problems) == 0 {
+		for _, p := range CheckOptions(job, policy.GetJob()) {
+			problems = append(problems, problemText(p))
+		}
 	}
-	if len(problems) > 0 {
-		return nil, problems
+	if len(problems) == 0 {
+		return policy.GetJob(), nil
 	}
-	return policy.GetJob(), nil
+	return LastJobOptions(job, LastValid(job.Annotations)), problems
+}
+
+// LastJobOptions are the options of a Job in its last valid policy, which may be empty; nil if there is none, if they do
+// not fit the Job's spec, or if the Job has finished: it is kept, because what it asks for may say for longer.
+func LastJobOptions(job *batchv1.Job, policy *jobpolicyv1.PolicySpec) *jobpolicyv1.JobOptions {
+	if policy == nil || FinishedCondition(job) != nil || len(CheckOptions(job, policy.GetJob())) > 0 {
+		return nil
+	}
+	return cmp.Or(policy.GetJob(), &jobpolicyv1.JobOptions{})
+}
+
+// LastCronJobOptions are the options of a CronJob in its last valid policy, which may be empty; nil if there is none.
+func LastCronJobOptions(policy *jobpolicyv1.PolicySpec) *jobpolicyv1.CronJobOptions {
+	if policy == nil {
+		return nil
+	}
+	return cmp.Or(policy.GetCronJob(), &jobpolicyv1.CronJobOptions{})
 }
 
 // CheckOptions says why options, wherever they are from, do not fit the spec of a Job; nil if they do. The engine

@@ -1,6 +1,8 @@
 package wire_test
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +12,8 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -150,5 +154,83 @@ func TestWhichJobsMayFailIndexesOfPodsThatNeverStart(t *testing.T) {
 	job.Spec.CompletionMode, job.Spec.Completions, job.Spec.BackoffLimitPerIndex = new(batchv1.IndexedCompletion), new(int32(1)), new(int32(0))
 	if spec, err = wire.JobSpec(job); err != nil || spec.GetOptionProblems() != nil || len(spec.GetOptions().GetNeverStarted()) != 2 {
 		t.Errorf("with a limit per index: problems %q, options %v, error %v", spec.GetOptionProblems(), spec.GetOptions(), err)
+	}
+}
+
+// Options that cannot be read come with the last valid ones, if an annotation has some that can be read and fit.
+func TestTheLastValidOptions(t *testing.T) {
+	const ttl = `{"job":{"ttlSecondsAfterFailed":5}}`
+	cases := map[string]struct {
+		policy, last string
+		want         string // The options of the Job.
+		problems     int
+	}{
+		"none asked for":           {last: ttl, want: "none"},
+		"valid":                    {policy: "{job: {ttlSecondsAfterFailed: 7}}", last: ttl, want: "7"},
+		"invalid":                  {policy: "{job: {ttlSecondsAfterFailed: soon}}", last: ttl, want: "5", problems: 1},
+		"by name":                  {policy: "nightly", last: ttl, want: "5", problems: 1},
+		"they do not fit":          {policy: "{job: {failureRuleNames: [a]}}", last: ttl, want: "5", problems: 1},
+		"the last ones do not fit": {policy: "nightly", last: `{"job":{"failureRuleNames":["a"]}}`, want: "none", problems: 1},
+		"empty ones":               {policy: "nightly", last: `{"job":{}}`, want: "0", problems: 1},
+		"none for a Job":           {policy: "nightly", last: `{"cronJob":{}}`, want: "0", problems: 1},
+		"unreadable ones":          {policy: "nightly", last: `{"job":{"ttlSecondsAfterFailed":-1}}`, want: "none", problems: 1},
+		"no JSON":                  {policy: "nightly", last: "[", want: "none", problems: 1},
+		"not known":                {policy: "nightly", want: "none", problems: 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{}}}
+			if tc.policy != "" {
+				job.Annotations[wire.Policy] = tc.policy
+			}
+			if tc.last != "" {
+				job.Annotations[wire.LastValidPolicy] = tc.last
+			}
+			spec, err := wire.JobSpec(job)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := "none"
+			if spec.GetOptions() != nil {
+				got = fmt.Sprint(spec.GetOptions().GetTtlSecondsAfterFailed())
+			}
+			if got != tc.want || len(spec.GetOptionProblems()) != tc.problems {
+				t.Errorf("options %s, problems %q; want %s and %d", got, spec.GetOptionProblems(), tc.want, tc.problems)
+			}
+		})
+	}
+	over := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{wire.Policy: "nightly", wire.LastValidPolicy: ttl}}}
+	over.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+	if spec, err := wire.JobSpec(over); err != nil || spec.GetOptions() != nil || len(spec.GetOptionProblems()) != 1 {
+		t.Errorf("a finished Job: options %v, problems %q, error %v; want it to be kept", spec.GetOptions(), spec.GetOptionProblems(), err)
+	}
+	cron := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{wire.Policy: "nightly", wire.LastValidPolicy: `{"cronJob":{"staggerSeconds":5}}`}}}
+	if spec := wire.CronJobSpec(cron, false, "UTC"); spec.GetOptions().GetStaggerSeconds() != 5 || len(spec.GetOptionProblems()) != 1 {
+		t.Errorf("a CronJob: options %v, problems %q", spec.GetOptions(), spec.GetOptionProblems())
+	}
+}
+
+// The annotation is set beside others, removed, and left out if the API server would refuse it.
+func TestTheAnnotationOfTheLastValidOptions(t *testing.T) {
+	full := strings.Repeat("x", 256<<10)
+	cases := map[string]struct {
+		had  map[string]string
+		text string
+		want map[string]string
+	}{
+		"the only one":  {text: "{}", want: map[string]string{wire.LastValidPolicy: "{}"}},
+		"another one":   {had: map[string]string{"a": "b", wire.LastValidPolicy: "old"}, text: "{}", want: map[string]string{"a": "b", wire.LastValidPolicy: "{}"}},
+		"removed":       {had: map[string]string{"a": "b", wire.LastValidPolicy: "old"}, want: map[string]string{"a": "b"}},
+		"never there":   {},
+		"no room, old":  {had: map[string]string{"a": full[100:], wire.LastValidPolicy: "old"}, text: full[:200], want: map[string]string{"a": full[100:]}},
+		"just room new": {had: map[string]string{"a": full[100:]}, text: "{}", want: map[string]string{"a": full[100:], wire.LastValidPolicy: "{}"}},
+	}
+	for name, tc := range cases {
+		object := metav1.ObjectMeta{Annotations: maps.Clone(tc.had)}
+		had := object.Annotations
+		wire.WithLastValid(&object, tc.text)
+		if !maps.Equal(object.Annotations, tc.want) || !maps.Equal(had, tc.had) {
+			t.Errorf("%s: not the annotations that are wanted, or the old ones have changed", name)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package options_test
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -152,6 +153,36 @@ func texts(problems []options.Problem) []string {
 		texts = append(texts, p.String())
 	}
 	return texts
+}
+
+// What is written is read as the same options, and two texts of the same options are written alike.
+func TestFormat(t *testing.T) {
+	cases := map[string]struct{ document, want string }{
+		"nothing":        {document: `{}`},
+		"empty options":  {document: `{"cronJob":{},"job":{}}`},
+		"zero, and null": {document: `{"job": {"ttlSecondsAfterFailed": 0, "ttlSecondsAfterComplete": null}}`, want: `{"job":{"ttlSecondsAfterFailed":0}}`},
+		"all kinds of values": {
+			document: `{"job": {"endCondition": true, "failureRuleNames": ["a", "<b>"], "retryDelay": {"factor": 1.5, "maxSeconds": 300}, "whenJobFails": "EndPods",
+				"neverStarted": [{"problem": "VolumeOrSandbox", "afterSeconds": 60, "action": "FailJob"}, {"problem": "Image", "afterSeconds": 9}]},
+				"cronJob": {"group": {"name": "etl", "maxActiveRuns": 3}, "skippedHour": "RunAfter"}}`,
+			want: `{"cronJob":{"group":{"maxActiveRuns":3,"name":"etl"},"skippedHour":"RunAfter"},"job":{"endCondition":true,"failureRuleNames":["a","\u003cb\u003e"],` +
+				`"neverStarted":[{"action":"FailJob","afterSeconds":60,"problem":"VolumeOrSandbox"},{"afterSeconds":9,"problem":"Image"}],` +
+				`"retryDelay":{"factor":1.5,"maxSeconds":300},"whenJobFails":"EndPods"}}`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			spec, _ := options.Parse([]byte(tc.document))
+			text := options.Format(spec)
+			if want := cmp.Or(tc.want, tc.document); text != want {
+				t.Errorf("written as\n%s\nwant\n%s", text, want)
+			}
+			again, problems := options.Parse([]byte(text))
+			if len(problems) > 0 || !proto.Equal(again, spec) {
+				t.Errorf("read as %v, problems %v; want %v", again, problems, spec)
+			}
+		})
+	}
 }
 
 func TestHowManyFinishedPodsStay(t *testing.T) {

@@ -144,6 +144,7 @@ func ExplainCronJob(f CronFacts, decide DecideCronJob) (*CronReport, error) {
 	w.engineFacts()
 	w.warnings()
 	w.notes()
+	w.noteOnLastValid()
 	return &w.CronReport, nil
 }
 

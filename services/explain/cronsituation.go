@@ -33,7 +33,7 @@ func (w *cronWork) situation() {
 		w.say(Deleting, "Deletion of the CronJob was requested at %s: no more runs start. %s", w.when(w.CronJob.DeletionTimestamp.Time), kept(w.CronJob.Finalizers))
 	case jobpolicyv1.Rule_RULE_INVALID_POLICY:
 		w.advise("Correct the policy, or the annotation %s; the CronJob goes on then, and runs that were due meanwhile count as missed.", wire.Policy)
-		w.say(Invalid, "No run starts: %s. Only an executor that has known valid options since it started goes on with those.", decidedBecause(e))
+		w.say(Invalid, "No run starts: %s. It has no last valid ones (annotation %s).", decidedBecause(e), wire.LastValidPolicy)
 	case jobpolicyv1.Rule_RULE_MANUAL_RUN_REQUESTED:
 		w.runNow(decidedBecause(e))
 	case jobpolicyv1.Rule_RULE_UNKNOWN_TIME_ZONE:

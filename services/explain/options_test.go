@@ -72,3 +72,38 @@ func TestOptionsOfAJobThatJobpolicyDoesNotRun(t *testing.T) {
 		},
 	})
 }
+
+// A started Job whose policy cannot be read goes on with the last valid one, and is told since when that is so.
+func TestTheLastValidPolicyCounts(t *testing.T) {
+	const (
+		last = `{"job":{"retryDelay":{"delaysSeconds":[1000]}}}`
+		wait = "wait: the retry delay: failures in a row: 1; next try 16m40s after the last one"
+		note = "The last valid one counts, which the annotation jobpolicy.dev/last-valid-policy has"
+		held = "The Job gets no more pods, because it has no last valid policy"
+	)
+	knows := func(text string) func(*batchv1.Job) {
+		return func(j *batchv1.Job) { metav1.SetMetaDataAnnotation(&j.ObjectMeta, wire.LastValidPolicy, text) }
+	}
+	of := func(change ...func(*batchv1.Job)) explain.Facts {
+		return explain.Facts{
+			Job:    job(append([]func(*batchv1.Job){managedByUs, asksFor("gone")}, change...)...),
+			Pods:   []corev1.Pod{pod(1, corev1.PodFailed, failedWith(1, 2*time.Second))},
+			Events: []corev1.Event{{Reason: "InvalidPolicy", FirstTimestamp: before(3 * time.Minute), LastTimestamp: before(time.Minute)}},
+		}
+	}
+	unread := of(knows(last))
+	unread.Events = nil
+	unstarted := of(knows(last), func(j *batchv1.Job) { j.Status.StartTime = nil })
+	unstarted.Pods = nil
+	explainEach(t, map[string]reportCase{
+		"since an event": {
+			facts: of(knows(last)), state: explain.BackingOff,
+			says: []string{wait, note, "The policy of the Job cannot be read since ", "(3m ago)", `names the JobPolicy "gone"`}, silent: []string{held},
+		},
+		"nobody says since when": {facts: unread, state: explain.BackingOff, says: []string{wait, note, "cannot be read ("}, silent: []string{"cannot be read since"}},
+		"nobody knows it":        {facts: of(), state: explain.Invalid, says: []string{held}, silent: []string{note}},
+		"it cannot be read":      {facts: of(knows("{job: 3}")), state: explain.Invalid, says: []string{held}, silent: []string{note}},
+		"not started":            {facts: unstarted, state: explain.Invalid, says: []string{"The Job does not start"}, silent: []string{note, held}},
+		"a valid policy":         {facts: of(asksFor(last), knows(`{"job":{}}`)), state: explain.BackingOff, says: []string{wait}, silent: []string{note, held}},
+	})
+}

@@ -175,6 +175,7 @@ func (w *work) explain() {
 	w.notes()
 	w.notesOnEnd()
 	w.noteOnOptions()
+	w.noteOnLastValid()
 	w.noteOnResources()
 	for _, r := range w.resp.GetExplanation().GetRules() {
 		w.Rules = append(w.Rules, Rule{r.GetRule().Name(), r.GetDecided(), r.GetDetail()})

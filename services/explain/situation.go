@@ -189,7 +189,7 @@ func (w *work) invalidPolicy() bool {
 		if wait.GetReason() == jobpolicyv1.WaitReason_WAIT_REASON_INVALID_POLICY {
 			w.advise("Correct the policy, or the annotation %s; the Job goes on then.", wire.Policy)
 			if w.Job.Status.StartTime != nil {
-				return w.say(Invalid, "The Job gets no more pods: it waits for %s.", wait.GetDetail())
+				return w.say(Invalid, "The Job gets no more pods, because it has no last valid policy (annotation %s): it waits for %s.", wire.LastValidPolicy, wait.GetDetail())
 			}
 			return w.say(Invalid, "The Job does not start: it waits for %s.", wait.GetDetail())
 		}

@@ -85,8 +85,8 @@ func (e CronJobEdit) patch(cron *batchv1.CronJob) ([]byte, error) {
 	return json.Marshal(patch)
 }
 
-// UpdateCronJobStatus writes the CronJob's status, and the annotation wire.NextScheduleTime that belongs to it, if the
-// CronJob still has the given version. It returns what EditCronJob returns.
+// UpdateCronJobStatus writes the CronJob's status, and the annotations wire.NextScheduleTime and wire.LastValidPolicy that
+// belong to it, if the CronJob still has the given version. It returns what EditCronJob returns.
 func (c *Client) UpdateCronJobStatus(ctx context.Context, refusals *writes.Refusals, cron *batchv1.CronJob) (updated *batchv1.CronJob, err error) {
 	defer func() { c.cronJobEnded(refusals, writes.UpdateCronJobStatus, cron, err) }()
 	limited, cancel := context.WithTimeout(ctx, timeout)
@@ -94,7 +94,8 @@ func (c *Client) UpdateCronJobStatus(ctx context.Context, refusals *writes.Refus
 	updated, err = c.Kubernetes.BatchV1().CronJobs(cron.Namespace).UpdateStatus(limited, cron, metav1.UpdateOptions{})
 	return c.cronJobWritten(ctx, cron, updated, err, func(live *batchv1.CronJob) bool {
 		return apiequality.Semantic.DeepEqual(live.Status, cron.Status) &&
-			live.Annotations[wire.NextScheduleTime] == cron.Annotations[wire.NextScheduleTime]
+			live.Annotations[wire.NextScheduleTime] == cron.Annotations[wire.NextScheduleTime] &&
+			live.Annotations[wire.LastValidPolicy] == cron.Annotations[wire.LastValidPolicy]
 	})
 }
 

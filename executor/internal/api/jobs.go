@@ -62,9 +62,9 @@ func (c *Client) CreateJob(ctx context.Context, cron Subject, job *batchv1.Job) 
 	return created, err
 }
 
-// UpdateStatus writes the Job's status and returns the Job as it is then. The API server
-// refuses the write if the Job has changed since the given version. If no answer comes,
-// UpdateStatus reads the Job: if that has the status, the write has succeeded. ErrGone: the Job
+// UpdateStatus writes the Job's status, and the annotation wire.LastValidPolicy that belongs to it, and returns the Job as
+// it is then. The API server refuses the write if the Job has changed since the given version. If no answer comes,
+// UpdateStatus reads the Job: if that has both, the write has succeeded. ErrGone: the Job
 // does not exist any more. After an error for which OutcomeUnknown is true, the write may still
 // take effect.
 func (c *Client) UpdateStatus(ctx context.Context, refusals *writes.Refusals, job *batchv1.Job) (updated *batchv1.Job, err error) {
@@ -82,7 +82,8 @@ func (c *Client) UpdateStatus(ctx context.Context, refusals *writes.Refusals, jo
 		return nil, err
 	}
 	live, readErr := c.Job(ctx, job.Namespace, job.Name, job.UID)
-	if readErr != nil || !wire.SameStatus(&live.Status, &job.Status) {
+	if readErr != nil || !wire.SameStatus(&live.Status, &job.Status) ||
+		live.Annotations[wire.LastValidPolicy] != job.Annotations[wire.LastValidPolicy] {
 		return nil, err
 	}
 	return live, nil

@@ -61,6 +61,11 @@ func (c *Controller) reconcile(ctx context.Context, s *cronState) (controller.Re
 	if err != nil {
 		return controller.Result{}, err
 	}
+	if kept, err := c.applier.keepOptions(ctx, s, snap); kept || errors.Is(err, api.ErrChanged) {
+		return controller.Result{Requeue: true}, nil
+	} else if err != nil {
+		return controller.Result{}, fmt.Errorf("keeping the last valid options: %w", err)
+	}
 	s.decided(d)
 	c.keepPlace(s, snap, d)
 	explain(ctx, c.cfg.Logger, snap, d)

@@ -24,6 +24,8 @@ type snapshot struct {
 	cron *batchv1.CronJob
 	jobs []*batchv1.Job
 	req  *jobpolicyv1.DecideCronJobRequest
+	// asks: the CronJob asks for options.
+	asks bool
 	// group is the CronJob's; without a name it has none. begun is how many of its runs had begun before the
 	// facts of the group were looked up, and room how many could begin then.
 	group groupKey
@@ -57,7 +59,11 @@ func (c *Controller) snapshot(s *cronState) (snapshot, error) {
 		NamesTaken: taken,
 	}
 	spec, problems := c.cfg.Policies.Of(cron.Namespace, cron.Annotations)
-	req.Spec.Options, req.Spec.OptionProblems = s.lastOptions(spec.GetCronJob(), problems), problems
+	read := spec.GetCronJob()
+	if len(problems) > 0 {
+		read = c.cfg.Policies.LastOfCronJob(cron)
+	}
+	req.Spec.Options, req.Spec.OptionProblems = s.lastOptions(read, problems), problems
 	postpone := func(step jobpolicyv1.Step, until time.Time) {
 		if !until.IsZero() {
 			req.Deferrals = append(req.Deferrals, &jobpolicyv1.Deferral{Step: step, Until: timestamppb.New(clock.WallOf(until, now))})
@@ -72,7 +78,7 @@ func (c *Controller) snapshot(s *cronState) (snapshot, error) {
 		}
 		req.Jobs = append(req.Jobs, m)
 	}
-	snap := snapshot{cron: cron, jobs: jobs, req: req}
+	snap := snapshot{cron: cron, jobs: jobs, req: req, asks: c.cfg.Policies.Asked(cron.Namespace, cron.Annotations)}
 	group := req.GetSpec().GetOptions().GetGroup()
 	c.joinGroup(s, group.GetName())
 	if group != nil {
@@ -117,7 +123,7 @@ func withinLimit(jobs []*batchv1.Job, cron *batchv1.CronJob) []*batchv1.Job {
 	return sorted[:maxJobs]
 }
 
-// withStatus is the CronJob with another status, and with the annotation that belongs to it.
+// withStatus is the CronJob with another status, and with the annotations that belong to it.
 func (snap *snapshot) withStatus(m *jobpolicyv1.CronJobStatus) (*batchv1.CronJob, error) {
 	status, err := snap.apiStatus(m)
 	if err != nil {
@@ -125,6 +131,7 @@ func (snap *snapshot) withStatus(m *jobpolicyv1.CronJobStatus) (*batchv1.CronJob
 	}
 	cron := snap.cron.DeepCopy()
 	cron.Status = *status
+	wire.WithLastValid(&cron.ObjectMeta, snap.lastValid())
 	switch next := m.GetNextScheduleTime(); {
 	case next == nil:
 		delete(cron.Annotations, wire.NextScheduleTime)

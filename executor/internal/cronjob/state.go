@@ -41,8 +41,10 @@ type cronState struct {
 	last   *jobpolicyv1.CronJobExplanation // Of the last decision.
 	// options are the last ones that could be read; nil: none could be so far.
 	options *jobpolicyv1.CronJobOptions
-	place   place
-	held    heldGroup
+	// kept is the text that the CronJob's annotation got last because its options could not be read any more.
+	kept  string
+	place place
+	held  heldGroup
 	// wait is that of a run in a group of the cluster.
 	wait clusterWait
 	// wanted is the run that was asked for by hand, and since when that is known.
@@ -69,11 +71,13 @@ func (s *cronState) askedSince(text string, now time.Time) *timestamppb.Timestam
 }
 
 // lastOptions returns the options that were read, or the last ones that could be if problems say that these cannot:
-// nil if these are not known.
+// nil if these are not known. With problems, read are those that the CronJob's annotation has, which this process may not
+// have known.
 func (s *cronState) lastOptions(read *jobpolicyv1.CronJobOptions, problems []string) *jobpolicyv1.CronJobOptions {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(problems) > 0 {
+		s.options = cmp.Or(s.options, read)
 		return s.options
 	}
 	s.options = cmp.Or(read, noOptions)
@@ -112,7 +116,7 @@ func asksAnew(before, after *batchv1.CronJob) bool {
 func ours(annotations map[string]string) map[string]string {
 	kept := map[string]string{}
 	for name, text := range annotations {
-		if strings.HasPrefix(name, "jobpolicy.dev/") && name != wire.NextScheduleTime {
+		if strings.HasPrefix(name, "jobpolicy.dev/") && name != wire.NextScheduleTime && name != wire.LastValidPolicy {
 			kept[name] = text
 		}
 	}

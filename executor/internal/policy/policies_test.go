@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -437,4 +438,46 @@ func TestBounds(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The operator's limits and groups hold for the last valid options of an annotation, as for those in the annotation Policy.
+func TestTheLastValidOptionsHaveLimits(t *testing.T) {
+	bounds, groups := options.Bounds{}, options.ClusterGroups{}
+	if err := errors.Join(bounds.Set("job.ttlSecondsAfterFailed=5:"), bounds.Set("cronJob.staggerSeconds=:60"), groups.Set("etl=2")); err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct {
+		last string
+		job  string // The time to live of a failed Job.
+		cron string // How many runs of the group may be active.
+	}{
+		"within":             {last: `{"job":{"ttlSecondsAfterFailed":5},"cronJob":{"group":{"name":"etl","maxActiveRuns":9}}}`, job: "5", cron: "2"},
+		"beyond a limit":     {last: `{"job":{"ttlSecondsAfterFailed":4}}`, job: "none", cron: "none"},
+		"of CronJobs, too":   {last: `{"cronJob":{"staggerSeconds":61}}`, job: "none", cron: "none"},
+		"unreadable":         {last: `{"job":{"ttl":5}}`, job: "none", cron: "none"},
+		"none":               {job: "none", cron: "none"},
+		"a group of its own": {last: `{"cronJob":{"group":{"name":"own","maxActiveRuns":9}}}`, job: "0", cron: "9"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, func(_ *world, cfg *Config) { cfg.Bounds, cfg.ClusterGroups = bounds, groups })
+				job, cron := testJob("job", "gone"), &batchv1.CronJob{}
+				if tc.last != "" {
+					job.Annotations[wire.LastValidPolicy] = tc.last
+				}
+				cron.Annotations = job.Annotations
+				ttl, runs := "none", "none"
+				if o := w.policies.LastOfJob(job); o != nil {
+					ttl = fmt.Sprint(o.GetTtlSecondsAfterFailed())
+				}
+				if o := w.policies.LastOfCronJob(cron); o != nil {
+					runs = fmt.Sprint(o.GetGroup().GetMaxActiveRuns())
+				}
+				if ttl != tc.job || runs != tc.cron {
+					t.Errorf("options of the Job %s, of the CronJob %s; want %s and %s", ttl, runs, tc.job, tc.cron)
+				}
+			})
+		})
+	}
 }

@@ -51,6 +51,29 @@ func (p *Policies) OfJob(job *batchv1.Job) (*jobpolicyv1.JobOptions, []string) {
 	return spec.GetJob(), nil
 }
 
+// LastOfJob returns the last valid options of a Job, by its annotation wire.LastValidPolicy; nil: they are not known. The
+// operator's limits hold for them, and they must fit the Job's spec.
+func (p *Policies) LastOfJob(job *batchv1.Job) *jobpolicyv1.JobOptions {
+	return wire.LastJobOptions(job, p.last(job.Annotations))
+}
+
+// LastOfCronJob is LastOfJob for a CronJob.
+func (p *Policies) LastOfCronJob(cron *batchv1.CronJob) *jobpolicyv1.CronJobOptions {
+	return wire.LastCronJobOptions(p.last(cron.Annotations))
+}
+
+func (p *Policies) last(annotations map[string]string) *jobpolicyv1.PolicySpec {
+	spec := wire.LastValid(annotations)
+	if p == nil || spec == nil {
+		return spec
+	}
+	if len(p.cfg.Bounds.Check(spec)) > 0 {
+		return nil
+	}
+	p.cfg.ClusterGroups.Apply(spec)
+	return spec
+}
+
 // source says, in how, where the options of an object with these annotations are; empty: nobody asks for any.
 // named: in the JobPolicy of that name; otherwise the object holds them itself.
 func (p *Policies) source(namespace string, annotations map[string]string) (name string, named bool, how string) {
@@ -79,8 +102,11 @@ func (p *Policies) Asked(namespace string, annotations map[string]string) bool {
 // held are the options that an object holds itself.
 func (p *Policies) held(annotations map[string]string) (*jobpolicyv1.PolicySpec, []string) {
 	spec, problems := wire.PolicySpec(annotations)
-	if p == nil || spec == nil {
-		return spec, problems
+	switch {
+	case len(problems) > 0:
+		return nil, problems
+	case p == nil:
+		return spec, nil
 	}
 	for _, problem := range p.cfg.Bounds.Check(spec) {
 		problems = append(problems, fmt.Sprintf("annotation %s: %s", wire.Policy, problem))

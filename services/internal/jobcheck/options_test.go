@@ -126,6 +126,24 @@ func TestChecksReadHowManyMissedRunsStart(t *testing.T) {
 	}
 }
 
+// A manifest with the annotation that only the executor writes is the copy of another object.
+func TestTheLastValidPolicyIsNotForManifests(t *testing.T) {
+	const text = ": jobpolicy.dev/last-valid-policy: the executor writes it"
+	copied := map[string]string{wire.LastValidPolicy: `{"job":{}}`}
+	c := cron("c", func(c *batchv1.CronJob) { c.Annotations = copied })
+	if got := said(&manifest.Object{Kind: "CronJob", CronJob: &c}, "policy"); !strings.HasPrefix(got, "note: metadata.annotations"+text) {
+		t.Errorf("of a CronJob: found %q", got)
+	}
+	c.Spec.JobTemplate.Annotations, c.Annotations = copied, nil
+	if got := said(&manifest.Object{Kind: "CronJob", CronJob: &c}, "policy"); !strings.HasPrefix(got, "note: spec.jobTemplate.metadata.annotations"+text) {
+		t.Errorf("of its Jobs: found %q", got)
+	}
+	job := &batchv1.Job{ObjectMeta: c.Spec.JobTemplate.ObjectMeta, Spec: c.Spec.JobTemplate.Spec}
+	if got := said(&manifest.Object{Kind: "Job", Job: job}, "policy"); !strings.HasPrefix(got, "note: metadata.annotations"+text) || strings.Contains(got, "\n") {
+		t.Errorf("of a Job: found %q", got)
+	}
+}
+
 // The runs of a CronJob start although its policy is missing; Jobs with a policy of the template wait for theirs.
 func TestACronJobWithoutItsPolicy(t *testing.T) {
 	c := cron("c", func(c *batchv1.CronJob) { c.Annotations = map[string]string{wire.Policy: "gone"} })

@@ -14,10 +14,12 @@ import (
 // template's is for the Jobs.
 func policy(s *subject) {
 	path := "metadata.annotations"
+	s.lastValid(path, s.object.Annotations)
 	if s.cron != nil {
 		_, problems := wire.PolicySpec(s.object.Annotations)
 		s.policyProblems(path, s.object.Annotations, problems, "a CronJob that the executor has not run with valid options starts no run before the cluster has it")
 		path = "spec.jobTemplate.metadata.annotations"
+		s.lastValid(path, s.annotations)
 	}
 	s.policyProblems(path, s.annotations, s.optionProblems(), "the Job does not start before the cluster has it")
 }
@@ -28,6 +30,14 @@ func (s *subject) optionProblems() []string {
 	job.Annotations = s.annotations
 	spec, _ := wire.JobSpec(job) // its errors are about other fields
 	return spec.GetOptionProblems()
+}
+
+// lastValid tells of an annotation that only the executor writes. In a manifest it is from another object.
+func (s *subject) lastValid(path string, annotations map[string]string) {
+	if _, has := annotations[wire.LastValidPolicy]; has {
+		s.at(Note, path, wire.LastValidPolicy+": the executor writes it, and goes on with its options when the policy of a started Job, or of a CronJob, "+
+			"cannot be read any more: leave it out of manifests")
+	}
 }
 
 // policyProblems tells problems with the policy of a Job or CronJob. If the files have the one that it names, the

@@ -223,6 +223,10 @@ var cronScenes = map[string]func(*scene){
 	"invalid-policy": func(s *scene) {
 		s.annotate("jobpolicy.dev/policy", "{cronJob: {startJitterSeconds: 3600, repeatedHour: sometimes}}")
 	},
+	"last-valid-policy": func(s *scene) {
+		s.annotate("jobpolicy.dev/policy", "{cronJob: {staggerSeconds: soon}}")
+		s.annotate("jobpolicy.dev/last-valid-policy", `{"cronJob":{"staggerSeconds":600}}`)
+	},
 	"failed-in-a-row": func(s *scene) {
 		s.CronJob.Status.LastScheduleTime = clockTime(12, 0)
 		s.job(10, ended(batchv1.JobComplete, batchv1.JobReasonCompletionsReached))

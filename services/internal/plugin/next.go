@@ -109,8 +109,8 @@ type namedCronJob struct {
 	unread string
 }
 
-// notRead says which options could not be read, and why. Without them the runs are told as if it had none; explain
-// says more of what is wrong with them.
+// notRead says which options could not be read, and why. Without them the runs are told by the last valid
+// ones, or as if it had none; explain says more of what is wrong with them.
 func (n namedCronJob) notRead() []string {
 	if n.unread != "" {
 		return []string{n.unread}

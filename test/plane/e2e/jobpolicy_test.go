@@ -22,6 +22,7 @@ import (
 const (
 	policyAnnotation        = "jobpolicy.dev/policy"
 	defaultPolicyAnnotation = "jobpolicy.dev/default-policy"
+	lastValidPolicy         = "jobpolicy.dev/last-valid-policy"
 )
 
 // A policyWorld is a namespace of a control plane whose Jobs use policies.
@@ -190,8 +191,7 @@ func TestAPolicyThatComesLaterAndChanges(t *testing.T) {
 }
 
 // The API server begins to serve JobPolicies while the executor runs. A policy that the schema lets pass, and the executor
-// cannot use, holds Jobs and CronJobs and says why. A Job that has started goes on with what it had; after a restart that is not known,
-// and it creates no more pods until the policy is back.
+// cannot use, holds Jobs and CronJobs and says why. A Job that has started goes on with what it had, and so it does after a restart.
 func TestPoliciesOnAControlPlaneOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	own := controlplane.Start(t, cluster.Options{WithoutEngine: true, ExtraArgs: map[string][]string{cluster.Executor: executorArgs}})
@@ -229,28 +229,52 @@ func TestPoliciesOnAControlPlaneOfTheirOwn(t *testing.T) {
 	w.remove("policy")
 	w.waitFinished("goes-on")
 
-	w.put("policy", "{job: {ttlSecondsAfterComplete: 3600}}")
+	w.goOnAfterAKill(own, crons)
+}
+
+// goOnAfterAKill: what has started goes on with its last valid options although another process leads, which has never seen
+// a valid policy: one that was deleted while no executor ran, and one that was changed before, and deleted while one ran.
+// A CronJob that has had no status with its options waits.
+func (w *policyWorld) goOnAfterAKill(own *cluster.Cluster, crons *cronWorld) {
+	w.Helper()
+	const before, after = "{job: {ttlSecondsAfterComplete: 3600}, cronJob: {staggerSeconds: 1}}", "{job: {ttlSecondsAfterComplete: 1800}}"
+	two := batchv1.JobSpec{Completions: new(int32(2)), Parallelism: new(int32(1)), Template: shell("sleep 8", corev1.RestartPolicyNever)}
+	jobs := map[string]string{"restarted": `{"job":{"ttlSecondsAfterComplete":3600}}`, "told": `{"job":{"ttlSecondsAfterComplete":1800}}`}
+	w.put("policy", before)
+	w.put("changed", before)
 	w.create("restarted", "policy", two)
-	waitJobOn(t, w.client, w.namespace, "restarted", "active", func(job *batchv1.Job) bool { return job.Status.Active == 1 })
+	w.create("told", "changed", two)
+	fresh := cron("fresh", onceAYear, "true")
+	fresh.Annotations = map[string]string{policyAnnotation: "policy"}
+	crons.create(w.T, fresh)
+	for name := range jobs {
+		waitJobOn(w.T, w.client, w.namespace, name, "active", func(job *batchv1.Job) bool { return job.Status.Active == 1 })
+	}
+	w.wantStatus("policy", func(status map[string]any) bool { return status["cronJobs"] == int64(2) })
+	w.put("changed", after)
+	w.wantStatus("changed", func(status map[string]any) bool { return status["observedGeneration"] == int64(2) })
+	w.remove("changed")
+	waitJobOn(w.T, w.client, w.namespace, "told", "annotated", func(job *batchv1.Job) bool { return job.Annotations[lastValidPolicy] == jobs["told"] })
+
 	if err := own.Kill(cluster.Executor); err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
 	w.remove("policy")
-	if err := own.StartComponent(t.Context(), cluster.Executor); err != nil {
-		t.Fatal(err)
+	if err := own.StartComponent(w.Context(), cluster.Executor); err != nil {
+		w.Fatal(err)
 	}
-	waitJobOn(t, w.client, w.namespace, "restarted", "the first pod is counted", func(job *batchv1.Job) bool {
-		return job.Status.Succeeded == 1 && job.Status.UncountedTerminatedPods.Succeeded == nil
-	})
-	crons.ask(t, "asked", "second")
-	time.Sleep(3 * time.Second)
-	crons.wantHeld(t, "asked", 1)
-	if held := getJobOn(t, w.client, w.namespace, "restarted"); held.Status.Active != 0 || isComplete(held) {
-		t.Errorf("the Job goes on without its policy: %s", describe(held))
+	crons.ask(w.T, "fresh", "first")
+	crons.ask(w.T, "asked", "second")
+	crons.waitAnswered(w.T, "asked")
+	crons.wantHeld(w.T, "fresh", 0)
+	for name, want := range jobs {
+		w.waitFinished(name)
+		if got := getJobOn(w.T, w.client, w.namespace, name).Annotations[lastValidPolicy]; got != want {
+			w.Errorf("Job %s: the last valid options are %s, want %s", name, got, want)
+		}
 	}
-	w.put("policy", "{job: {ttlSecondsAfterComplete: 3600}}")
-	w.waitFinished("restarted")
-	crons.waitAnswered(t, "asked")
+	w.put("policy", before)
+	crons.waitAnswered(w.T, "fresh")
 }
 
 // wantHeld waits for an event InvalidPolicy about a CronJob, and checks that a run that is asked for has not started,

@@ -53,6 +53,7 @@ func draw(seed uint64, options drawOptions) *plan {
 		d.fullQuotas()
 		d.standstills()
 	}
+	d.breakPolicies()
 	switch {
 	case d.podjob:
 		d.forPodjob()

@@ -21,6 +21,8 @@ type cronRecord struct {
 	key     types.NamespacedName
 	cron    *batchv1.CronJob
 	earlier []earlierCron
+	// valid are the options that it had.
+	valid   validPolicies
 	gone    bool
 	goneAt  time.Time
 	created time.Time
@@ -60,10 +62,12 @@ func (j *judge) cronWritten(w apiserver.Write, ours bool) {
 	c := j.crons[w.UID]
 	if c == nil {
 		if next != nil {
-			j.crons[w.UID] = &cronRecord{
+			c = &cronRecord{
 				uid: w.UID, key: w.Key, cron: next, created: w.Time, lastStimulus: w.Time,
 				jobs: map[types.UID]*jobRecord{}, runs: map[int64]started{}, told: map[startEvent]int{}, checked: w.Time.Add(startsWithin),
 			}
+			c.valid.had(next.Annotations)
+			j.crons[w.UID] = c
 		}
 		return
 	}
@@ -83,8 +87,10 @@ func (j *judge) cronWritten(w apiserver.Write, ours bool) {
 		c.earlier = c.earlier[1:]
 	}
 	c.cron = next
+	c.valid.had(next.Annotations)
 	if ours {
 		j.judgePublishes(c, w.By)
+		j.judgeLastValidOfCron(w, c)
 	}
 }
 

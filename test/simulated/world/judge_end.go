@@ -173,7 +173,7 @@ func (j *judge) judgeUndecided(r *jobRecord) {
 	if cause := j.undecided(r); cause != "" {
 		j.breach("liveness", r.key, r.uid, "the Job goes on, and it should have ended: %s", cause)
 	}
-	if held(r.job) {
+	if mayBeHeld(r.job) {
 		return
 	}
 	if is := ledger.IsTrue(r.job, batchv1.JobSuspended); is != suspended(r.job) {
@@ -252,7 +252,7 @@ func (j *judge) judgeMissing(r *jobRecord) {
 		j.breach("liveness", r.key, r.uid, "the Job is suspended, and %d pods run", active)
 	case active > wanted && (r.job.Spec.Completions != nil || wanted > 0):
 		j.breach("liveness", r.key, r.uid, "%d pods run, and the Job wants %d", active, wanted)
-	case active+terminating >= needed || j.delayed(r) || j.outOfQuota(r) || policyUnreadable(r.job):
+	case active+terminating >= needed || j.delayed(r) || j.outOfQuota(r) || mayBeHeld(r.job):
 	default:
 		j.breach("liveness", r.key, r.uid, "%d pods run, the Job wants %d, and nothing holds the others back", active, needed)
 	}

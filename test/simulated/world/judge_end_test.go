@@ -245,6 +245,12 @@ func TestAnUnreadablePolicy(t *testing.T) {
 			fails(tp, "a-0")
 			counts(tp)
 		})},
+		"no more start, and the last valid options are known": {want: []string{"liveness"}, play: rests(func(tp *tape) {
+			starts(tp, has("{job: {}}"))
+			tp.spec(setsPolicy(unreadable))
+			fails(tp, "a-0")
+			counts(tp)
+		})},
 		"pods start, and they may": {play: func(tp *tape) { starts(tp, has("{job: {}}")) }},
 	})
 }

@@ -13,15 +13,23 @@ import (
 
 func suspended(job *batchv1.Job) bool { return job.Spec.Suspend != nil && *job.Spec.Suspend }
 
-// policyUnreadable reports whether the Job has options that cannot be read. An executor that did
-// not know valid ones before starts no pod of such a Job, and keeps it once it has finished.
+// policyUnreadable reports whether the Job has options that cannot be read. An executor keeps such a Job once it has
+// finished.
 func policyUnreadable(job *batchv1.Job) bool {
 	_, problems := wire.PolicySpec(job.Annotations)
 	return len(problems) > 0
 }
 
-// held reports whether the Job does not start because its policy cannot be read.
-func held(job *batchv1.Job) bool { return policyUnreadable(job) && job.Status.StartTime == nil }
+// held reports whether the Job does not start because its policy cannot be read, and never could be.
+func held(job *batchv1.Job) bool {
+	return policyUnreadable(job) && job.Status.StartTime == nil && wire.LastValid(job.Annotations) == nil
+}
+
+// mayBeHeld reports whether executors may start no pods of the Job because its policy cannot be read: it has not started,
+// or its last valid options are not known. Restarts are no reason.
+func mayBeHeld(job *batchv1.Job) bool {
+	return policyUnreadable(job) && (job.Status.StartTime == nil || wire.LastValid(job.Annotations) == nil)
+}
 
 func perIndex(job *batchv1.Job) bool { return job.Spec.BackoffLimitPerIndex != nil }
 

@@ -44,8 +44,10 @@ type jobRecord struct {
 	job      *batchv1.Job
 	earlier  []earlierSpec
 	selector labels.Selector
-	gone     bool
-	goneAt   time.Time
+	// valid are the options that it had.
+	valid  validPolicies
+	gone   bool
+	goneAt time.Time
 
 	// quotaRefused is the last try of an executor to create a pod of it if a quota refused that.
 	quotaRefused quotaRefusal
@@ -160,6 +162,7 @@ func (j *judge) jobWritten(w apiserver.Write, ours bool) {
 	if owner := cronOf(old); owner != cronOf(next) {
 		r.formerCron, r.leftCron = owner, w.Time
 	}
+	r.valid.had(next.Annotations)
 	r.job, r.waitsForEver = next, optionsOf(next).TerminationDeadlineSeconds == 0
 	if specChanged {
 		r.observeAgain(w)
@@ -187,6 +190,7 @@ func newJobRecord(w apiserver.Write, job *batchv1.Job) *jobRecord {
 		selector = labels.Nothing()
 	}
 	r.selector = selector
+	r.valid.had(job.Annotations)
 	return r
 }
 

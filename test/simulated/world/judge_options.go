@@ -14,7 +14,7 @@ import (
 )
 
 // jobOptions are the options of a Job that the Kubernetes API does not have, as they are
-// written. No user of a world changes them.
+// written. A user of a world may make them unreadable; then the last valid ones count (judgeLastValid).
 type jobOptions struct {
 	RetryDelay *struct {
 		InitialSeconds, MaxSeconds, JitterPercent, QuotaMaxSeconds int
@@ -33,6 +33,9 @@ type jobOptions struct {
 
 func optionsOf(job *batchv1.Job) (o jobOptions) {
 	text := job.Annotations[wire.Policy]
+	if text == unreadable {
+		text = job.Annotations[wire.LastValidPolicy]
+	}
 	if text == "" {
 		return o
 	}

@@ -111,7 +111,7 @@ func (j *judge) lateStarts(r *jobRecord) (at []time.Time) {
 
 // judgeStarts: at rest, no pod waits to start for longer than the Job's options give it.
 func (j *judge) judgeStarts(r *jobRecord) {
-	if suspended(r.job) || policyUnreadable(r.job) {
+	if suspended(r.job) || mayBeHeld(r.job) {
 		return
 	}
 	for _, p := range r.live {

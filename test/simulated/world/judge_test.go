@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"jobpolicy.dev/executor/wire"
 	"jobpolicy.dev/test/simulated/world/apiserver"
 )
 
@@ -96,7 +97,7 @@ func (tp *tape) spec(change func(*batchv1.Job)) {
 	tp.commit(user, "update", "jobs", "", job, job)
 }
 
-// status writes a Job's status.
+// status writes a Job's status, and as executors do, with the options that the Job asks for if these can be read.
 func (tp *tape) status(by string, uid types.UID, change func(*batchv1.JobStatus)) {
 	tp.t.Helper()
 	job := tp.stored[uid].(*batchv1.Job).DeepCopy()
@@ -104,6 +105,9 @@ func (tp *tape) status(by string, uid types.UID, change func(*batchv1.JobStatus)
 		job.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{}
 	}
 	change(&job.Status)
+	if _, problems := wire.PolicySpec(job.Annotations); len(problems) == 0 && isExecutor(by) {
+		wire.WithLastValid(&job.ObjectMeta, job.Annotations[wire.Policy])
+	}
 	tp.commit(by, "update", "jobs", "status", job, job)
 }
 

@@ -37,6 +37,7 @@ func (j *judge) judgeJobWrite(w apiserver.Write, r *jobRecord, next *batchv1.Job
 		return
 	}
 	j.judgeFirstStatus(w, r, next)
+	j.judgeLastValid(w, r, next)
 	j.judgeLedger(w, r, next, problems)
 	j.judgeVerdicts(w, r, next)
 	if !j.terse {

@@ -94,11 +94,12 @@ const (
 
 // judgedFields says of each field that executors write who looks at it. A row that ends with * is about all fields that begin so.
 var judgedFields = map[string]lookout{
-	"jobs[deleted]":                        {judge: "judgeJobDeletion"},
-	"jobs.metadata.deletion*":              {judge: "judgeJobDeletion"},
-	"jobs.metadata.finalizers[]":           {reason: "whether dependents go first: the end-to-end tests of times to live and of CronJobs"},
-	"jobs.metadata.*":                      {reason: metadata},
-	"jobs.metadata.annotations*":           {judge: "judgeNewRun"},
+	"jobs[deleted]":              {judge: "judgeJobDeletion"},
+	"jobs.metadata.deletion*":    {judge: "judgeJobDeletion"},
+	"jobs.metadata.finalizers[]": {reason: "whether dependents go first: the end-to-end tests of times to live and of CronJobs"},
+	"jobs.metadata.*":            {reason: metadata},
+	"jobs.metadata.annotations*": {judge: "judgeNewRun"},
+	"jobs.metadata.annotations[jobpolicy.dev/last-valid-policy]": {judge: "judgeLastValid"},
 	"jobs.metadata.labels*":                {judge: "judgeNewRun"},
 	"jobs.metadata.name":                   {judge: "judgeNewRun"},
 	"jobs.metadata.namespace":              {judge: "cronJobStarted"},
@@ -140,6 +141,7 @@ var judgedFields = map[string]lookout{
 	"pods.kind":       {reason: byServer},
 
 	"cronjobs.metadata.annotations[jobpolicy.dev/next-schedule-time]": {judge: "judgePublishes"},
+	"cronjobs.metadata.annotations[jobpolicy.dev/last-valid-policy]":  {judge: "judgeLastValidOfCron"},
 	"cronjobs.metadata.annotations[jobpolicy.dev/run-now]":            {judge: "judgeRun"},
 	"cronjobs.metadata.resourceVersion":                               {reason: metadata},
 	"cronjobs.status.active[]*":                                       {judge: "judgeActive"},

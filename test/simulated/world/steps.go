@@ -50,7 +50,12 @@ func jobEdit(s *step) func(*batchv1.Job) {
 		"set backoff limit": func(j *batchv1.Job) { j.Spec.BackoffLimit = &n },
 		"set time to live":  func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = &n },
 		"set the policy":    func(j *batchv1.Job) { metav1.SetMetaDataAnnotation(&j.ObjectMeta, wire.Policy, s.text) },
-		"label":             func(j *batchv1.Job) { label(&j.ObjectMeta, s.text) },
+		"break the policy": func(j *batchv1.Job) {
+			if j.Status.StartTime != nil { // Before its start, such a Job waits.
+				metav1.SetMetaDataAnnotation(&j.ObjectMeta, wire.Policy, unreadable)
+			}
+		},
+		"label": func(j *batchv1.Job) { label(&j.ObjectMeta, s.text) },
 	}
 	return edits[s.verb]
 }
