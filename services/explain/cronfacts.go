@@ -136,8 +136,11 @@ func (w *cronWork) options() {
 		return
 	}
 	meaning := "where its options are"
-	if o.Unread {
+	switch {
+	case o.Unread:
 		meaning += "; they cannot be read"
+	case o.LastValid:
+		meaning += "; they cannot be read, so the last valid ones count"
 	}
 	w.set("options", o.From, meaning)
 	for _, option := range o.Set {

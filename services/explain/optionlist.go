@@ -19,6 +19,8 @@ type Options struct {
 	From string `json:"from"`
 	// Unread: they cannot be read, and no earlier ones are known.
 	Unread bool `json:"unread,omitempty"`
+	// LastValid: they cannot be read, and these are the last valid ones.
+	LastValid bool `json:"lastValid,omitempty"`
 	// Set are those that are set, in the order of the contract.
 	Set []Option `json:"set,omitempty"`
 }
@@ -29,13 +31,14 @@ type Option struct {
 	Value string `json:"value"`
 }
 
-// OptionsOf lists the options in a JobOptions or CronJobOptions, which are in from; nil if that is empty. known: they could
-// be read.
-func OptionsOf(from string, o proto.Message, known bool) *Options {
+// OptionsOf lists the options in a JobOptions or CronJobOptions, which are in from; nil if that is empty. If they are not
+// readable, o has the last valid ones, or is a nil message.
+func OptionsOf(from string, o proto.Message, readable bool) *Options {
 	if from == "" {
 		return nil
 	}
-	out := &Options{From: from, Unread: !known}
+	known := o.ProtoReflect().IsValid()
+	out := &Options{From: from, Unread: !readable && !known, LastValid: !readable && known}
 	section := "job."
 	if _, cron := o.(*jobpolicyv1.CronJobOptions); cron {
 		section = "cronJob."
@@ -68,14 +71,18 @@ func (o *Options) String() string {
 	if o.Unread {
 		return o.From + ": cannot be read"
 	}
+	from := o.From
+	if o.LastValid {
+		from += ": cannot be read; the last valid ones"
+	}
 	if len(o.Set) == 0 {
-		return o.From + ": none"
+		return from + ": none"
 	}
 	var set []string
 	for _, option := range o.Set {
 		set = append(set, option.Name+" "+option.Value)
 	}
-	return o.From + ": " + strings.Join(set, "; ")
+	return from + ": " + strings.Join(set, "; ")
 }
 
 // eachSet calls f with the fields that are set, in the order of the contract.

@@ -21,6 +21,9 @@ func TestOptionsAreListed(t *testing.T) {
 	}{
 		"nobody asks for any": {"", &jobpolicyv1.JobOptions{EndCondition: true}, false, ""},
 		"cannot be read":      {policy, (*jobpolicyv1.JobOptions)(nil), true, policy + ": cannot be read"},
+		"the last valid ones": {
+			policy, &jobpolicyv1.JobOptions{EndCondition: true}, true, policy + ": cannot be read; the last valid ones: job.endCondition true",
+		},
 		"none for Jobs":       {policy, (*jobpolicyv1.JobOptions)(nil), false, policy + ": none"},
 		"a list of problems": {
 			policy, &jobpolicyv1.JobOptions{NeverStarted: []*jobpolicyv1.NeverStarted{

@@ -73,7 +73,7 @@ func (h *hub) life(uid types.UID, now time.Time) lifeJSON {
 
 // optionsText lists the options by which the executor goes: the last ones that could be read, if these cannot.
 func optionsText(o executor.Options) string {
-	list := explain.OptionsOf(o.From, o.Job, len(o.Problems) == 0 || o.Job != nil)
+	list := explain.OptionsOf(o.From, o.Job, len(o.Problems) == 0)
 	if list == nil {
 		return ""
 	}

@@ -535,7 +535,7 @@ func TestThePageListsOptions(t *testing.T) {
 		"some":                  {executor.Options{From: nightly, Job: few}, nightly + ": job.keepFinishedPods succeeded 0, failed 3; job.whenJobFails EndPods"},
 		"a policy for CronJobs": {executor.Options{From: nightly}, nightly + ": none"},
 		"unreadable":            {executor.Options{From: nightly, Problems: []string{"gone"}}, nightly + ": cannot be read"},
-		"unreadable by now":     {executor.Options{From: nightly, Job: &jobpolicyv1.JobOptions{EndCondition: true}, Problems: []string{"gone"}}, nightly + ": job.endCondition true"},
+		"unreadable by now":     {executor.Options{From: nightly, Job: &jobpolicyv1.JobOptions{EndCondition: true}, Problems: []string{"gone"}}, nightly + ": cannot be read; the last valid ones: job.endCondition true"},
 	}
 	url := serve(t, c)
 	for name, tc := range cases {
