@@ -24,7 +24,7 @@ func TestOptionsAreListed(t *testing.T) {
 		"the last valid ones": {
 			policy, &jobpolicyv1.JobOptions{EndCondition: true}, true, policy + ": cannot be read; the last valid ones: job.endCondition true",
 		},
-		"none for Jobs":       {policy, (*jobpolicyv1.JobOptions)(nil), false, policy + ": none"},
+		"none for Jobs": {policy, (*jobpolicyv1.JobOptions)(nil), false, policy + ": none"},
 		"a list of problems": {
 			policy, &jobpolicyv1.JobOptions{NeverStarted: []*jobpolicyv1.NeverStarted{
 				{Problem: jobpolicyv1.PodStartProblem_POD_START_PROBLEM_IMAGE, AfterSeconds: proto.Int32(60)},
