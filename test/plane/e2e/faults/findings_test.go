@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -171,14 +172,38 @@ func TestFindings(t *testing.T) {
 				if finding == nil {
 					t.Fatal("it is not played here")
 				}
-				l := (&lab{T: t, builtIn: builtIn}).open()
-				l.progress("before") // Then the controllers' watches are open.
-				shows := finding(l)
-				l.progress("after")
+				l, shows := play(t, finding, builtIn)
+				for try := 1; builtIn && try < tries && !soon(shows); try++ {
+					l, shows = play(t, finding, builtIn)
+				}
 				l.eventually("the defect shows only with the built-in controllers", func() (bool, string) { return shows() == builtIn, "" })
 			})
 		}
 	}
+}
+
+// tries is how often a defect of the built-in controllers is brought about, if it does not show: it may need a step of theirs
+// to come before or after another one, which chance decides on a busy machine. The executor gets one try.
+const tries = 3
+
+func play(t *testing.T, finding func(*lab) func() bool, builtIn bool) (*lab, func() bool) {
+	t.Helper()
+	l := (&lab{T: t, builtIn: builtIn}).open()
+	l.progress("before") // Then the controllers' watches are open.
+	shows := finding(l)
+	l.progress("after")
+	return l, shows
+}
+
+// soon reports whether a defect shows within ten seconds.
+func soon(shows func() bool) bool {
+	for range 50 {
+		if shows() {
+			return true
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	return false
 }
 
 // progress waits until another Job has gone through its life: the controllers have seen all that happened before.
