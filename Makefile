@@ -106,8 +106,8 @@ test: ## run every test: unit, scenarios, properties, fuzz seeds, end to end
 	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || echo 'tests of pages in a browser: NOT RUN, Chromium is missing (make browser)'
 	@git describe --tags --abbrev=0 --match='v[0-9]*' >/dev/null 2>&1 || git cat-file -e $$(cat test/simulated/skew/last-release.txt)^{commit} 2>/dev/null || echo 'old and new versions together: NOT RUN, the last release is not in this clone (git fetch --unshallow)'
 	@echo 'programs of others that create Jobs: NOT RUN (make test-clients)'
-	@# Three at a time: package e2e, which mostly waits, the other packages of module test, and one module that computes.
-	@BUILT=1 JOBS=3 tools/run-all.sh 'make test' build -- test-e2e test-rest test-tools $(foreach m,$(LIGHT),test-$(call slug,$(m))) test-deploy-local
+	@# Two at a time: package e2e, which mostly waits, beside the other packages of module test, and then what computes.
+	@BUILT=1 JOBS=2 tools/run-all.sh 'make test' build -- test-e2e test-rest test-tools $(foreach m,$(LIGHT),test-$(call slug,$(m))) test-deploy-local
 
 .PHONY: test-cluster
 test-cluster: build build-node build-specs build-telemetry test-images helm ## run the tests on a cluster with real containers (root; needs cluster-packages; ALL=1: slow ones, too)
