@@ -566,7 +566,7 @@ func TestThePageListsOptions(t *testing.T) {
 	want := map[string]string{
 		"plain": "", "new": "", "unread": nightly + ": cannot be read",
 		"unread by now": nightly + ": cannot be read; the last valid ones: cronJob.staggerSeconds 5",
-		"shared": nightly + ": cronJob.skippedHour RunAfter; cronJob.group name db, maxActiveRuns 2",
+		"shared":        nightly + ": cronJob.skippedHour RunAfter; cronJob.group name db, maxActiveRuns 2",
 	}
 	watch(t, serve(t, c)+"events", func(e event) bool {
 		for _, row := range e.Crons {
