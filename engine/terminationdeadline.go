@@ -23,7 +23,7 @@ import (
 //
 // The pod is recorded and released as any other failed pod, so each counts once (invariants I1
 // and I2). If its node comes back later, the pod is recorded or released already, and whatever it
-// says then changes nothing (invariant I3).
+// says then changes no count (invariant I3). With NOT_READY the Job waits for it again until it has ended.
 
 // terminations are the pods that are being deleted and have not ended, for a Job with a
 // termination deadline. The zero value has none.
@@ -128,7 +128,7 @@ func terminationWaits(s *snapshot) (waits []*jobpolicyv1.Wait) {
 	} {
 		if kept.n > 0 {
 			waits = append(waits, wait(jobpolicyv1.WaitReason_WAIT_REASON_TERMINATION_DEADLINE,
-				"pods that have not ended %ds after their deletion was due, and that the Job still waits for because %s: %s", seconds, kept.why, kept))
+				"pods that have not ended %ds after their deletion was due, and that the Job waits for because %s: %s", seconds, kept.why, kept))
 		}
 	}
 	return waits

@@ -101,7 +101,7 @@ Unfinished  after 5m30s; pods 1
 7m pod 0 given up: it has not ended by its termination deadline
 7m1s pod 1 running
 7m10s pod 0 back: the node is Ready again
-7m10s waits: pods that have not ended 60s after their deletion was due, and that the Job still waits for because their nodes are Ready: 1 (job-0, due at 2026-01-01T00:06:00Z)
+7m10s waits: pods that have not ended 60s after their deletion was due, and that the Job waits for because their nodes are Ready: 1 (job-0, due at 2026-01-01T00:06:00Z)
 8m1s pod 1 succeeded
 8m1s condition SuccessCriteriaMet (CompletionsReached): Reached expected number of succeeded pods
 8m1s condition Complete (CompletionsReached): Reached expected number of succeeded pods
@@ -137,7 +137,7 @@ Complete CompletionsReached after 2m; pods 1
 5m30s waits until 7m: pod job-0, which is being deleted, counts as failed 60s after its deletion was due, if its node is not Ready
 6m50s pod 0 back: the node is Ready again
 7m waits: pods being deleted, which are replaced only when they have ended: 1
-7m waits: pods that have not ended 60s after their deletion was due, and that the Job still waits for because their nodes are Ready: 1 (job-0, due at 2026-01-01T00:06:00Z)
+7m waits: pods that have not ended 60s after their deletion was due, and that the Job waits for because their nodes are Ready: 1 (job-0, due at 2026-01-01T00:06:00Z)
 7m10s waits until 7m20s: failures in a row: 1; next try 10s after the last one
 7m20s pod 1 created
 7m21s pod 1 running

@@ -110,24 +110,35 @@ func (w *work) lateEnd(p *corev1.Pod) (PodProblem, bool) {
 	}, true
 }
 
-// takenAsFailed says when a pod that does not end counts as failed; empty if it never does.
+// takenAsFailed says when a pod that does not end counts as failed, or as gone if the Job has accounted for it already;
+// empty if it never does.
 func (w *work) takenAsFailed(p *corev1.Pod) string {
-	at := p.DeletionTimestamp.Add(w.terminationDeadline())
+	at, taken := p.DeletionTimestamp.Add(w.terminationDeadline()), "taken as failed"
+	if w.accountedFor(p) {
+		taken = "taken as gone"
+	}
 	switch reads := ReadsNodes(w.Job); {
 	case w.terminationDeadline() == 0:
 		return ""
 	case at.After(w.Now) && reads:
-		return fmt.Sprintf("; by terminationDeadlineSeconds it is taken as failed at %s, if its node is not Ready then", w.when(at))
+		return fmt.Sprintf("; by terminationDeadlineSeconds it is %s at %s, if its node is not Ready then", taken, w.when(at))
 	case at.After(w.Now):
-		return fmt.Sprintf("; by terminationDeadlineSeconds it is taken as failed at %s", w.when(at))
+		return fmt.Sprintf("; by terminationDeadlineSeconds it is %s at %s", taken, w.when(at))
 	case !reads:
 		return fmt.Sprintf("; by terminationDeadlineSeconds it has been taken as failed since %s, and may do its work all the same", w.when(at))
 	case w.overdue(p):
 		return "; by terminationDeadlineSeconds it is taken as failed, because its node is not Ready (if the executor may read nodes), and may do its work all the same"
 	case w.node(p) == jobpolicyv1.NodeState_NODE_STATE_READY:
-		return "; by terminationDeadlineNode it is not taken as failed, because its node is Ready"
+		return fmt.Sprintf("; by terminationDeadlineNode it is not %s, because its node is Ready", taken)
 	}
-	return "; by terminationDeadlineNode it is taken as failed if its node is not Ready, which is not known here"
+	return fmt.Sprintf("; by terminationDeadlineNode it is %s if its node is not Ready, which is not known here", taken)
+}
+
+// accountedFor reports whether the Job has counted or recorded a pod that has not ended: it was released when its deletion was
+// requested, or given up while its node was not Ready.
+func (w *work) accountedFor(p *corev1.Pod) bool {
+	recorded := w.Job.Status.UncountedTerminatedPods
+	return !holdsFinalizer(p) || recorded != nil && slices.Contains(recorded.Failed, p.UID)
 }
 
 // overdue reports whether a pod that is being deleted is taken as failed although it has not ended.

@@ -269,13 +269,36 @@ func TestAPodOnALostNode(t *testing.T) {
 		},
 		"the node is Ready": {
 			facts: onNode(lostNode(100), jobpolicyv1.NodeState_NODE_STATE_READY), state: explain.Waiting,
-			says: []string{"it is not taken as failed, because its node is Ready", "that the Job still waits for because their nodes are Ready: 1 (job-1,"},
+			says: []string{"it is not taken as failed, because its node is Ready", "that the Job waits for because their nodes are Ready: 1 (job-1,"},
+		},
+		"the node is Ready again after the pod was given up": {
+			facts: givenUp(onNode(lostNode(100), jobpolicyv1.NodeState_NODE_STATE_READY), false), state: explain.Waiting,
+			says:   []string{"it is not taken as gone, because its node is Ready", "that the Job waits for because their nodes are Ready: 1 (job-1,"},
+			silent: []string{"taken as failed", "still waits"},
+		},
+		"the node is Ready again after the pod was recorded": {
+			facts: givenUp(onNode(lostNode(100), jobpolicyv1.NodeState_NODE_STATE_READY), true), state: explain.Waiting,
+			says: []string{"it is not taken as gone, because its node is Ready"}, silent: []string{"taken as failed"},
+		},
+		"the pod was released before it was to be gone": {
+			facts: givenUp(lostNode(400), false), state: explain.Waiting,
+			says: []string{"it is taken as gone at 2026-05-04T12:01:40Z", "wait: pod job-1, which is being deleted, counts as gone 400s"}, silent: []string{"taken as failed"},
 		},
 		"the node is not known": {
 			facts: onNode(lostNode(100), jobpolicyv1.NodeState_NODE_STATE_UNSPECIFIED), state: explain.Waiting,
 			says: []string{"it is taken as failed if its node is not Ready, which is not known here", "because it is not known whether their nodes are Ready"},
 		},
 	})
+}
+
+// givenUp has the Job's status record the pod as failed, or count it, and then the pod is released.
+func givenUp(f explain.Facts, recordedOnly bool) explain.Facts {
+	if recordedOnly {
+		f.Job.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Failed: []types.UID{f.Pods[0].UID}}
+		return f
+	}
+	f.Job.Status.Failed, f.Pods[0].Finalizers = 1, nil
+	return f
 }
 
 // onNode has the Job look at the node, which is in this state.

@@ -93,6 +93,8 @@ func TestTheLastValidPolicyCounts(t *testing.T) {
 	}
 	unread := of(knows(last))
 	unread.Events = nil
+	inItself := of(asksFor("{job: 3}"), knows(last))
+	inItself.Events = nil
 	unstarted := of(knows(last), func(j *batchv1.Job) { j.Status.StartTime = nil })
 	unstarted.Pods = nil
 	explainEach(t, map[string]reportCase{
@@ -100,10 +102,15 @@ func TestTheLastValidPolicyCounts(t *testing.T) {
 			facts: of(knows(last)), state: explain.BackingOff,
 			says: []string{wait, note, "The policy of the Job cannot be read since ", "(3m ago)", `names the JobPolicy "gone"`}, silent: []string{held},
 		},
-		"nobody says since when": {facts: unread, state: explain.BackingOff, says: []string{wait, note, "cannot be read ("}, silent: []string{"cannot be read since"}},
-		"nobody knows it":        {facts: of(), state: explain.Invalid, says: []string{held}, silent: []string{note}},
-		"it cannot be read":      {facts: of(knows("{job: 3}")), state: explain.Invalid, says: []string{held}, silent: []string{note}},
-		"not started":            {facts: unstarted, state: explain.Invalid, says: []string{"The Job does not start"}, silent: []string{note, held}},
-		"a valid policy":         {facts: of(asksFor(last), knows(`{"job":{}}`)), state: explain.BackingOff, says: []string{wait}, silent: []string{note, held}},
+		"nobody says since when": {facts: inItself, state: explain.BackingOff, says: []string{wait, note, "cannot be read ("}, silent: []string{"cannot be read since"}},
+		"perhaps the executor reads it": {
+			facts: unread, state: explain.BackingOff,
+			says:   []string{wait, "The JobPolicy gone could not be read here, so this follows the last valid one", "So does the executor if"},
+			silent: []string{note, "correct the policy"},
+		},
+		"nobody knows it":   {facts: of(), state: explain.Invalid, says: []string{held}, silent: []string{note}},
+		"it cannot be read": {facts: of(knows("{job: 3}")), state: explain.Invalid, says: []string{held}, silent: []string{note}},
+		"not started":       {facts: unstarted, state: explain.Invalid, says: []string{"The Job does not start"}, silent: []string{note, held}},
+		"a valid policy":    {facts: of(asksFor(last), knows(`{"job":{}}`)), state: explain.BackingOff, says: []string{wait}, silent: []string{note, held}},
 	})
 }

@@ -1,6 +1,7 @@
 package gauges
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -74,11 +75,11 @@ func startOf(job *batchv1.Job) time.Time {
 	return job.CreationTimestamp.Time
 }
 
-// wantsProgress reports whether the Job is to run pods now, and none is ready. A Job that waits for its
-// retry delay, or whose pods a queue holds by scheduling gates, is as it should be.
+// wantsProgress reports whether the Job is to run pods now, and none is ready. A Job with a verdict wants none: it waits for
+// pods to end. One that waits for its retry delay, or whose pods a queue holds by scheduling gates, is as it should be.
 func wantsProgress(o executor.Observation) bool {
 	spec := &o.Job.Spec
-	if wire.FinishedCondition(o.Job) != nil || o.Job.DeletionTimestamp != nil || ptr.Deref(spec.Suspend, false) ||
+	if wire.FinishedCondition(o.Job) != nil || decided(o.Job) || o.Job.DeletionTimestamp != nil || ptr.Deref(spec.Suspend, false) ||
 		ptr.Deref(spec.Parallelism, 1) == 0 || ptr.Deref(o.Job.Status.Ready, 0) > 0 || o.Hindered.Reason == "SchedulingGated" {
 		return false
 	}
@@ -93,10 +94,12 @@ func wantsProgress(o executor.Observation) bool {
 // lastRetry reports whether pods of the Job have failed, and one more fails the Job, which has no verdict yet.
 func lastRetry(o executor.Observation) bool {
 	facts := o.Decision.Explained().GetFacts()
-	for _, c := range o.Job.Status.Conditions {
-		if c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobFailureTarget || c.Type == batchv1.JobSuccessCriteriaMet) {
-			return false
-		}
-	}
-	return facts.GetFailed() > 0 && facts.GetRetriesLeft() == 0
+	return !decided(o.Job) && facts.GetFailed() > 0 && facts.GetRetriesLeft() == 0
+}
+
+// decided reports whether the Job has a verdict and waits for its pods to end.
+func decided(job *batchv1.Job) bool {
+	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobFailureTarget || c.Type == batchv1.JobSuccessCriteriaMet)
+	})
 }

@@ -56,6 +56,12 @@ func TestSecondsWithoutProgress(t *testing.T) {
 			o.Decision = job(t, 1, jobpolicyv1.WaitReason_WAIT_REASON_POD_FAILURE_BACKOFF).Decision
 		})}, 0},
 		"started in the future": {[]executor.Observation{started(status(func(s *batchv1.JobStatus) { s.StartTime.Time = noon.Add(time.Hour) }))}, 0},
+		"it has failed, and a pod does not end": {[]executor.Observation{started(), started(status(func(s *batchv1.JobStatus) {
+			s.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue}}
+		}))}, 0},
+		"it has succeeded, and a pod does not end": {[]executor.Observation{started(status(func(s *batchv1.JobStatus) {
+			s.Conditions = []batchv1.JobCondition{{Type: batchv1.JobSuccessCriteriaMet, Status: corev1.ConditionTrue}}
+		}))}, 0},
 		"complete": {[]executor.Observation{started(), started(status(func(s *batchv1.JobStatus) {
 			s.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
 		}))}, 0},

@@ -635,6 +635,9 @@ func TestAnUnknownDispositionIsRefused(t *testing.T) {
 func TestEachCronJobIsObservedWithItsLastDecision(t *testing.T) {
 	s := newServer(testCron(), testCron(func(c *batchv1.CronJob) {
 		c.Name, c.UID, c.Annotations = "another", testUID(2), map[string]string{wire.Policy: "{cronJob: {staggerSeconds: 5}}"}
+	}), testCron(func(c *batchv1.CronJob) {
+		c.Name, c.UID = "unread", testUID(3)
+		c.Annotations = map[string]string{wire.Policy: "gone", wire.LastValidPolicy: `{"cronJob":{"staggerSeconds":5}}`}
 	}))
 	explaining := func(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
 		return &jobpolicyv1.DecideCronJobResponse{
@@ -642,18 +645,21 @@ func TestEachCronJobIsObservedWithItsLastDecision(t *testing.T) {
 			Explanation: &jobpolicyv1.CronJobExplanation{Summary: "nothing is due for " + req.GetCronJob().GetName()},
 		}, nil
 	}
-	c := start(t, s, &script{Answers: []reply{explaining, explaining}})
-	eventually(t, "both are decided", func() bool {
+	c := start(t, s, &script{Answers: []reply{explaining, explaining, explaining}})
+	eventually(t, "all are decided", func() bool {
 		decided := 0
 		c.EachCronJob(func(o Observation) {
 			if o.Explanation.GetSummary() == "nothing is due for "+o.CronJob.Name && !o.Suspended {
 				decided++
 			}
-			if held := o.CronJob.Name == "another"; (o.OptionsFrom != "") != held || o.Explanation != nil && (o.Options.GetStaggerSeconds() == 5) != held {
-				t.Errorf("%s: options %v of %q, want them of the one that has an annotation", o.CronJob.Name, o.Options, o.OptionsFrom)
+			if held := o.CronJob.Name != testCron().Name; (o.OptionsFrom != "") != held || o.Explanation != nil && (o.Options.GetStaggerSeconds() == 5) != held {
+				t.Errorf("%s: options %v of %q, want them of those that have an annotation", o.CronJob.Name, o.Options, o.OptionsFrom)
+			}
+			if unread := o.CronJob.Name == "unread"; o.Explanation != nil && o.OptionsUnread != unread {
+				t.Errorf("%s: unread %t, want %t", o.CronJob.Name, o.OptionsUnread, unread)
 			}
 		})
-		return decided == 2
+		return decided == 3
 	})
 }
 

@@ -20,9 +20,10 @@ type Observation struct {
 	// Zone is that of a schedule that names none. Empty: UTC.
 	Zone string
 	// OptionsFrom says for people where the options are (wire.PolicyOrigin); empty: there are none. Options are the last ones
-	// that could be read; nil: none could be yet.
-	OptionsFrom string
-	Options     *jobpolicyv1.CronJobOptions
+	// that could be read; nil: none could be yet. OptionsUnread: those of now cannot be.
+	OptionsFrom   string
+	Options       *jobpolicyv1.CronJobOptions
+	OptionsUnread bool
 }
 
 // EachCronJob calls f with each managed CronJob, in no order.
@@ -35,12 +36,12 @@ func (c *Controller) EachCronJob(f func(Observation)) {
 	c.mu.Unlock()
 	for _, s := range states {
 		s.mu.Lock()
-		cron, last, options := s.cron, s.last, s.options
+		cron, last, options, unread := s.cron, s.last, s.options, s.unread
 		s.mu.Unlock()
 		if cron != nil && c.scope.Runs(cron) {
 			f(Observation{
 				CronJob: cron, Explanation: last, Refusals: s.refusals.Standing(), Suspended: c.scope.Suspended(cron), Zone: c.cfg.TimeZone,
-				OptionsFrom: c.cfg.Policies.Origin(cron.Namespace, cron.Annotations), Options: options,
+				OptionsFrom: c.cfg.Policies.Origin(cron.Namespace, cron.Annotations), Options: options, OptionsUnread: unread,
 			})
 		}
 	}

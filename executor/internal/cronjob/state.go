@@ -39,8 +39,9 @@ type cronState struct {
 	// warned has the generation and the text of the last warning about the CronJob.
 	warned string
 	last   *jobpolicyv1.CronJobExplanation // Of the last decision.
-	// options are the last ones that could be read; nil: none could be so far.
+	// options are the last ones that could be read; nil: none could be so far. unread: those of now cannot be.
 	options *jobpolicyv1.CronJobOptions
+	unread  bool
 	// kept is the text that the CronJob's annotation got last because its options could not be read any more.
 	kept  string
 	place place
@@ -76,7 +77,7 @@ func (s *cronState) askedSince(text string, now time.Time) *timestamppb.Timestam
 func (s *cronState) lastOptions(read *jobpolicyv1.CronJobOptions, problems []string) *jobpolicyv1.CronJobOptions {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(problems) > 0 {
+	if s.unread = len(problems) > 0; s.unread {
 		s.options = cmp.Or(s.options, read)
 		return s.options
 	}

@@ -196,7 +196,7 @@ type nextReport struct {
 	Suspend  bool             `json:"suspend,omitempty"`
 	Missed   *cronruns.Missed `json:"missed,omitempty"`
 	Next     []cronruns.Time  `json:"next"`
-	// Unread says which options could not be read, and why. The times are without them.
+	// Unread says which options could not be read, and why. The times follow the last valid ones, or none.
 	Unread []string `json:"unread,omitempty"`
 }
 
@@ -248,7 +248,11 @@ func (c *nextCommand) print(cron *batchv1.CronJob, reader *cronruns.Reader, repo
 		fmt.Fprintln(w, cli.Paint(w, cli.Notice, "suspended: none of these runs starts "+until))
 	}
 	if len(report.Unread) > 0 {
-		fmt.Fprintln(w, cli.Paint(w, cli.Notice, "not known: "+strings.Join(report.Unread, "; ")+"; these times are without the options of the CronJob"))
+		with := "are without the options of the CronJob"
+		if wire.LastValid(cron.Annotations) != nil {
+			with = "follow the last valid options of the CronJob"
+		}
+		fmt.Fprintln(w, cli.Paint(w, cli.Notice, "not known: "+strings.Join(report.Unread, "; ")+"; these times "+with))
 	}
 	if m := report.Missed; m != nil {
 		fmt.Fprintln(w, cli.Paint(w, cli.Notice, m.Text(cron, present)))

@@ -154,3 +154,19 @@ func TestTheOptionsOfAJobAreListed(t *testing.T) {
 		})
 	}
 }
+
+// The next runs of a CronJob whose JobPolicy cannot be read are told by its last valid options, and it is said so.
+func TestNextFollowsTheLastValidOptions(t *testing.T) {
+	setNow(t, time.Date(2026, time.October, 24, 12, 0, 0, 0, time.UTC))
+	t.Setenv("KUBECONFIG", os.DevNull)
+	server := serveTexts(t, map[string]string{
+		"/apis/batch/v1/namespaces/ns/cronjobs/backup": `{"apiVersion":"batch/v1","kind":"CronJob",
+			"metadata":{"namespace":"ns","name":"backup","uid":"00000000-0000-0000-0000-000000000001","creationTimestamp":"2026-10-24T11:30:00Z",
+			"annotations":{"jobpolicy.dev/policy":"spread","jobpolicy.dev/last-valid-policy":"{cronJob: {staggerSeconds: 600}}"}},"spec":{"schedule":"0 * * * *"}}`,
+		"/apis/jobpolicy.dev/v1alpha1/namespaces/ns/jobpolicies/spread": forbiddenPolicy,
+	})
+	code, out := run(t, "next", "cronjob/backup", "-n", "1", "--namespace", "ns", "--server", server)
+	if code != cli.ExitOK || !strings.Contains(out, "you may not; these times follow the last valid options of the CronJob\n") || !strings.Contains(out, "later, at") {
+		t.Errorf("exit code %d, want times by the last valid options:\n%s", code, out)
+	}
+}

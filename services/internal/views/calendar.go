@@ -48,8 +48,8 @@ func daysFrom(now time.Time) []string {
 
 func cronRow(o executor.CronJobObservation, now time.Time) json.RawMessage {
 	row := calendarRow{cronJobJSON: cronJobOf(o)}
-	if list := explain.OptionsOf(o.OptionsFrom, o.Options, o.Options != nil); list != nil {
-		row.Options = list.String()
+	if list := explain.OptionsOf(o.OptionsFrom, o.Options, !o.OptionsUnread); list != nil && (o.Options != nil || o.OptionsUnread) {
+		row.Options = list.String() // Before, the executor has not read them.
 	}
 	reader, err := cronruns.Read(cronruns.PlanOf(o.CronJob, o.Zone))
 	if err != nil || o.Suspended || o.CronJob.DeletionTimestamp != nil {

@@ -556,14 +556,17 @@ func TestThePageListsOptions(t *testing.T) {
 	}
 	c.crons = []executor.CronJobObservation{
 		{CronJob: cron("plain")},
-		{CronJob: cron("unread"), OptionsFrom: nightly},
+		{CronJob: cron("new"), OptionsFrom: nightly},
+		{CronJob: cron("unread"), OptionsFrom: nightly, OptionsUnread: true},
+		{CronJob: cron("unread by now"), OptionsFrom: nightly, OptionsUnread: true, Options: &jobpolicyv1.CronJobOptions{StaggerSeconds: new(int32(5))}},
 		{CronJob: cron("shared"), OptionsFrom: nightly, Options: &jobpolicyv1.CronJobOptions{
 			SkippedHour: jobpolicyv1.SkippedHour_SKIPPED_HOUR_RUN_AFTER, Group: &jobpolicyv1.RunGroup{Name: "db", MaxActiveRuns: 2},
 		}},
 	}
 	want := map[string]string{
-		"plain": "", "unread": nightly + ": cannot be read",
-		"shared": nightly + ": cronJob.skippedHour RunAfter; cronJob.group name db, maxActiveRuns 2",
+		"plain": "", "new": "", "unread": nightly + ": cannot be read",
+		"unread by now": nightly + ": cannot be read; the last valid ones: cronJob.staggerSeconds 5",
+		"shared":        nightly + ": cronJob.skippedHour RunAfter; cronJob.group name db, maxActiveRuns 2",
 	}
 	watch(t, serve(t, c)+"events", func(e event) bool {
 		for _, row := range e.Crons {
@@ -571,7 +574,7 @@ func TestThePageListsOptions(t *testing.T) {
 				t.Errorf("CronJob %s: %q, want %q", row.Name, row.Options, want[row.Name])
 			}
 		}
-		return len(e.Crons) == 3
+		return len(e.Crons) == len(want)
 	})
 }
 

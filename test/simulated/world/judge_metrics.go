@@ -163,7 +163,7 @@ func (j *judge) meterRetries(want bounds, r *jobRecord, sure bool) {
 // looks from time to time notices.
 func (j *judge) meterProgress(want bounds, r *jobRecord, sure bool, by string) {
 	s := &r.job.Status
-	wants := finished(r.job) == "" && r.job.DeletionTimestamp == nil && !suspended(r.job) && valueOr(r.job.Spec.Parallelism, 1) > 0 && valueOr(s.Ready, 0) == 0
+	wants := finished(r.job) == "" && decided(r.job) == "" && r.job.DeletionTimestamp == nil && !suspended(r.job) && valueOr(r.job.Spec.Parallelism, 1) > 0 && valueOr(s.Ready, 0) == 0
 	if sure && !wants {
 		return
 	}
@@ -175,7 +175,7 @@ func (j *judge) meterProgress(want bounds, r *jobRecord, sure bool, by string) {
 		since = start.Time
 	}
 	most := j.now.Sub(since.Truncate(time.Second))
-	if !sure || decided(r.job) != "" {
+	if !sure {
 		want.longest(withoutProgress, 0, most)
 		return
 	}
