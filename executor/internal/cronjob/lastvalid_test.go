@@ -1,11 +1,15 @@
 package cronjob
 
 import (
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -95,6 +99,37 @@ func TestAStatusHasTheLastValidOptions(t *testing.T) {
 			eventually(t, "the status is written", func() bool { return s.cron(t).Status.LastScheduleTime != nil })
 			if got := s.cron(t).Annotations[wire.LastValidPolicy]; got != tc.want || s.Tries("patch cronjobs") > 0 {
 				t.Errorf("the annotation is %q after %d edits, want %q after none", got, s.Tries("patch cronjobs"), tc.want)
+			}
+		})
+	}
+}
+
+// Without room for the annotation, a CronJob goes on all the same, and an older annotation goes.
+func TestNoRoomForTheLastValidOptions(t *testing.T) {
+	for name, last := range map[string]string{"none before": "", "older ones": `{"cronJob":{}}`} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(testCron(annotated("{cronJob: {staggerSeconds: 5}}", last)))
+			d := &script{Otherwise: func(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+				if seconds, problems := stagger(req); !problems || seconds != 5 || req.GetStatus().GetLastScheduleTime() != nil {
+					return &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}, nil
+				}
+				return applying(&jobpolicyv1.DecideCronJobResponse{Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(created)}})(req)
+			}}
+			s.PrependReactor("patch", "cronjobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				full := strings.Contains(string(action.(clienttesting.PatchAction).GetPatch()), "staggerSeconds")
+				return full, nil, apierrors.NewBadRequest("annotations are too long")
+			})
+			start(t, s, d)
+			d.Await(t, 1)
+			broken := s.cron(t)
+			annotated(brokenPolicy, "")(broken)
+			metav1.SetMetaDataAnnotation(&broken.ObjectMeta, "a", strings.Repeat("x", 256<<10-60))
+			if _, err := s.BatchV1().CronJobs(namespace).Update(t.Context(), broken, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "a status by the last valid options", func() bool { return s.cron(t).Status.LastScheduleTime != nil })
+			if got := s.cron(t).Annotations[wire.LastValidPolicy]; got != "" {
+				t.Errorf("the annotation is %s, want none", got)
 			}
 		})
 	}
