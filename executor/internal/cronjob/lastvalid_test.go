@@ -143,7 +143,8 @@ func TestTheLastValidOptionsHaveRoomBesideTheNextScheduleTime(t *testing.T) {
 		left int // Room beside the other annotations, in bytes.
 		want bool
 	}{"for both": {200, true}, "for one": {80, false}} {
-		snap := snapshot{asks: true, req: &jobpolicyv1.DecideCronJobRequest{Spec: &jobpolicyv1.CronJobSpec{Options: options}}, cron: testCron(func(cron *batchv1.CronJob) {
+		req := &jobpolicyv1.DecideCronJobRequest{Spec: &jobpolicyv1.CronJobSpec{Options: options}}
+		snap := snapshot{asks: true, req: req, cron: testCron(func(cron *batchv1.CronJob) {
 			cron.Annotations = map[string]string{"a": strings.Repeat("x", 256<<10-tc.left)}
 		})}
 		cron, err := snap.withStatus(&jobpolicyv1.CronJobStatus{NextScheduleTime: timestamppb.New(created)})
