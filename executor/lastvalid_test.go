@@ -185,3 +185,35 @@ func TestAnAnnotationThatDoesNotStay(t *testing.T) {
 		t.Errorf("the annotation is %s after %d tries, want none after one", got, n)
 	}
 }
+
+// Options that become the last valid ones again are written again if a status has brought others meanwhile.
+func TestTheSameOptionsBecomeTheLastValidOnesAgain(t *testing.T) {
+	const first = `{"job":{"ttlSecondsAfterFailed":1}}`
+	s, d, policies := newServer(testJob(withPolicy, started)), &script{}, testPolicies(testPolicy(1, 1))
+	d.Otherwise = func(req *jobpolicyv1.DecideJobRequest) (*jobpolicyv1.DecideJobResponse, error) {
+		if req.GetSpec().GetOptions().GetTtlSecondsAfterFailed() != 5 || req.GetStatus().GetActive() == 1 {
+			return &jobpolicyv1.DecideJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}, nil
+		}
+		return &jobpolicyv1.DecideJobResponse{
+			Disposition: jobpolicyv1.Disposition_DISPOSITION_APPLY, Status: &jobpolicyv1.JobStatus{Active: 1, StartTime: req.GetStatus().GetStartTime()},
+		}, nil
+	}
+	put := func(generation, ttl int64) {
+		t.Helper()
+		if _, err := policies.Resource(policy.Resource).Namespace("ns").Update(t.Context(), testPolicy(generation, ttl), metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg := testConfig(s, d)
+	cfg.JobPolicies = policies
+	start(t, cfg)
+	awaitOptions(t, d, "the policy's options", 1, false)
+	put(2, -1)
+	eventually(t, "the annotation has the last valid options", func() bool { return s.lastValid(t) == first })
+	put(3, 5)
+	eventually(t, "a status brings others", func() bool { return s.lastValid(t) == `{"job":{"ttlSecondsAfterFailed":5}}` })
+	put(4, 1)
+	awaitOptions(t, d, "the first options again", 1, false)
+	put(5, -1)
+	eventually(t, "the annotation has the first options again", func() bool { return s.lastValid(t) == first })
+}

@@ -69,7 +69,7 @@ func (j *Job) Options(read *jobpolicyv1.JobOptions, problems []string) *jobpolic
 		j.decisions.options = cmp.Or(j.decisions.options, read)
 		return j.decisions.options
 	}
-	j.decisions.options = cmp.Or(read, noOptions)
+	j.decisions.options, j.decisions.kept = cmp.Or(read, noOptions), "" // The next status may have others than those kept.
 	return read
 }
 

@@ -3,8 +3,6 @@ package cronjob
 import (
 	"context"
 
-	"k8s.io/utils/ptr"
-
 	"jobpolicy.dev/executor/internal/api"
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -33,10 +31,17 @@ func (a *applier) keepOptions(ctx context.Context, s *cronState, snap snapshot) 
 		return false, nil
 	}
 	text := snap.lastValid()
-	if text == snap.cron.Annotations[wire.LastValidPolicy] || s.hasKept(text) {
+	with := snap.cron.ObjectMeta
+	wire.WithLastValid(&with, text)
+	fitting := with.Annotations[wire.LastValidPolicy]
+	if fitting == snap.cron.Annotations[wire.LastValidPolicy] || s.hasKept(text) {
 		return false, nil
 	}
-	edited, err := a.api.EditCronJob(ctx, &s.refusals, snap.cron, api.CronJobEdit{Annotations: map[string]*string{wire.LastValidPolicy: ptr.To(text)}})
+	edit := api.CronJobEdit{Annotations: map[string]*string{wire.LastValidPolicy: &fitting}}
+	if fitting == "" {
+		edit.Annotations[wire.LastValidPolicy] = nil // There is no room for it.
+	}
+	edited, err := a.api.EditCronJob(ctx, &s.refusals, snap.cron, edit)
 	if edited != nil {
 		s.observe(edited)
 	}

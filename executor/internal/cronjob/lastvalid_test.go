@@ -1,11 +1,16 @@
 package cronjob
 
 import (
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 
 	"jobpolicy.dev/executor/wire"
 	jobpolicyv1 "jobpolicy.dev/proto/jobpolicy/v1"
@@ -96,6 +101,85 @@ func TestAStatusHasTheLastValidOptions(t *testing.T) {
 			if got := s.cron(t).Annotations[wire.LastValidPolicy]; got != tc.want || s.Tries("patch cronjobs") > 0 {
 				t.Errorf("the annotation is %q after %d edits, want %q after none", got, s.Tries("patch cronjobs"), tc.want)
 			}
+		})
+	}
+}
+
+// Without room for the annotation, a CronJob goes on all the same, and an older annotation goes.
+func TestNoRoomForTheLastValidOptions(t *testing.T) {
+	for name, last := range map[string]string{"none before": "", "older ones": `{"cronJob":{}}`} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(testCron(annotated("{cronJob: {staggerSeconds: 5}}", last)))
+			d := &script{Otherwise: func(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+				if seconds, problems := stagger(req); !problems || seconds != 5 || req.GetStatus().GetLastScheduleTime() != nil {
+					return &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}, nil
+				}
+				return applying(&jobpolicyv1.DecideCronJobResponse{Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(created)}})(req)
+			}}
+			s.PrependReactor("patch", "cronjobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				full := strings.Contains(string(action.(clienttesting.PatchAction).GetPatch()), "staggerSeconds")
+				return full, nil, apierrors.NewBadRequest("annotations are too long")
+			})
+			start(t, s, d)
+			d.Await(t, 1)
+			broken := s.cron(t)
+			annotated(brokenPolicy, "")(broken)
+			metav1.SetMetaDataAnnotation(&broken.ObjectMeta, "a", strings.Repeat("x", 256<<10-60))
+			if _, err := s.BatchV1().CronJobs(namespace).Update(t.Context(), broken, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "a status by the last valid options", func() bool { return s.cron(t).Status.LastScheduleTime != nil })
+			if got := s.cron(t).Annotations[wire.LastValidPolicy]; got != "" {
+				t.Errorf("the annotation is %s, want none", got)
+			}
+		})
+	}
+}
+
+// The next schedule time takes its room before the last valid options do.
+func TestTheLastValidOptionsHaveRoomBesideTheNextScheduleTime(t *testing.T) {
+	options := &jobpolicyv1.CronJobOptions{StaggerSeconds: new(int32(5))}
+	for name, tc := range map[string]struct {
+		left int // Room beside the other annotations, in bytes.
+		want bool
+	}{"for both": {200, true}, "for one": {80, false}} {
+		req := &jobpolicyv1.DecideCronJobRequest{Spec: &jobpolicyv1.CronJobSpec{Options: options}}
+		snap := snapshot{asks: true, req: req, cron: testCron(func(cron *batchv1.CronJob) {
+			cron.Annotations = map[string]string{"a": strings.Repeat("x", 256<<10-tc.left)}
+		})}
+		cron, err := snap.withStatus(&jobpolicyv1.CronJobStatus{NextScheduleTime: timestamppb.New(created)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, has := cron.Annotations[wire.LastValidPolicy]; has != tc.want || cron.Annotations[wire.NextScheduleTime] == "" {
+			t.Errorf("%s: room for the last valid options: %t, want %t, and the next schedule time", name, has, tc.want)
+		}
+		if err := validation.ValidateAnnotationsSize(cron.Annotations); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Options that become the last valid ones again are written again if a status has brought others meanwhile.
+func TestTheSameOptionsBecomeTheLastValidOnesAgain(t *testing.T) {
+	const first, second = `{"cronJob":{"staggerSeconds":5}}`, `{"cronJob":{"staggerSeconds":6}}`
+	s := newServer(testCron(annotated(first, "")))
+	d := &script{Otherwise: func(req *jobpolicyv1.DecideCronJobRequest) (*jobpolicyv1.DecideCronJobResponse, error) {
+		if seconds, _ := stagger(req); seconds != 6 || req.GetStatus().GetLastScheduleTime() != nil {
+			return &jobpolicyv1.DecideCronJobResponse{Disposition: jobpolicyv1.Disposition_DISPOSITION_SETTLED}, nil
+		}
+		return applying(&jobpolicyv1.DecideCronJobResponse{Status: &jobpolicyv1.CronJobStatus{LastScheduleTime: timestamppb.New(created)}})(req)
+	}}
+	start(t, s, d)
+	d.Await(t, 1)
+	for _, step := range []struct{ policy, last string }{{brokenPolicy, first}, {second, second}, {first, second}, {brokenPolicy, first}} {
+		cron, before := s.cron(t), len(d.Requests())
+		annotated(step.policy, "")(cron)
+		if _, err := s.BatchV1().CronJobs(namespace).Update(t.Context(), cron, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "policy "+step.policy+" leads to the last valid one "+step.last, func() bool {
+			return len(d.Requests()) > before && s.cron(t).Annotations[wire.LastValidPolicy] == step.last
 		})
 	}
 }

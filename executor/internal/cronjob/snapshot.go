@@ -131,7 +131,6 @@ func (snap *snapshot) withStatus(m *jobpolicyv1.CronJobStatus) (*batchv1.CronJob
 	}
 	cron := snap.cron.DeepCopy()
 	cron.Status = *status
-	wire.WithLastValid(&cron.ObjectMeta, snap.lastValid())
 	switch next := m.GetNextScheduleTime(); {
 	case next == nil:
 		delete(cron.Annotations, wire.NextScheduleTime)
@@ -140,6 +139,7 @@ func (snap *snapshot) withStatus(m *jobpolicyv1.CronJobStatus) (*batchv1.CronJob
 	default:
 		return nil, fmt.Errorf("next schedule time: %w: %w", next.CheckValid(), controller.ErrBadAnswer)
 	}
+	wire.WithLastValid(&cron.ObjectMeta, snap.lastValid()) // If there is room beside the others.
 	return cron, nil
 }
 

@@ -81,7 +81,7 @@ func (s *cronState) lastOptions(read *jobpolicyv1.CronJobOptions, problems []str
 		s.options = cmp.Or(s.options, read)
 		return s.options
 	}
-	s.options = cmp.Or(read, noOptions)
+	s.options, s.kept = cmp.Or(read, noOptions), "" // The next status may have others than those kept.
 	return read
 }
 

@@ -443,7 +443,7 @@ func TestBounds(t *testing.T) {
 // The operator's limits and groups hold for the last valid options of an annotation, as for those in the annotation Policy.
 func TestTheLastValidOptionsHaveLimits(t *testing.T) {
 	bounds, groups := options.Bounds{}, options.ClusterGroups{}
-	if err := errors.Join(bounds.Set("job.ttlSecondsAfterFailed=5:"), bounds.Set("cronJob.staggerSeconds=:60"), groups.Set("etl=2")); err != nil {
+	if err := errors.Join(bounds.Set("job.ttlSecondsAfterFailed=5:"), bounds.Set("cronJob.staggerSeconds=:60"), bounds.Set("cronJob.group.maxActiveRuns=3:"), groups.Set("etl=2")); err != nil {
 		t.Fatal(err)
 	}
 	cases := map[string]struct {
@@ -456,6 +456,8 @@ func TestTheLastValidOptionsHaveLimits(t *testing.T) {
 		"of CronJobs, too":   {last: `{"cronJob":{"staggerSeconds":61}}`, job: "none", cron: "none"},
 		"unreadable":         {last: `{"job":{"ttl":5}}`, job: "none", cron: "none"},
 		"none":               {job: "none", cron: "none"},
+		"as they were kept":  {last: `{"cronJob":{"group":{"name":"etl","maxActiveRuns":2}}}`, job: "0", cron: "2"},
+		"too few runs":       {last: `{"cronJob":{"group":{"name":"own","maxActiveRuns":2}}}`, job: "none", cron: "none"},
 		"a group of its own": {last: `{"cronJob":{"group":{"name":"own","maxActiveRuns":9}}}`, job: "0", cron: "9"},
 	}
 	for name, tc := range cases {
