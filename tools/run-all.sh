@@ -18,8 +18,8 @@ lines=()
 failed=0
 begin=$SECONDS
 
-# run runs a target as the user would.
-run() { "${MAKE:-make}" --no-print-directory "$1"; }
+# What runs a target as the user would.
+run=("${MAKE:-make}" --no-print-directory)
 
 # ended notes what a target came to, and how long it took.
 ended() { # target, outcome, seconds
@@ -31,7 +31,7 @@ while (($# > 0)) && [[ $1 != -- ]]; do
 	printf '\n=== %s\n' "$1"
 	since=$SECONDS
 	outcome=ok
-	run "$1" || outcome=FAILED
+	"${run[@]}" "$1" || outcome=FAILED
 	ended "$1" "$outcome" $((SECONDS - since))
 	shift
 done
@@ -41,23 +41,29 @@ shift || true # --
 declare -A name=() since_of=()
 if (($# > 0)); then
 	out=$(mktemp -d)
-	trap 'rm -rf "$out"' EXIT
-	trap interrupted INT TERM
+	trap end EXIT
+	trap 'exit 130' INT TERM HUP
 fi
 
-# Bash lets what runs in the background ignore an interrupt. It must end with this script, control planes and all.
-interrupted() {
+show() { # process
+	printf '\n=== %s\n' "${name[$1]}"
+	cat "$out/${name[$1]}"
+}
+
+# end also ends what still runs, control planes and all, if the script ends early, and shows what it has printed. The terminal sends
+# its signals to the foreground only, and what runs here has process groups of its own.
+end() {
 	local pid
-	for pid in "${!name[@]}"; do kill -INT -- "-$pid" || true; done
+	for pid in "${!name[@]}"; do kill -TERM -- "-$pid" 2>/dev/null || true; done
 	wait
-	exit 130
+	for pid in "${!name[@]}"; do show "$pid" || true; done
+	rm -rf "$out"
 }
 
 await() {
 	local pid outcome=ok
 	wait -n -p pid || outcome=FAILED
-	printf '\n=== %s\n' "${name[$pid]}"
-	cat "$out/${name[$pid]}"
+	show "$pid"
 	ended "${name[$pid]}" "$outcome" $((SECONDS - since_of[$pid]))
 	unset "name[$pid]" "since_of[$pid]"
 }
@@ -66,7 +72,7 @@ for target in "$@"; do
 	((${#name[@]} < ${JOBS:-1})) || await
 	printf '\n=== %s begins\n' "$target"
 	set -m
-	run "$target" >"$out/$target" 2>&1 &
+	"${run[@]}" "$target" >"$out/$target" 2>&1 </dev/null &
 	set +m
 	name[$!]=$target since_of[$!]=$SECONDS
 done

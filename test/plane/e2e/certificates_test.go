@@ -291,9 +291,9 @@ func (in *installed) callAnew(t *testing.T, address string) func() (made int, fa
 	ctx, stop := context.WithCancel(context.Background())
 	t.Cleanup(stop)
 	made, failed, ended := 0, []string(nil), make(chan struct{})
+	secret, read := in.secret(t, "jobpolicy-executor-tls"), time.Now()
 	go func() {
 		defer close(ended)
-		secret, read := in.secret(t, "jobpolicy-executor-tls"), time.Now()
 		for ; ctx.Err() == nil; made++ {
 			if time.Since(read) > fileDelay {
 				if next, err := in.client.CoreV1().Secrets(installNamespace).Get(ctx, secret.Name, metav1.GetOptions{}); err == nil {

@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -238,7 +240,12 @@ func TestPoliciesOnAControlPlaneOfTheirOwn(t *testing.T) {
 func (w *policyWorld) goOnAfterAKill(own *cluster.Cluster, crons *cronWorld) {
 	w.Helper()
 	const before, after = "{job: {ttlSecondsAfterComplete: 3600}, cronJob: {staggerSeconds: 1}}", "{job: {ttlSecondsAfterComplete: 1800}}"
-	two := batchv1.JobSpec{Completions: new(int32(2)), Parallelism: new(int32(1)), Template: shell("sleep 8", corev1.RestartPolicyNever)}
+	// Statuses of policies are written every ten seconds, so pods do not end by a time: the Jobs could be over before the kill.
+	release := filepath.Join(w.TempDir(), "go")
+	two := batchv1.JobSpec{
+		Completions: new(int32(2)), Parallelism: new(int32(1)),
+		Template: shell("until [ -e "+release+" ]; do sleep 0.2; done", corev1.RestartPolicyNever),
+	}
 	jobs := map[string]string{"restarted": `{"job":{"ttlSecondsAfterComplete":3600}}`, "told": `{"job":{"ttlSecondsAfterComplete":1800}}`}
 	w.put("policy", before)
 	w.put("changed", before)
@@ -267,6 +274,7 @@ func (w *policyWorld) goOnAfterAKill(own *cluster.Cluster, crons *cronWorld) {
 	crons.ask(w.T, "asked", "second")
 	crons.waitAnswered(w.T, "asked")
 	crons.wantHeld(w.T, "fresh", 0)
+	must.Succeed(w, os.WriteFile(release, nil, 0o644))
 	for name, want := range jobs {
 		w.waitFinished(name)
 		if got := getJobOn(w.T, w.client, w.namespace, name).Annotations[lastValidPolicy]; got != want {
