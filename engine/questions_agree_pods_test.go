@@ -21,13 +21,16 @@ func TestChoosePodsToDeleteIsWhatDecisionsDo(t *testing.T) {
 	bad, tooMany := 0, 0
 	allStart := func(req *request) { req.UnstartedPods, req.Spec.Options = nil, nil }
 	agreement(t, allStart, func(t *rapid.T, req *request, resp *jobpolicyv1.DecideJobResponse) bool {
-		wanted := resp.GetExplanation().GetFacts()
-		if wanted == nil || wanted.WantedActive == nil || len(resp.GetDelete()) == 0 {
+		facts := resp.GetExplanation().GetFacts()
+		if facts == nil || facts.WantedActive == nil || len(resp.GetDelete()) == 0 {
 			return false
 		}
-		question := &jobpolicyv1.ScaleDown{
-			Pods: req.GetActivePods().GetPods(), Excess: max(0, req.GetPods().GetActive()-wanted.GetWantedActive()),
+		// Pods of failed indexes take no place from others, as upstream (manageJob, v1.37).
+		limit := facts.GetWantedActive()
+		if spec := req.GetSpec(); spec.Completions != nil {
+			limit = min(spec.GetParallelism(), max(0, spec.GetCompletions()-facts.GetSucceeded()))
 		}
+		question := &jobpolicyv1.ScaleDown{Pods: req.GetActivePods().GetPods(), Excess: max(0, req.GetPods().GetActive()-limit)}
 		if req.GetSpec().GetCompletionMode() == jobpolicyv1.CompletionMode_COMPLETION_MODE_INDEXED {
 			question.Completions = req.GetSpec().Completions
 		}

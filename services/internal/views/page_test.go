@@ -520,9 +520,10 @@ func TestCalendar(t *testing.T) {
 }
 
 // The page says which options a Job or CronJob has, and where they are.
+const nightly = "JobPolicy nightly, the default of namespace ns"
+
 func TestThePageListsOptions(t *testing.T) {
 	c := newCluster()
-	const nightly = "JobPolicy nightly, the default of namespace ns"
 	few := &jobpolicyv1.JobOptions{
 		WhenJobFails:     jobpolicyv1.WhenJobFails_WHEN_JOB_FAILS_END_PODS,
 		KeepFinishedPods: &jobpolicyv1.KeepFinishedPods{Succeeded: new(int32(0)), Failed: new(int32(3))},
@@ -551,6 +552,10 @@ func TestThePageListsOptions(t *testing.T) {
 			return true
 		})
 	}
+}
+
+func TestThePageListsOptionsOfCronJobs(t *testing.T) {
+	c := newCluster()
 	cron := func(name string) *batchv1.CronJob {
 		return &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name)}, Spec: batchv1.CronJobSpec{Schedule: "@daily"}}
 	}
