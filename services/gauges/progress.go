@@ -67,12 +67,19 @@ func (w *watcher) progress(o executor.Observation, now time.Time) progress {
 	return p
 }
 
-// startOf is when a Job started or resumed; when it was created if it has not started.
+// startOf is when a Job started or resumed. Of one that has not started it is when it was suspended last, if it was, and else
+// when it was created.
 func startOf(job *batchv1.Job) time.Time {
 	if job.Status.StartTime != nil {
 		return job.Status.StartTime.Time
 	}
-	return job.CreationTimestamp.Time
+	since := job.CreationTimestamp.Time
+	for _, c := range job.Status.Conditions {
+		if c.Type == batchv1.JobSuspended && c.LastTransitionTime.After(since) {
+			since = c.LastTransitionTime.Time
+		}
+	}
+	return since
 }
 
 // wantsProgress reports whether the Job is to run pods now, and none is ready. A Job with a verdict wants none: it waits for

@@ -38,9 +38,13 @@ func TestSecondsWithoutProgress(t *testing.T) {
 		states []executor.Observation
 		want   float64 // minutes at the last of them
 	}{
-		"no pod has run since the start":        {[]executor.Observation{started()}, 10},
-		"for longer":                            {[]executor.Observation{started(), started(), started()}, 12},
-		"it has not started":                    {[]executor.Observation{started(status(func(s *batchv1.JobStatus) { s.StartTime = nil }))}, 60},
+		"no pod has run since the start": {[]executor.Observation{started()}, 10},
+		"for longer":                     {[]executor.Observation{started(), started(), started()}, 12},
+		"it has not started":             {[]executor.Observation{started(status(func(s *batchv1.JobStatus) { s.StartTime = nil }))}, 60},
+		"resumed before it was known, and not started again": {[]executor.Observation{started(status(func(s *batchv1.JobStatus) {
+			s.StartTime = nil
+			s.Conditions = []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(noon.Add(-5 * time.Minute))}}
+		}))}, 5},
 		"a pod runs":                            {[]executor.Observation{started(), started(ready)}, 0},
 		"a pod ran until a minute ago":          {[]executor.Observation{started(ready), started(), started()}, 1},
 		"pods fail":                             {[]executor.Observation{started(), started(failed(1)), started(failed(2))}, 0},
