@@ -8,6 +8,8 @@ until_true job/a-fast-0 Suspended
 until_true job/a-slow-0 Suspended
 quota 2
 until_value jobset/a .status.restarts 1
+# Until the Jobs of the next try have taken the place of those before: "wait" fails if the one that it has found is deleted.
+until_prints 'a-fast-0 a-slow-0 ' kubectl get jobs -l jobset.sigs.k8s.io/restart-attempt=1 -o 'jsonpath={range .items[*]}{.metadata.name} {end}'
 until_value job/a-fast-0 .status.ready 1
 until_value job/a-slow-0 .status.ready 1
 job b '' '' 'sleep 2'
